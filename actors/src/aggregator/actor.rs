@@ -1,0 +1,151 @@
+//! The actor around a [`Shard`]: one per shard, on an arbiter (a thread) of its own.
+//!
+//! Its mailbox is not bounded by itself: what arrives in it was let in by the engine's gates (bytes of events, number of
+//! questions), and events that are in the log can't be refused any more.
+
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::oneshot;
+
+use super::checkpoint::Next;
+use super::shard::{Shard, Work};
+use crate::keeper::Saved;
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(crate) struct Aggregator {
+    shard: Shard,
+    /// Whether an [`Advance`] is on its way.
+    advancing: bool,
+    drained: Vec<oneshot::Sender<()>>,
+}
+
+/// Work for the shard's partitions, durable already.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Apply(pub(crate) Vec<Work>);
+
+/// A question to the shard; it brings its own way to answer.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ask(pub(crate) Box<dyn FnOnce(&mut Shard) + Send>);
+
+/// Write everything down; answered when a last round of checkpoints is durable.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Advance;
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Step;
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Kept(Saved);
+
+impl Aggregator {
+    pub(crate) fn new(shard: Shard) -> Self {
+        Self { shard, advancing: false, drained: Vec::new() }
+    }
+
+    fn advance(&mut self, ctx: &mut Context<Self>) {
+        self.advancing = self.shard.advance();
+        if self.advancing {
+            ctx.notify(Advance);
+        }
+    }
+
+    fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
+        match next {
+            Next::Step => ctx.notify(Step),
+            Next::Wait => {}
+            Next::Rest if self.drained.is_empty() => {}
+            Next::Rest => self.finish_drain(ctx),
+        }
+    }
+
+    /// Another round if one is needed; else everybody who waits for the drain hears of it.
+    fn finish_drain(&mut self, ctx: &mut Context<Self>) {
+        match self.shard.begin_checkpoints(true) {
+            Next::Rest => self.drained.drain(..).for_each(|waiting| drop(waiting.send(()))),
+            _ => ctx.notify(Step),
+        }
+    }
+}
+
+impl Actor for Aggregator {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.run_interval(TICK, |actor, ctx| {
+            let next = actor.shard.begin_checkpoints(false);
+            if next == Next::Step {
+                ctx.notify(Step);
+            }
+        });
+    }
+}
+
+impl Handler<Apply> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
+        works.into_iter().for_each(|work| self.shard.enqueue(work));
+        if !self.advancing {
+            self.advance(ctx);
+        }
+    }
+}
+
+impl Handler<Advance> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, _: Advance, ctx: &mut Context<Self>) {
+        self.advance(ctx);
+    }
+}
+
+impl Handler<Ask> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
+        question(&mut self.shard);
+    }
+}
+
+impl Handler<Step> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
+        let me = ctx.address();
+        #[expect(clippy::disallowed_methods, reason = "one answer per checkpoint, and a shard has one checkpoint at a time")]
+        let next = self.shard.step_checkpoint(move |saved| me.do_send(Kept(saved)));
+        self.go_on(next, ctx);
+    }
+}
+
+impl Handler<Kept> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Kept(saved): Kept, ctx: &mut Context<Self>) {
+        let next = self.shard.saved(saved);
+        self.go_on(next, ctx);
+    }
+}
+
+impl Handler<Drain> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
+        self.drained.push(waiting);
+        if self.drained.len() == 1 && self.shard.checkpoints_idle() {
+            self.finish_drain(ctx);
+        }
+    }
+}

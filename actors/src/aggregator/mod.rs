@@ -1,0 +1,15 @@
+//! The aggregators: one per shard, each owning the state of its partitions.
+
+mod actor;
+mod checkpoint;
+mod partition;
+mod shard;
+mod source;
+
+pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
+pub use checkpoint::CheckpointPolicy;
+pub(crate) use checkpoint::Checkpoints;
+pub(crate) use partition::Shared;
+pub use partition::{Outcome, PARTITIONS, Versions, partition_of};
+pub(crate) use shard::{Probe, Shard, Work};
+pub(crate) use source::Entry;

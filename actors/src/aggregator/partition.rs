@@ -1,0 +1,220 @@
+//! The state of one partition: its projects, the index of its `external_id`s, and the position they reflect.
+
+use std::collections::HashMap;
+use std::collections::hash_map;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dashmap::DashMap;
+use headcount_domain::event::Event;
+use headcount_domain::fold::{NoSource, Position, Project, Source};
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::table::Fault;
+use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
+use headcount_storage::format::Incarnation;
+use headcount_storage::store::Store;
+
+use super::source::{Collect, Entry, ProjectMeta, StoreSource, fault, load_cells, meta_key, position_key, position_value, read};
+
+/// How many partitions there are, for ever: the partition of a project must not move.
+pub const PARTITIONS: u16 = 64;
+
+/// The partition of a project: a stable hash of its id.
+#[must_use]
+pub fn partition_of(project: ProjectId) -> u16 {
+    let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
+    u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
+}
+
+/// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
+pub type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
+
+/// What became of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its position.
+    pub position: Position,
+    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
+    pub first: Position,
+}
+
+impl Outcome {
+    /// Whether an earlier event has its `external_id`.
+    #[must_use]
+    pub fn is_duplicate(self) -> bool {
+        self.first != self.position
+    }
+}
+
+/// What all partitions of an engine share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) fingerprints_dir: PathBuf,
+    pub(crate) incarnation: Incarnation,
+}
+
+struct State {
+    project: Project,
+    last: Position,
+    version: Arc<AtomicU64>,
+    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    complete: bool,
+    changed: bool,
+}
+
+/// See the module.
+pub(crate) struct Partition {
+    number: u16,
+    shared: Shared,
+    applied: Position,
+    saved: Position,
+    projects: HashMap<ProjectId, State>,
+    fingerprints: Option<Fingerprints>,
+    /// The projects of the checkpoint under way that are still to be collected.
+    freezing: Vec<ProjectId>,
+}
+
+impl Partition {
+    /// The partition as its last checkpoint left it.
+    pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
+        let saved = read(&*shared.store, &position_key(number))?.unwrap_or(0);
+        Ok(Self { number, shared, applied: saved, saved, projects: HashMap::new(), fingerprints: None, freezing: Vec::new() })
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The position of the last event that the state reflects.
+    pub(crate) fn applied(&self) -> Position {
+        self.applied
+    }
+
+    /// The position that the last checkpoint reflects.
+    pub(crate) fn saved(&self) -> Position {
+        self.saved
+    }
+
+    /// Folds one event. What is at or below [`Partition::applied`] must not come again.
+    pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
+        debug_assert!(position > self.applied, "events come in order, once");
+        let first = match &event.external_id {
+            Some(external_id) => {
+                let fingerprint = self.shared.hasher.external_id(event.project, external_id);
+                self.fingerprints()?.first(fingerprint, position).map_err(fault)?
+            }
+            None => position,
+        };
+        if first == position {
+            let hasher = self.shared.hasher.clone();
+            let (number, store) = (self.number, Arc::clone(&self.shared.store));
+            let state = self.state(event.project)?;
+            let saved = StoreSource { store: &*store, partition: number, project: event.project };
+            let source: &dyn Source = if state.complete { &NoSource } else { &saved };
+            state.project.apply(event, position, &hasher, source)?;
+            state.last = position;
+            state.changed = true;
+            state.version.store(position, Ordering::Release);
+        }
+        self.applied = position;
+        Ok(Outcome { position, first })
+    }
+
+    /// Passes over an event that was set aside.
+    pub(crate) fn skip(&mut self, position: Position) {
+        self.applied = position;
+    }
+
+    /// Reads a project's state.
+    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
+        Ok(question(&self.state(project)?.project))
+    }
+
+    fn state(&mut self, project: ProjectId) -> Result<&mut State, Fault> {
+        match self.projects.entry(project) {
+            hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(&self.shared, self.number, project)?)),
+        }
+    }
+
+    fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
+        if self.fingerprints.is_none() {
+            let dir = self.shared.fingerprints_dir.join(self.number.to_string());
+            let options = FingerprintOptions { incarnation: self.shared.incarnation };
+            self.fingerprints = Some(Fingerprints::open(&dir, options).map_err(fault)?);
+        }
+        self.fingerprints.as_mut().ok_or_else(|| fault("unreachable"))
+    }
+
+    /// Begins a checkpoint of what has been applied, and returns its position. Cells, metas and the position are few, and
+    /// copied at once; records follow by [`Partition::collect_records`].
+    pub(crate) fn freeze(&mut self, entries: &mut Vec<Entry>) -> Result<Position, Fault> {
+        self.freezing.clear();
+        for (id, state) in &mut self.projects {
+            if !std::mem::take(&mut state.changed) {
+                continue;
+            }
+            state.project.people.freeze();
+            state.project.accounts.freeze();
+            self.freezing.push(*id);
+            let mut collect = Collect { partition: self.number, project: *id, entries };
+            state.project.rollups.save(&mut collect)?;
+            collect.meta(ProjectMeta { last: state.last })?;
+        }
+        entries.push((position_key(self.number), Some(position_value(self.applied)?)));
+        // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
+        Ok(self.applied)
+    }
+
+    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Vec<Entry>) -> Result<bool, Fault> {
+        let Some(id) = self.freezing.last().copied() else { return Ok(false) };
+        let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
+        let mut collect = Collect { partition: self.number, project: id, entries };
+        let mut problem = Ok(());
+        let mut keep = |result: Result<(), Fault>| {
+            if result.is_err() {
+                problem = result;
+            }
+        };
+        let more_people = state.project.people.drain_frozen(most, |key, person| keep(collect.person(key, person)));
+        let more = more_people || state.project.accounts.drain_frozen(most, |key, slot| keep(collect.account(key, slot)));
+        problem?;
+        if !more {
+            self.freezing.pop();
+        }
+        Ok(!self.freezing.is_empty())
+    }
+
+    /// Moves the new fingerprints aside, for the keeper to write, and says which older ones are worth merging.
+    pub(crate) fn fingerprint_jobs(&mut self) -> (Option<Frozen>, Option<Merge>) {
+        let Some(fingerprints) = &mut self.fingerprints else { return (None, None) };
+        let merge = fingerprints.merge();
+        match fingerprints.freeze() {
+            Freeze::Write(frozen) => (Some(frozen), merge),
+            Freeze::Nothing | Freeze::Busy => (None, merge),
+        }
+    }
+
+    /// A checkpoint of `position` is durable, and so are the `runs` of fingerprints that were written with it.
+    pub(crate) fn saved_at(&mut self, position: Position, runs: Vec<Written>) {
+        self.saved = self.saved.max(position);
+        if let Some(fingerprints) = &mut self.fingerprints {
+            runs.into_iter().for_each(|run| fingerprints.adopt(run));
+        }
+    }
+}
+
+fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
+    let meta: Option<ProjectMeta> = read(&*shared.store, &meta_key(partition, id))?;
+    let mut project = Project::default();
+    load_cells(&*shared.store, partition, id, &mut project)?;
+    let last = meta.unwrap_or_default().last;
+    let version = Arc::clone(&shared.versions.entry(id).or_default());
+    version.store(last, Ordering::Release);
+    Ok(State { project, last, version, complete: meta.is_none(), changed: false })
+}

@@ -1,0 +1,277 @@
+//! A shard: some partitions, the events on their way into them, and their checkpoints. A plain struct; `actor.rs` is its shell.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::event::{EVENT_VERSION, Event};
+use headcount_domain::fold::{Position, Project};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::table::Fault;
+use headcount_storage::codec;
+use headcount_storage::log::{LogReader, Record};
+
+use super::checkpoint::Checkpoints;
+use super::partition::{Outcome, Partition, Shared, partition_of};
+use super::source::fault;
+use crate::dead_letters::DeadLetters;
+
+/// How long a slice of applying may take before queries get their turn.
+const SLICE: Duration = Duration::from_micros(500);
+/// How many panics at one position set its event aside.
+const STRIKES: u8 = 2;
+
+/// A partition's share of a commit, on its way into the state.
+pub(crate) struct Work {
+    pub(crate) partition: u16,
+    pub(crate) first: Position,
+    pub(crate) events: Vec<Box<Event>>,
+    /// Called when all of it is in the state.
+    pub(crate) reply: Box<dyn FnOnce(Vec<Outcome>) + Send>,
+}
+
+struct Queued {
+    work: Work,
+    outcomes: Vec<Outcome>,
+}
+
+/// See the module.
+pub(crate) struct Shard {
+    pub(super) shared: Shared,
+    pub(super) partitions: BTreeMap<u16, Partition>,
+    log: LogReader,
+    dead: Arc<DeadLetters>,
+    queue: VecDeque<Queued>,
+    strikes: HashMap<Position, u8>,
+    /// Why the state can't be trusted any more. The log has everything; a start rebuilds it.
+    failed: Option<Fault>,
+    probe: Probe,
+    pub(super) checkpoints: Checkpoints,
+}
+
+/// What a test plants before each event is folded.
+pub(crate) type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
+
+impl Shard {
+    /// Opens the partitions as their last checkpoints left them, and brings them up to the end of the log.
+    pub(crate) fn open(
+        numbers: &[u16],
+        shared: Shared,
+        log: LogReader,
+        dead: Arc<DeadLetters>,
+        probe: Probe,
+        checkpoints: Checkpoints,
+    ) -> Result<Self, Fault> {
+        let mut partitions = BTreeMap::new();
+        for number in numbers {
+            partitions.insert(*number, Partition::open(*number, shared.clone())?);
+        }
+        let mut shard =
+            Self { shared, partitions, log, dead, queue: VecDeque::new(), strikes: HashMap::new(), failed: None, probe, checkpoints };
+        shard.catch_up(None, Position::MAX, &mut |_| {})?;
+        Ok(shard)
+    }
+
+    /// Takes work in; [`Shard::advance`] does it.
+    pub(crate) fn enqueue(&mut self, work: Work) {
+        let outcomes = Vec::with_capacity(work.events.len());
+        self.queue.push_back(Queued { work, outcomes });
+    }
+
+    /// Applies what is queued, for one slice of time. `true`: there is more.
+    pub(crate) fn advance(&mut self) -> bool {
+        let began = Stopwatch::now();
+        while let Some(mut next) = self.queue.pop_front() {
+            if self.failed.is_some() {
+                // The reply is dropped: who waits hears that the outcome is unknown.
+                continue;
+            }
+            let finished = self.apply(&mut next, began);
+            if self.failed.is_some() {
+                continue;
+            }
+            if !finished {
+                self.queue.push_front(next);
+                return true;
+            }
+            (next.work.reply)(next.outcomes);
+            if began.elapsed() >= SLICE {
+                return !self.queue.is_empty();
+            }
+        }
+        false
+    }
+
+    /// Reads one project's state.
+    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone());
+        }
+        let number = partition_of(project);
+        let partition = self.partitions.get_mut(&number).ok_or_else(|| fault("not a partition of this shard"))?;
+        partition.read(project, question)
+    }
+
+    /// The position that a partition's state reflects.
+    pub(crate) fn applied(&self, partition: u16) -> Position {
+        self.partitions.get(&partition).map_or(0, Partition::applied)
+    }
+
+    /// Why the state can't be trusted any more.
+    pub(crate) fn failed(&self) -> Option<&Fault> {
+        self.failed.as_ref()
+    }
+
+    pub(super) fn fail(&mut self, fault: Fault) {
+        tracing::error!(%fault, "shard state lost; restart to rebuild it from the log");
+        self.failed = Some(fault);
+    }
+
+    /// Applies a share from where it stopped. `false`: the slice is over before the share is.
+    fn apply(&mut self, queued: &mut Queued, began: Stopwatch) -> bool {
+        let Queued { work, outcomes } = queued;
+        while outcomes.len() < work.events.len() {
+            let from = outcomes.len();
+            let Some(partition) = self.partitions.get_mut(&work.partition) else {
+                self.fail(fault("not a partition of this shard"));
+                return false;
+            };
+            let probe = &self.probe;
+            let run = catch_unwind(AssertUnwindSafe(|| {
+                for (event, position) in work.events[from..].iter().zip(work.first + from as u64..) {
+                    if let Some(probe) = probe {
+                        probe(event);
+                    }
+                    outcomes.push(partition.apply(event, position)?);
+                    if outcomes.len() % 64 == 0 && began.elapsed() >= SLICE {
+                        break;
+                    }
+                }
+                Ok(())
+            }));
+            match run {
+                Ok(Ok(())) if outcomes.len() < work.events.len() => return false,
+                Ok(Ok(())) => {}
+                Ok(Err(fault)) => {
+                    self.fail(fault);
+                    return false;
+                }
+                Err(_) => {
+                    let position = work.first + outcomes.len() as u64;
+                    let event = &work.events[outcomes.len()];
+                    match self.recover(work.partition, position, event) {
+                        Ok(outcome) => outcomes.push(outcome),
+                        Err(fault) => {
+                            self.fail(fault);
+                            return false;
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// A panic at `position`: drops the partition's state, and rebuilds it from its checkpoint and the log, up to and with
+    /// that event, which is set aside if it panics again.
+    fn recover(&mut self, partition: u16, position: Position, event: &Event) -> Result<Outcome, Fault> {
+        tracing::error!(partition, position, "an event made its shard panic; rebuilding");
+        self.strike(position, event)?;
+        let mut outcome = Outcome { position, first: position };
+        self.reopen(partition)?;
+        self.catch_up(Some(partition), position, &mut |applied| {
+            if applied.position == position {
+                outcome = applied;
+            }
+        })?;
+        Ok(outcome)
+    }
+
+    fn reopen(&mut self, number: u16) -> Result<(), Fault> {
+        self.abandon_checkpoint(number);
+        self.partitions.insert(number, Partition::open(number, self.shared.clone())?);
+        Ok(())
+    }
+
+    fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {
+        let strikes = self.strikes.entry(position).or_insert(0);
+        *strikes += 1;
+        if *strikes >= STRIKES {
+            tracing::error!(position, "the event panicked twice and is set aside");
+            self.dead.add(position, "panicked twice", event).map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    /// Replays the log into one partition (or all of this shard) up to `last`, setting aside what panics twice.
+    fn catch_up(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<(), Fault> {
+        loop {
+            let Some((partition, position, event)) = self.replay(only, last, seen)? else { return Ok(()) };
+            tracing::error!(partition, position, "an event made its shard panic at replay; starting over");
+            self.strike(position, &event)?;
+            self.reopen(partition)?;
+        }
+    }
+
+    /// One pass over the log. Returns where an event panicked, if one did.
+    fn replay(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<Option<Panicked>, Fault> {
+        let (partitions, dead, probe) = (&mut self.partitions, &self.dead, &self.probe);
+        let after: BTreeMap<u16, Position> = partitions
+            .values()
+            .filter(|partition| only.is_none_or(|number| number == partition.number()))
+            .map(|partition| (partition.number(), partition.applied()))
+            .collect();
+        let mut end: Result<Option<Panicked>, Fault> = Ok(None);
+        let mut visit = |record: Record<'_>| -> ControlFlow<()> {
+            let Some(partition) = partitions.get_mut(&record.partition) else { return ControlFlow::Continue(()) };
+            if record.first > last {
+                return ControlFlow::Break(());
+            }
+            match replay_record(partition, &record, last, dead, probe, seen) {
+                Ok(None) => return ControlFlow::Continue(()),
+                stop => end = stop,
+            }
+            ControlFlow::Break(())
+        };
+        self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault)?;
+        end
+    }
+}
+
+type Panicked = (u16, Position, Box<Event>);
+
+fn replay_record(
+    partition: &mut Partition,
+    record: &Record<'_>,
+    last: Position,
+    dead: &DeadLetters,
+    probe: &Probe,
+    seen: &mut dyn FnMut(Outcome),
+) -> Result<Option<Panicked>, Fault> {
+    let events: Vec<Box<Event>> = codec::decode(EVENT_VERSION, record.payload).map_err(fault)?;
+    for (event, position) in events.into_iter().zip(record.first..) {
+        if position > last {
+            break;
+        }
+        if position <= partition.applied() {
+            continue;
+        }
+        if dead.contains(position) {
+            partition.skip(position);
+            continue;
+        }
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(probe) = probe {
+                probe(&event);
+            }
+            partition.apply(&event, position)
+        }));
+        match run {
+            Ok(outcome) => seen(outcome?),
+            Err(_) => return Ok(Some((record.partition, position, event))),
+        }
+    }
+    Ok(None)
+}

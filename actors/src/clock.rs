@@ -1,0 +1,50 @@
+//! The clock enters the engine here, and nowhere else.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use headcount_domain::time::Instant;
+
+/// Tells the time. Tests bring their own.
+pub trait Clock: Debug + Send + Sync + 'static {
+    /// The present instant.
+    fn now(&self) -> Instant;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Instant(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that stands still until it is set.
+#[derive(Debug, Clone, Default)]
+pub struct FixedClock(Arc<AtomicI64>);
+
+impl FixedClock {
+    /// Stands at `now`.
+    #[must_use]
+    pub fn at(now: Instant) -> Self {
+        let clock = Self::default();
+        clock.set(now);
+        clock
+    }
+
+    /// Moves it to `now`.
+    pub fn set(&self, now: Instant) {
+        self.0.store(now.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Instant {
+        Instant(self.0.load(Ordering::SeqCst))
+    }
+}

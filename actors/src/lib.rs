@@ -1,0 +1,22 @@
+//! Who does what, and when: thin actix shells around plain structs.
+//!
+//! [`engine::Engine`] is the entry point. An event goes from [`track`] (read, judged) to the [`ingest`] actor (gathered),
+//! to the log's thread (durable), to the [`aggregator`] of its shard (in the rollups), and back.
+
+mod aggregator;
+pub mod clock;
+mod dead_letters;
+mod disk;
+pub mod engine;
+pub mod gate;
+mod ingest;
+mod keeper;
+pub mod registry;
+mod scan;
+mod secrets;
+pub mod track;
+
+pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
+pub use engine::{AskError, Engine, EngineConfig, OpenError, Tracker, Vitals};
+pub use headcount_domain as domain;
+pub use ingest::TrackError;

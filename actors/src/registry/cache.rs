@@ -1,0 +1,192 @@
+//! What every request looks up, ready to be used: credentials by their hash, projects by key and by id.
+//!
+//! It follows the state, one change at a time, and is written under the registry's lock for changes only.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::policy::{Policy, Rates};
+
+use super::model::{ApiToken, Project};
+use super::secret::SecretHash;
+use super::state::{State, Tenant, Touched};
+
+/// Who holds a credential.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Principal {
+    /// The holder of a root token: may make organizations, and nothing else.
+    Root,
+    /// The holder of an API token.
+    Token(Arc<ApiToken>),
+}
+
+/// A project as taking in an event needs it: a picture of one moment, that never changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyedProject {
+    /// What taking in an event asks of the configuration.
+    pub policy: Policy,
+    /// Which web origins may send events; empty: any. See [`Self::allows_origin`].
+    pub allowed_origins: Vec<String>,
+    calendar_pinned: bool,
+}
+
+impl KeyedProject {
+    fn new(tenant: &Tenant, project: &Project, rates: Arc<Rates>) -> Self {
+        let organization = &tenant.organization;
+        let policy = Policy {
+            project: project.id,
+            organization: organization.id,
+            currency: project.currency,
+            organization_currency: organization.currency,
+            rates,
+            timezone: organization.timezone,
+            bots: project.bots,
+            signals: project.signals_policy,
+            cookieless: project.cookieless,
+            server_only_revenue: project.server_only_revenue,
+        };
+        KeyedProject {
+            policy,
+            allowed_origins: project.allowed_origins.clone(),
+            // The project's mark is never set without the organization's.
+            calendar_pinned: project.events_recorded,
+        }
+    }
+
+    /// Whether timezone and currencies of this picture can never change any more, so that an event may be recorded
+    /// with it. If not, [`super::Registry::pin_calendar`] comes first, and gives the picture to use.
+    #[must_use]
+    pub fn is_calendar_pinned(&self) -> bool {
+        self.calendar_pinned
+    }
+
+    /// Whether a browser on a page of `origin` may send events. Requests without an `Origin` header are not asked this.
+    #[must_use]
+    pub fn allows_origin(&self, origin: &str) -> bool {
+        self.allowed_origins.is_empty() || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// The maps. Reading takes a lock of one of many shards for the time of one lookup, and allocates nothing.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    credentials: DashMap<SecretHash, Principal>,
+    by_key: DashMap<Box<str>, Arc<KeyedProject>>,
+    by_project: DashMap<ProjectId, Arc<KeyedProject>>,
+}
+
+impl Cache {
+    /// A cache of all of `state`.
+    pub(super) fn of(state: &State) -> Self {
+        let cache = Cache::default();
+        for hash in &state.root_tokens {
+            cache.put_root_token(*hash);
+        }
+        for tenant in state.tenants.values() {
+            cache.put_tenant(tenant);
+        }
+        cache
+    }
+
+    pub(super) fn principal(&self, hash: &SecretHash) -> Option<Principal> {
+        self.credentials.get(hash).map(|found| found.value().clone())
+    }
+
+    pub(super) fn by_key(&self, key: &str) -> Option<Arc<KeyedProject>> {
+        self.by_key.get(key).map(|found| Arc::clone(found.value()))
+    }
+
+    pub(super) fn by_project(&self, project: ProjectId) -> Option<Arc<KeyedProject>> {
+        self.by_project.get(&project).map(|found| Arc::clone(found.value()))
+    }
+
+    /// Puts everything of an organization in place.
+    fn put_tenant(&self, tenant: &Tenant) {
+        self.put_projects(tenant);
+        for (token, hash) in tenant.tokens.values() {
+            self.put_token(token, *hash);
+        }
+    }
+
+    /// Rebuilds all projects of an organization.
+    fn put_projects(&self, tenant: &Tenant) {
+        let rates = Arc::new(tenant.organization.fx_rates.clone());
+        for project in tenant.projects.values() {
+            self.put(tenant, project, &rates);
+        }
+    }
+
+    /// Rebuilds one project, with the rates that its picture has already if they are still the same.
+    fn put_project(&self, tenant: &Tenant, project: &Project) {
+        let kept = self.by_project(project.id).map(|former| Arc::clone(&former.policy.rates));
+        let rates = kept
+            .filter(|rates| **rates == tenant.organization.fx_rates)
+            .unwrap_or_else(|| Arc::new(tenant.organization.fx_rates.clone()));
+        self.put(tenant, project, &rates);
+    }
+
+    fn put(&self, tenant: &Tenant, project: &Project, rates: &Arc<Rates>) {
+        let keyed = Arc::new(KeyedProject::new(tenant, project, Arc::clone(rates)));
+        self.by_project.insert(project.id, Arc::clone(&keyed));
+        for key in &project.public_keys {
+            self.by_key.insert(key.as_str().into(), Arc::clone(&keyed));
+        }
+    }
+
+    fn put_root_token(&self, hash: SecretHash) {
+        self.credentials.insert(hash, Principal::Root);
+    }
+
+    fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
+        self.credentials.insert(hash, Principal::Token(Arc::clone(token)));
+    }
+
+    /// Brings the cache up to `state`, after the change of `touched`.
+    pub(super) fn follow(&self, state: &State, touched: Touched) {
+        match touched {
+            Touched::NewOrganization(organization, root_token) => {
+                root_token.into_iter().for_each(|hash| self.put_root_token(hash));
+                if let Some(tenant) = state.tenants.get(&organization) {
+                    self.put_tenant(tenant);
+                }
+            }
+            Touched::Organization(organization) => {
+                if let Some(tenant) = state.tenants.get(&organization) {
+                    self.put_projects(tenant);
+                }
+            }
+            Touched::Project(organization, project, removed_keys) => {
+                if let Some(tenant) = state.tenants.get(&organization)
+                    && let Some(project) = tenant.projects.get(&project)
+                {
+                    self.put_project(tenant, project);
+                }
+                for key in removed_keys {
+                    self.by_key.remove(key.as_str());
+                }
+            }
+            Touched::NewToken(token, hash) => self.put_token(&token, hash),
+            Touched::RemovedToken(hash) => {
+                self.credentials.remove(&hash);
+            }
+        }
+    }
+}
+
+/// All that a cache holds, in an order that can be compared.
+#[cfg(test)]
+pub(super) type Listing = (Vec<(SecretHash, Principal)>, Vec<(String, KeyedProject)>, Vec<(ProjectId, KeyedProject)>);
+
+#[cfg(test)]
+impl Cache {
+    pub(super) fn listing(&self) -> Listing {
+        let mut credentials: Vec<_> = self.credentials.iter().map(|e| (*e.key(), e.value().clone())).collect();
+        let mut by_key: Vec<_> = self.by_key.iter().map(|e| (e.key().to_string(), KeyedProject::clone(e.value()))).collect();
+        let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), KeyedProject::clone(e.value()))).collect();
+        credentials.sort_by_key(|(hash, _)| *hash);
+        by_key.sort_by(|a, b| a.0.cmp(&b.0));
+        by_project.sort_by_key(|(id, _)| *id);
+        (credentials, by_key, by_project)
+    }
+}

@@ -1,0 +1,212 @@
+//! The control log and its snapshots, as one thing that records changes and gives the state back.
+//!
+//! ```text
+//! control/log/                       the records, one an append (partition 0)
+//! control/snapshot-<position>.json   the state up to that record; the two newest are kept
+//! ```
+//!
+//! The log keeps all records after the *older* of the two snapshots: if the newer one is damaged, nothing is lost.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use headcount_storage::files::{PRIVATE_DIR, PRIVATE_FILE, create_private_dir};
+use headcount_storage::log::{Log, LogOptions, LogReader, Share};
+
+use super::error::ControlError;
+use super::record::{self, ControlRecord};
+use super::snapshot;
+use super::state::State;
+
+/// How many snapshots are kept.
+const KEPT_SNAPSHOTS: usize = 2;
+const PARTITION: u16 = 0;
+
+/// When files roll.
+#[derive(Debug, Clone)]
+pub(super) struct JournalOptions {
+    /// Records between two snapshots: what a start replays at most, and writes amount to.
+    pub(super) snapshot_every: u64,
+    /// Size of a segment of the log in bytes. Segments are removed whole.
+    pub(super) segment_bytes: u64,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        // A record takes some 600 bytes: a segment is about the records between two snapshots.
+        JournalOptions { snapshot_every: 256, segment_bytes: 256 * 1024 }
+    }
+}
+
+/// Records changes.
+#[derive(Debug)]
+pub(super) struct Journal {
+    dir: PathBuf,
+    log: Log,
+    options: JournalOptions,
+    /// The last record that the newest snapshot reflects; 0 without one.
+    snapshot_at: u64,
+}
+
+impl Journal {
+    /// Opens the control log in `dir`, or makes one there, and reads the state that it leads to.
+    pub(super) fn open(dir: &Path, options: JournalOptions) -> Result<(Self, State), ControlError> {
+        let log_dir = log_dir(dir);
+        for private_dir in [dir, &log_dir] {
+            create_private_dir(private_dir)
+                .and_then(|()| fs::set_permissions(private_dir, Permissions::from_mode(PRIVATE_DIR)))
+                .map_err(|error| ControlError::io("create", private_dir, error))?;
+        }
+        let log_options = LogOptions { segment_bytes: options.segment_bytes, prepare_ahead: false, ..LogOptions::default() };
+        let (log, recovery) = Log::open(&log_dir, log_options)?;
+        if recovery.cut_bytes > 0 {
+            tracing::warn!(cut_bytes = recovery.cut_bytes, "cut an unfinished record off the control log");
+        }
+        let reader = log.reader();
+        let (snapshot_at, mut state) = newest_snapshot(dir, &reader)?;
+        replay(&reader, snapshot_at, &mut state)?;
+        let journal = Journal { dir: dir.to_path_buf(), log, options, snapshot_at };
+        journal.close_files();
+        Ok((journal, state))
+    }
+
+    /// Appends a record; durable when this returns. After an error it was not recorded.
+    pub(super) fn append(&mut self, record: &ControlRecord) -> Result<(), ControlError> {
+        let payload = record::encode(record)?;
+        self.log.append(&[Share { partition: PARTITION, count: 1, payload: &payload }])?;
+        Ok(())
+    }
+
+    /// Where the next record will go.
+    pub(super) fn next_position(&self) -> u64 {
+        self.log.last_position() + 1
+    }
+
+    /// To be called after each record, with the `state` that reflects all of them: writes a snapshot if enough records
+    /// have come since the last one, and removes what is no longer needed. A failure is logged, and tried again after the
+    /// next record: the log has it all.
+    pub(super) fn roll(&mut self, state: &State) {
+        if self.log.last_position() - self.snapshot_at >= self.options.snapshot_every
+            && let Err(error) = self.try_roll(state)
+        {
+            tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
+        }
+        self.close_files();
+    }
+
+    fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
+        let position = self.log.last_position();
+        snapshot::write(&self.dir, position, state)?;
+        self.snapshot_at = position;
+        let positions = snapshot::list(&self.dir)?;
+        let Some(oldest_kept) = positions.get(KEPT_SNAPSHOTS - 1) else { return Ok(()) };
+        self.log.remove_before(oldest_kept + 1)?;
+        for position in &positions[KEPT_SNAPSHOTS..] {
+            snapshot::remove(&self.dir, *position)?;
+        }
+        Ok(())
+    }
+
+    /// The log makes its files as the umask says. Their directory is closed anyway, so a failure is no reason to stop.
+    fn close_files(&self) {
+        if let Err(error) = close_files(&log_dir(&self.dir)) {
+            tracing::warn!(%error, "could not restrict the permissions of the control log");
+        }
+    }
+}
+
+fn log_dir(dir: &Path) -> PathBuf {
+    dir.join("log")
+}
+
+/// Closes the files in `dir` to everybody but their owner.
+fn close_files(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_file() && metadata.permissions().mode() & 0o777 != PRIVATE_FILE {
+            fs::set_permissions(entry.path(), Permissions::from_mode(PRIVATE_FILE))?;
+        }
+    }
+    Ok(())
+}
+
+/// The newest intact snapshot and its position, if it reaches back to the beginning of the log; position 0 and nothing
+/// if the log has it all.
+fn newest_snapshot(dir: &Path, log: &LogReader) -> Result<(u64, State), ControlError> {
+    let (log_begins, log_ends) = (log.first_position(), log.last_position() + 1);
+    let positions = snapshot::list(dir)?;
+    if let Some(newest) = positions.first()
+        && *newest >= log_ends
+    {
+        return Err(ControlError::LogLost { dir: dir.to_path_buf(), log_ends, snapshot: newest + 1 });
+    }
+    let mut damaged = Vec::new();
+    for position in positions {
+        if position + 1 < log_begins {
+            break;
+        }
+        if let Some(state) = snapshot::load(dir, position)? {
+            set_aside(dir, &damaged)?;
+            return Ok((position, state));
+        }
+        damaged.push(position);
+    }
+    if log_begins > 1 {
+        let damaged = damaged.iter().map(|position| snapshot::path(dir, *position)).collect();
+        return Err(ControlError::SnapshotLost { dir: dir.to_path_buf(), log_begins, damaged });
+    }
+    set_aside(dir, &damaged)?;
+    Ok((0, State::default()))
+}
+
+fn set_aside(dir: &Path, damaged: &[u64]) -> Result<(), ControlError> {
+    for position in damaged {
+        let path = snapshot::path(dir, *position);
+        tracing::warn!(path = %path.display(), "damaged snapshot of the control data: set aside, the log has all of it");
+        snapshot::set_aside(dir, *position)?;
+    }
+    Ok(())
+}
+
+/// Applies the records after `snapshot_at`.
+fn replay(log: &LogReader, snapshot_at: u64, state: &mut State) -> Result<(), ControlError> {
+    let mut next = snapshot_at + 1;
+    let mut failure = None;
+    log.read(
+        |partition| (partition == PARTITION).then_some(snapshot_at),
+        |logged| match replay_one(logged.first, next, logged.payload, state) {
+            Ok(()) => {
+                next += 1;
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        },
+    )?;
+    match failure {
+        Some(error) => Err(error),
+        None if next <= log.last_position() => Err(missing(next)),
+        None => Ok(()),
+    }
+}
+
+fn replay_one(position: u64, expected: u64, payload: &[u8], state: &mut State) -> Result<(), ControlError> {
+    if position != expected {
+        return Err(missing(expected));
+    }
+    let record = record::decode(payload, position)?;
+    state.check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
+    state.apply(record);
+    Ok(())
+}
+
+/// A repair of the log may leave gaps: control data with a gap would be wrong in ways that nobody notices.
+fn missing(position: u64) -> ControlError {
+    ControlError::BadRecord { position, message: "it is missing from the control log".to_owned() }
+}

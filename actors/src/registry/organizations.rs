@@ -1,0 +1,199 @@
+//! Operations on organizations.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::money::Currency;
+use headcount_domain::policy::Rates;
+use headcount_domain::time::{Instant, Timezone};
+
+use super::error::RegistryError;
+use super::model::{Initial, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
+use super::names::{Role, Scope};
+use super::record::ControlRecord;
+use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, random_u64};
+use super::state::State;
+use super::{Change, ORGANIZATION_NOT_FOUND, Registry, validate};
+
+/// The name of what the first start makes, and of the first project and token of every organization.
+const DEFAULT_NAME: &str = "default";
+
+impl Registry {
+    /// Makes the first organization, its project, its token, and the root token.
+    ///
+    /// # Errors
+    /// [`RegistryError::Conflict`] `already_initialized` if there is an organization; [`RegistryError::Storage`].
+    pub fn initialize(&self, now: Instant) -> Result<Initial, RegistryError> {
+        let mut change = self.change()?;
+        if !change.state().tenants.is_empty() {
+            let message = "there is an organization already";
+            return Err(RegistryError::conflict("already_initialized", message));
+        }
+        let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
+        let keys = change.create_organization(DEFAULT_NAME, Some(SecretHash::of(root_token.expose())), now)?;
+        let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
+        Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
+    }
+
+    /// Makes a further organization, its project and its token: what a root token is for.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] for a bad name; [`RegistryError::Storage`].
+    pub fn create_organization(&self, name: &str, now: Instant) -> Result<OrganizationKeys, RegistryError> {
+        self.change()?.create_organization(name, None, now)
+    }
+
+    /// An organization as it is at this moment.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    pub fn organization(&self, id: OrganizationId) -> Result<Arc<Organization>, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&id).ok_or(ORGANIZATION_NOT_FOUND)?;
+        Ok(Arc::clone(&tenant.organization))
+    }
+
+    /// All organizations, in order of id: for jobs that serve each of them.
+    #[must_use]
+    pub fn organizations(&self) -> Vec<Arc<Organization>> {
+        self.state().tenants.values().map(|tenant| Arc::clone(&tenant.organization)).collect()
+    }
+
+    /// Changes an organization, all of the patch or nothing. Returns it as it is then.
+    ///
+    /// Once an event was recorded the timezone stays, since days have been counted in it, and so does the currency, since
+    /// amounts were converted to it at the rates of their moment and can't be converted again. Naming the value that
+    /// is in force is fine at any time.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
+    /// [`RegistryError::Conflict`] `timezone_fixed` or `currency_fixed`.
+    pub fn update_organization(&self, id: OrganizationId, patch: OrganizationPatch) -> Result<Arc<Organization>, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.organization(id)?;
+        let changed = patched(&current, patch)?;
+        change.commit_organization(&current, changed)
+    }
+
+    /// Takes `needed` Actions off the organization's balance. Returns what is left.
+    ///
+    /// # Errors
+    /// [`RegistryError::Exhausted`] `actions_exhausted` if there are not enough: then none is taken. [`RegistryError::NotFound`],
+    /// [`RegistryError::Storage`].
+    pub fn spend_actions(&self, id: OrganizationId, needed: u64) -> Result<u64, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.organization(id)?;
+        let balance = current.actions_balance;
+        let actions_balance = balance.checked_sub(needed).ok_or_else(|| RegistryError::Exhausted {
+            code: "actions_exhausted",
+            message: format!("{needed} Actions are needed, {balance} are left"),
+        })?;
+        let changed = Organization { actions_balance, ..Organization::clone(&current) };
+        change.commit_organization(&current, changed)?;
+        Ok(actions_balance)
+    }
+}
+
+impl Change<'_> {
+    fn commit_organization(
+        &mut self,
+        current: &Arc<Organization>,
+        changed: Organization,
+    ) -> Result<Arc<Organization>, RegistryError> {
+        if **current == changed {
+            return Ok(Arc::clone(current));
+        }
+        let id = changed.id;
+        self.commit(ControlRecord::OrganizationChanged(changed))?;
+        self.registry.organization(id)
+    }
+
+    fn create_organization(
+        &mut self,
+        name: &str,
+        root_token: Option<SecretHash>,
+        now: Instant,
+    ) -> Result<OrganizationKeys, RegistryError> {
+        let organization = Organization {
+            id: unused_organization_id(&self.state())?,
+            name: validate::name(name)?,
+            timezone: Timezone::UTC,
+            currency: Currency::USD,
+            fx_rates: Rates::new(),
+            capabilities: Vec::new(),
+            actions_balance: 0,
+            created_at: now,
+            events_recorded: false,
+        };
+        let organization_id = organization.id;
+        let project = NewProject { name: DEFAULT_NAME.to_owned(), ..NewProject::default() };
+        let project = project.build(organization_id, unused_project_id(&self.state())?, now)?;
+        let token = NewToken {
+            name: DEFAULT_NAME.to_owned(),
+            role: Role::Owner,
+            scopes: Scope::ALL.to_vec(),
+            project: None,
+            expires_at: None,
+        };
+        let (token, api_token) = token.build(organization_id, now)?;
+        let keys = OrganizationKeys {
+            organization_id,
+            project_id: project.id,
+            public_key: project.public_keys.first().cloned().unwrap_or_default(),
+            api_token,
+        };
+        self.commit(ControlRecord::OrganizationCreated { organization, project, token, root_token })?;
+        Ok(keys)
+    }
+}
+
+fn patched(current: &Organization, patch: OrganizationPatch) -> Result<Organization, RegistryError> {
+    let OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance } = patch;
+    let mut changed = current.clone();
+    if let Some(name) = name {
+        changed.name = validate::name(&name)?;
+    }
+    if let Some(fx_rates) = fx_rates {
+        changed.fx_rates = validate::rates(fx_rates)?;
+    }
+    if let Some(capabilities) = capabilities {
+        changed.capabilities = validate::capabilities(capabilities);
+    }
+    changed.timezone = timezone.unwrap_or(changed.timezone);
+    changed.currency = currency.unwrap_or(changed.currency);
+    changed.actions_balance = actions_balance.unwrap_or(changed.actions_balance);
+    if current.events_recorded && changed.timezone != current.timezone {
+        let message = format!("the timezone stays {} once an event was recorded", current.timezone);
+        return Err(RegistryError::conflict("timezone_fixed", message));
+    }
+    if current.events_recorded && changed.currency != current.currency {
+        return Err(currency_fixed(current.currency));
+    }
+    Ok(changed)
+}
+
+/// The refusal of another currency: amounts are pinned in the one there is.
+pub(super) fn currency_fixed(current: Currency) -> RegistryError {
+    let message = format!("the currency stays {current} once an event was recorded: amounts are converted to it for good");
+    RegistryError::conflict("currency_fixed", message)
+}
+
+/// A random id that no organization has.
+fn unused_organization_id(state: &State) -> Result<OrganizationId, RegistryError> {
+    loop {
+        let id = OrganizationId(random_u64()?);
+        if !state.tenants.contains_key(&id) {
+            return Ok(id);
+        }
+    }
+}
+
+/// A random id that no project of any organization has.
+pub(super) fn unused_project_id(state: &State) -> Result<ProjectId, RegistryError> {
+    loop {
+        let id = ProjectId(random_u64()?);
+        if !state.has_project(id) {
+            return Ok(id);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Operations on projects and their public keys.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::money::Currency;
+use headcount_domain::time::Instant;
+
+use super::error::RegistryError;
+use super::model::{NewProject, Project, ProjectPatch};
+use super::organizations::{currency_fixed, unused_project_id};
+use super::record::ControlRecord;
+use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
+use super::{Change, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry, validate};
+
+impl Registry {
+    /// Makes a project with one public key.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] without such an organization, [`RegistryError::Invalid`], [`RegistryError::Storage`],
+    /// and [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PROJECTS`].
+    pub fn create_project(
+        &self,
+        organization: OrganizationId,
+        new: NewProject,
+        now: Instant,
+    ) -> Result<Arc<Project>, RegistryError> {
+        let mut change = self.change()?;
+        let id = {
+            let state = change.state();
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            validate::room(tenant.projects.len(), validate::MAX_PROJECTS, "projects")?;
+            unused_project_id(&state)?
+        };
+        let project = new.build(organization, id, now)?;
+        change.commit(ControlRecord::ProjectCreated(project))?;
+        self.project(organization, id)
+    }
+
+    /// The projects of an organization, oldest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] without such an organization.
+    pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let mut projects: Vec<_> = tenant.projects.values().cloned().collect();
+        projects.sort_by_key(|project| (project.created_at, project.id));
+        Ok(projects)
+    }
+
+    /// A project of an organization, as it is at this moment.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also if it is another organization's.
+    pub fn project(&self, organization: OrganizationId, id: ProjectId) -> Result<Arc<Project>, RegistryError> {
+        let state = self.state();
+        let project = state.tenants.get(&organization).and_then(|tenant| tenant.projects.get(&id));
+        project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
+    }
+
+    /// Changes a project, all of the patch or nothing. Returns it as it is then.
+    ///
+    /// The currency stays once the project has recorded an event: amounts were converted to it at the rates of their
+    /// moment, and can't be converted again. Naming the currency that is in force is fine at any time.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
+    /// [`RegistryError::Conflict`] `currency_fixed`.
+    pub fn update_project(
+        &self,
+        organization: OrganizationId,
+        id: ProjectId,
+        patch: ProjectPatch,
+    ) -> Result<Arc<Project>, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.project(organization, id)?;
+        let changed = patched(&current, patch)?;
+        change.commit_project(&current, changed)
+    }
+
+    /// Gives a project one more public key; those it has stay valid. Returns the new key.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached` at
+    /// [`super::MAX_PUBLIC_KEYS`].
+    pub fn add_public_key(&self, organization: OrganizationId, id: ProjectId) -> Result<String, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.project(organization, id)?;
+        validate::room(current.public_keys.len(), validate::MAX_PUBLIC_KEYS, "public keys")?;
+        let key = new_public_key()?;
+        let mut changed = Project::clone(&current);
+        changed.public_keys.push(key.clone());
+        change.commit_project(&current, changed)?;
+        Ok(key)
+    }
+
+    /// Takes a public key from a project; events that name it are refused from the next on.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `last_public_key` if it has
+    /// no other.
+    pub fn remove_public_key(&self, organization: OrganizationId, id: ProjectId, public_key: &str) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        let current = self.project(organization, id)?;
+        let mut changed = Project::clone(&current);
+        changed.public_keys.retain(|key| key != public_key);
+        if changed.public_keys.len() == current.public_keys.len() {
+            return Err(RegistryError::NotFound { what: "public key" });
+        }
+        if changed.public_keys.is_empty() {
+            let message = "a project's last public key can't be removed: add another one first";
+            return Err(RegistryError::conflict("last_public_key", message));
+        }
+        change.commit_project(&current, changed).map(drop)
+    }
+}
+
+impl Change<'_> {
+    fn commit_project(&mut self, current: &Arc<Project>, changed: Project) -> Result<Arc<Project>, RegistryError> {
+        if **current == changed {
+            return Ok(Arc::clone(current));
+        }
+        let (organization, id) = (changed.organization, changed.id);
+        self.commit(ControlRecord::ProjectChanged(changed))?;
+        self.registry.project(organization, id)
+    }
+}
+
+impl NewProject {
+    /// The project to be stored, with a fresh public key.
+    pub(super) fn build(self, organization: OrganizationId, id: ProjectId, now: Instant) -> Result<Project, RegistryError> {
+        Ok(Project {
+            id,
+            organization,
+            name: validate::name(&self.name)?,
+            currency: self.currency.unwrap_or(Currency::USD),
+            allowed_origins: validate::origins(&self.allowed_origins.unwrap_or_default())?,
+            cookieless: self.cookieless.unwrap_or(true),
+            bots: self.bots.unwrap_or_default(),
+            signals_policy: self.signals_policy.unwrap_or_default(),
+            server_only_revenue: self.server_only_revenue.unwrap_or(false),
+            public_keys: vec![new_public_key()?],
+            created_at: now,
+            events_recorded: false,
+        })
+    }
+}
+
+fn new_public_key() -> Result<String, RegistryError> {
+    Ok(random_key(PUBLIC_KEY_PREFIX, KEY_CHARACTERS)?)
+}
+
+fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryError> {
+    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = patch;
+    let mut changed = current.clone();
+    if let Some(name) = name {
+        changed.name = validate::name(&name)?;
+    }
+    if let Some(allowed_origins) = allowed_origins {
+        changed.allowed_origins = validate::origins(&allowed_origins)?;
+    }
+    changed.currency = currency.unwrap_or(changed.currency);
+    changed.cookieless = cookieless.unwrap_or(changed.cookieless);
+    changed.bots = bots.unwrap_or(changed.bots);
+    changed.signals_policy = signals_policy.unwrap_or(changed.signals_policy);
+    changed.server_only_revenue = server_only_revenue.unwrap_or(changed.server_only_revenue);
+    if current.events_recorded && changed.currency != current.currency {
+        return Err(currency_fixed(current.currency));
+    }
+    Ok(changed)
+}

@@ -1,0 +1,115 @@
+//! Snapshots of the control data: JSON files, each whole or absent.
+//!
+//! `snapshot-<position>.json` holds the state that the records up to and including that position of the control log
+//! lead to: `{"checksum","position","version","state"}`. The checksum is the SHA-256 of the rest, and is checked before
+//! the version is believed, so that damage is never taken for a file of a newer program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headcount_storage::files::{PRIVATE_FILE, write_atomically};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use sha2::{Digest as _, Sha256};
+
+use super::error::ControlError;
+use super::secret::hex;
+use super::state::State;
+
+/// The version that snapshots are written in, and the only one that is read.
+pub(super) const SNAPSHOT_VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    checksum: String,
+    position: u64,
+    version: u32,
+    state: Box<RawValue>,
+}
+
+impl Envelope {
+    fn expected_checksum(&self) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.position.to_le_bytes());
+        hasher.update(self.version.to_le_bytes());
+        hasher.update(self.state.get().as_bytes());
+        hex(&hasher.finalize().into())
+    }
+}
+
+/// The file of the snapshot at `position`.
+pub(super) fn path(dir: &Path, position: u64) -> PathBuf {
+    dir.join(format!("snapshot-{position:020}.json"))
+}
+
+/// Positions of the snapshots in `dir`, newest first. Half-written ones are removed.
+pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ControlError> {
+    let failed = |error| ControlError::io("list", dir, error);
+    let mut positions: Vec<u64> = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().and_then(|name| name.strip_prefix("snapshot-")) else { continue };
+        if name.ends_with(".tmp") {
+            fs::remove_file(entry.path()).map_err(|error| ControlError::io("remove", &entry.path(), error))?;
+        } else if let Some(position) = name.strip_suffix(".json").and_then(|digits| digits.parse().ok()) {
+            positions.push(position);
+        }
+    }
+    positions.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(positions)
+}
+
+/// Writes the snapshot at `position`; durable when this returns.
+pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<(), ControlError> {
+    let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
+    let mut envelope = Envelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
+    envelope.checksum = envelope.expected_checksum();
+    let bytes = serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)?;
+    let path = path(dir, position);
+    write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| ControlError::io("write", &path, error))
+}
+
+/// Reads the snapshot at `position`; `None` if it is damaged.
+pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlError> {
+    let path = path(dir, position);
+    let bytes = fs::read(&path).map_err(|error| ControlError::io("read", &path, error))?;
+    let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else { return Ok(None) };
+    if envelope.checksum != envelope.expected_checksum() || envelope.position != position {
+        return Ok(None);
+    }
+    if envelope.version != SNAPSHOT_VERSION {
+        let (found, supported) = (envelope.version, SNAPSHOT_VERSION);
+        return Err(ControlError::UnsupportedSnapshot { path, found, supported });
+    }
+    // Intact, and yet not what this version writes: no older snapshot would make that right.
+    let bad = |message: String| ControlError::BadRecord { position, message: format!("snapshot: {message}") };
+    let contents = serde_json::from_str(envelope.state.get()).map_err(|error| bad(error.to_string()))?;
+    State::from_contents(contents).map(Some).map_err(|misfit| bad(misfit.to_owned()))
+}
+
+/// Sets a damaged snapshot aside, so that it neither counts as one nor is lost to whoever wants to look at it.
+pub(super) fn set_aside(dir: &Path, position: u64) -> Result<(), ControlError> {
+    let path = path(dir, position);
+    let aside = path.with_extension("json.damaged");
+    fs::rename(&path, &aside).map_err(|error| ControlError::io("set aside", &path, error))
+}
+
+/// Removes a snapshot that is no longer needed.
+pub(super) fn remove(dir: &Path, position: u64) -> Result<(), ControlError> {
+    let path = path(dir, position);
+    fs::remove_file(&path).map_err(|error| ControlError::io("remove", &path, error))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A snapshot file with a true checksum, of whatever version.
+    pub(in super::super) fn envelope(position: u64, version: u32, state: &str) -> Vec<u8> {
+        let state = RawValue::from_string(state.to_owned()).unwrap();
+        let mut envelope = Envelope { checksum: String::new(), position, version, state };
+        envelope.checksum = envelope.expected_checksum();
+        serde_json::to_vec(&envelope).unwrap()
+    }
+}

@@ -1,0 +1,194 @@
+//! All control data in memory, as the control log makes it. Pure: no file, no lock, no clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use serde::{Deserialize, Serialize};
+
+use super::model::{ApiToken, Organization, Project, TokenId};
+use super::record::{ControlRecord, StoredToken};
+use super::secret::SecretHash;
+
+/// Everything that the control log says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct State {
+    pub(super) tenants: BTreeMap<OrganizationId, Tenant>,
+    pub(super) root_tokens: BTreeSet<SecretHash>,
+}
+
+/// An organization and what it owns. Looking things up here, by organization first, is what keeps one organization
+/// from another's projects and tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tenant {
+    pub(super) organization: Arc<Organization>,
+    pub(super) projects: BTreeMap<ProjectId, Arc<Project>>,
+    pub(super) tokens: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)>,
+}
+
+/// [`State`] as a snapshot holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contents {
+    organizations: Vec<Organization>,
+    projects: Vec<Project>,
+    tokens: Vec<StoredToken>,
+    root_tokens: BTreeSet<SecretHash>,
+}
+
+/// What a record has changed, for whoever keeps something made of the state.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Touched {
+    /// An organization that was not there, and maybe a root token.
+    NewOrganization(OrganizationId, Option<SecretHash>),
+    /// An organization's own fields.
+    Organization(OrganizationId),
+    /// One project, and the public keys that it no longer has.
+    Project(OrganizationId, ProjectId, Vec<String>),
+    /// A token that was not there.
+    NewToken(Arc<ApiToken>, SecretHash),
+    /// A token that is gone.
+    RemovedToken(SecretHash),
+}
+
+/// A record that does not fit what came before it.
+pub(super) type Misfit = &'static str;
+
+impl State {
+    /// The state that the records so far and `record` lead to is the one that [`Self::apply`] makes, if this says yes.
+    pub(super) fn check(&self, record: &ControlRecord) -> Result<(), Misfit> {
+        match record {
+            ControlRecord::OrganizationCreated { organization, project, token, .. } => {
+                let id = organization.id;
+                if self.tenants.contains_key(&id) {
+                    return Err("the organization exists already");
+                }
+                if project.organization != id || token.token.organization != id {
+                    return Err("the project or the token belongs to another organization");
+                }
+                self.check_new_project(project)
+            }
+            ControlRecord::OrganizationChanged(organization) => self.tenant(organization.id).map(drop),
+            ControlRecord::ProjectCreated(project) => {
+                self.tenant(project.organization)?;
+                self.check_new_project(project)
+            }
+            ControlRecord::ProjectChanged(project) => self.check_project(project.organization, project.id),
+            ControlRecord::TokenCreated(token) => self.tenant(token.token.organization).map(drop),
+            ControlRecord::TokenRevoked { organization, token_id } => {
+                if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
+            }
+            ControlRecord::EventsRecorded { organization, project } => self.check_project(*organization, *project),
+        }
+    }
+
+    /// Applies a record that [`Self::check`] has let pass, and says what that changed; one that it has not is left out.
+    pub(super) fn apply(&mut self, record: ControlRecord) -> Option<Touched> {
+        match record {
+            ControlRecord::OrganizationCreated { organization, project, token, root_token } => {
+                let id = organization.id;
+                let mut tenant = Tenant::new(organization);
+                tenant.put_project(project);
+                tenant.put_token(token);
+                self.tenants.insert(id, tenant);
+                self.root_tokens.extend(root_token);
+                Some(Touched::NewOrganization(id, root_token))
+            }
+            ControlRecord::OrganizationChanged(organization) => {
+                let id = organization.id;
+                self.tenants.get_mut(&id)?.organization = Arc::new(organization);
+                Some(Touched::Organization(id))
+            }
+            ControlRecord::ProjectCreated(project) | ControlRecord::ProjectChanged(project) => {
+                let (organization, id) = (project.organization, project.id);
+                let removed_keys = self.tenants.get_mut(&organization)?.put_project(project);
+                Some(Touched::Project(organization, id, removed_keys))
+            }
+            ControlRecord::TokenCreated(token) => {
+                let (token, hash) = self.tenants.get_mut(&token.token.organization)?.put_token(token);
+                Some(Touched::NewToken(token, hash))
+            }
+            ControlRecord::TokenRevoked { organization, token_id } => {
+                let (_, hash) = self.tenants.get_mut(&organization)?.tokens.remove(&token_id)?;
+                Some(Touched::RemovedToken(hash))
+            }
+            ControlRecord::EventsRecorded { organization, project } => {
+                self.tenants.get_mut(&organization)?.mark_events_recorded(project);
+                Some(Touched::Project(organization, project, Vec::new()))
+            }
+        }
+    }
+
+    /// What a snapshot is to hold.
+    pub(super) fn contents(&self) -> Contents {
+        let tenants = self.tenants.values();
+        let stored = |(token, hash): &(Arc<ApiToken>, SecretHash)| StoredToken { token: ApiToken::clone(token), hash: *hash };
+        Contents {
+            organizations: tenants.clone().map(|tenant| Organization::clone(&tenant.organization)).collect(),
+            projects: tenants.clone().flat_map(|t| t.projects.values()).map(|p| Project::clone(p)).collect(),
+            tokens: tenants.flat_map(|tenant| tenant.tokens.values()).map(stored).collect(),
+            root_tokens: self.root_tokens.clone(),
+        }
+    }
+
+    /// The state that a snapshot holds.
+    pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
+        let Contents { organizations, projects, tokens, root_tokens } = contents;
+        let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
+        let mut state = State { tenants: tenants.collect(), root_tokens };
+        for project in projects {
+            let tenant = state.tenants.get_mut(&project.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.put_project(project);
+        }
+        for token in tokens {
+            let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.put_token(token);
+        }
+        Ok(state)
+    }
+
+    /// Whether any organization has a project of this id.
+    pub(super) fn has_project(&self, id: ProjectId) -> bool {
+        self.tenants.values().any(|tenant| tenant.projects.contains_key(&id))
+    }
+
+    fn tenant(&self, id: OrganizationId) -> Result<&Tenant, Misfit> {
+        self.tenants.get(&id).ok_or(NO_ORGANIZATION)
+    }
+
+    fn check_project(&self, organization: OrganizationId, id: ProjectId) -> Result<(), Misfit> {
+        if self.tenant(organization)?.projects.contains_key(&id) { Ok(()) } else { Err("no such project") }
+    }
+
+    fn check_new_project(&self, project: &Project) -> Result<(), Misfit> {
+        if self.has_project(project.id) { Err("the project exists already") } else { Ok(()) }
+    }
+}
+
+const NO_ORGANIZATION: Misfit = "no such organization";
+
+impl Tenant {
+    fn new(organization: Organization) -> Self {
+        Tenant { organization: Arc::new(organization), projects: BTreeMap::new(), tokens: BTreeMap::new() }
+    }
+
+    /// Returns the public keys that the project no longer has.
+    fn put_project(&mut self, project: Project) -> Vec<String> {
+        let project = Arc::new(project);
+        let Some(former) = self.projects.insert(project.id, Arc::clone(&project)) else { return Vec::new() };
+        former.public_keys.iter().filter(|key| !project.public_keys.contains(key)).cloned().collect()
+    }
+
+    fn put_token(&mut self, StoredToken { token, hash }: StoredToken) -> (Arc<ApiToken>, SecretHash) {
+        let stored = (Arc::new(token), hash);
+        self.tokens.insert(stored.0.token_id.clone(), stored.clone());
+        stored
+    }
+
+    fn mark_events_recorded(&mut self, project: ProjectId) {
+        Arc::make_mut(&mut self.organization).events_recorded = true;
+        if let Some(project) = self.projects.get_mut(&project) {
+            Arc::make_mut(project).events_recorded = true;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What the operations do.
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::policy::{BotPolicy, Rates, SignalsPolicy};
+
+use super::*;
+
+fn registry() -> (tempfile::TempDir, Registry, Initial) {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = open(dir.path()).unwrap();
+    assert!(registry.is_empty());
+    let initial = registry.initialize(NOW).unwrap();
+    (dir, registry, initial)
+}
+
+fn conflict<T: std::fmt::Debug>(result: Result<T, RegistryError>) -> &'static str {
+    match result {
+        Err(RegistryError::Conflict { code, .. }) => code,
+        other => panic!("not a conflict: {other:?}"),
+    }
+}
+
+fn invalid<T: std::fmt::Debug>(result: Result<T, RegistryError>) -> String {
+    match result {
+        Err(RegistryError::Invalid { param, .. }) => param,
+        other => panic!("not invalid: {other:?}"),
+    }
+}
+
+fn not_found<T: std::fmt::Debug>(result: Result<T, RegistryError>) -> &'static str {
+    match result {
+        Err(RegistryError::NotFound { what }) => what,
+        other => panic!("found: {other:?}"),
+    }
+}
+
+#[test]
+fn the_first_start_makes_the_defaults_once() {
+    let (_dir, registry, initial) = registry();
+    assert!(!registry.is_empty());
+    let organization = registry.organization(initial.organization_id).unwrap();
+    assert_eq!((organization.name.as_str(), organization.timezone), ("default", Timezone::UTC));
+    assert_eq!((organization.currency, organization.events_recorded), (Currency::USD, false));
+    let project = registry.project(initial.organization_id, initial.project_id).unwrap();
+    assert_eq!((project.name.as_str(), project.cookieless, project.server_only_revenue), ("default", true, false));
+    assert_eq!((project.bots, project.signals_policy), (BotPolicy::Drop, SignalsPolicy::Record));
+    assert_eq!(project.public_keys, std::slice::from_ref(&initial.public_key));
+
+    let keyed = registry.policy_by_public_key(&initial.public_key).unwrap();
+    assert_eq!((keyed.policy.project, keyed.policy.organization), (initial.project_id, initial.organization_id));
+    assert!(keyed.allows_origin("https://any.example"));
+    let Principal::Token(token) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else { panic!() };
+    assert_eq!((token.role, token.scopes.as_slice(), token.project), (Role::Owner, Scope::ALL, None));
+    assert_eq!(registry.authenticate(initial.root_token.expose(), NOW), Ok(Principal::Root));
+    assert_eq!(conflict(registry.initialize(NOW)), "already_initialized");
+}
+
+#[test]
+fn whatever_is_no_valid_credential_is_unknown() {
+    let (_dir, registry, initial) = registry();
+    let id = initial.organization_id;
+    let expires_at = Some(NOW.plus_ms(10));
+    let (_, expiring) = registry.create_token(id, NewToken { expires_at, ..token("t", &[Scope::Admin]) }, NOW).unwrap();
+    assert!(registry.authenticate(expiring.expose(), NOW.plus_ms(9)).is_ok());
+    assert_eq!(registry.authenticate(expiring.expose(), NOW.plus_ms(10)), Err(AuthError::Unknown));
+
+    let (revoked, secret) = registry.create_token(id, token("t", &[Scope::Admin]), NOW).unwrap();
+    assert!(registry.authenticate(secret.expose(), NOW).is_ok());
+    registry.revoke_token(id, &revoked.token_id).unwrap();
+    assert_eq!(registry.authenticate(secret.expose(), NOW), Err(AuthError::Unknown));
+    assert_eq!(not_found(registry.revoke_token(id, &revoked.token_id)), "API token");
+
+    let never_issued = Secret::random(TOKEN_PREFIX).unwrap();
+    let swapped = initial.api_token.expose().replace("sk_", "rk_");
+    let padded = format!("{} ", initial.api_token.expose());
+    for bad in ["", "sk_", never_issued.expose(), &initial.public_key, &swapped, &padded] {
+        assert_eq!(registry.authenticate(bad, NOW), Err(AuthError::Unknown), "{bad}");
+    }
+}
+
+#[test]
+fn another_organizations_things_are_not_found() {
+    let (_dir, registry, initial) = registry();
+    let other = registry.create_organization("Other", NOW).unwrap();
+    let (mine, theirs) = (initial.organization_id, other.organization_id);
+    assert_eq!(not_found(registry.project(mine, other.project_id)), "project");
+    assert_eq!(not_found(registry.update_project(mine, other.project_id, ProjectPatch::default())), "project");
+    assert_eq!(not_found(registry.add_public_key(mine, other.project_id)), "project");
+    assert_eq!(not_found(registry.remove_public_key(mine, other.project_id, &other.public_key)), "project");
+    let key_of_other = registry.remove_public_key(mine, initial.project_id, &other.public_key);
+    assert_eq!(not_found(key_of_other), "public key");
+    let their_token = registry.tokens(theirs).unwrap()[0].token_id.clone();
+    assert_eq!(not_found(registry.revoke_token(mine, &their_token)), "API token");
+    let scoped = NewToken { project: Some(other.project_id), ..token("t", &[Scope::Admin]) };
+    assert_eq!(invalid(registry.create_token(mine, scoped, NOW)), "project_id");
+    assert_eq!(registry.projects(mine).unwrap().len(), 1);
+    assert_eq!(registry.tokens(mine).unwrap().len(), 1);
+
+    let nobody = OrganizationId(1);
+    assert_eq!(not_found(registry.organization(nobody)), "organization");
+    assert_eq!(not_found(registry.projects(nobody)), "organization");
+    assert_eq!(not_found(registry.tokens(nobody)), "organization");
+    assert_eq!(not_found(registry.create_project(nobody, NewProject::default(), NOW)), "organization");
+    assert_eq!(not_found(registry.create_token(nobody, token("t", &[Scope::Admin]), NOW)), "organization");
+    assert!(registry.policy(ProjectId(1)).is_none());
+}
+
+#[test]
+fn a_changed_organization_shows_in_every_project() {
+    let (_dir, registry, initial) = registry();
+    let id = initial.organization_id;
+    let project = registry.create_project(id, NewProject { name: "b".into(), ..Default::default() }, NOW).unwrap();
+    let rate = Rate::parse("1.08").unwrap();
+    let patch = OrganizationPatch {
+        name: Some(" Ada ".into()),
+        timezone: Some(berlin()),
+        currency: Some(euro()),
+        fx_rates: Some([(euro(), rate), (Currency::USD, Rate::ONE)].into()),
+        capabilities: Some(vec![Capability::TargetAccounts, Capability::TargetAccounts]),
+        actions_balance: Some(7),
+    };
+    let organization = registry.update_organization(id, patch).unwrap();
+    assert_eq!((organization.name.as_str(), organization.actions_balance), ("Ada", 7));
+    assert_eq!(organization.capabilities, [Capability::TargetAccounts]);
+    for keyed in [registry.policy(initial.project_id), registry.policy_by_public_key(&project.public_keys[0])] {
+        let policy = keyed.unwrap().policy.clone();
+        assert_eq!((policy.timezone, policy.organization_currency), (berlin(), euro()));
+        assert_eq!(*policy.rates, Rates::from([(euro(), rate)]));
+    }
+    let empty = OrganizationPatch { fx_rates: Some(Rates::new()), ..Default::default() };
+    assert!(registry.update_organization(id, empty).unwrap().fx_rates.is_empty());
+
+    let bad_rate = OrganizationPatch { fx_rates: Some([(Currency::USD, rate)].into()), ..Default::default() };
+    assert_eq!(invalid(registry.update_organization(id, bad_rate)), "fx_rates.USD");
+    let bad_name = OrganizationPatch { name: Some(" ".into()), actions_balance: Some(9), ..Default::default() };
+    assert_eq!(invalid(registry.update_organization(id, bad_name)), "name");
+    assert_eq!(registry.organization(id).unwrap().actions_balance, 7, "a refused patch changes nothing");
+}
+
+#[test]
+fn actions_are_spent_as_long_as_there_are_some() {
+    let (_dir, registry, initial) = registry();
+    let id = initial.organization_id;
+    let patch = OrganizationPatch { actions_balance: Some(3), ..Default::default() };
+    registry.update_organization(id, patch).unwrap();
+    assert_eq!(registry.spend_actions(id, 2).unwrap(), 1);
+    let refused = registry.spend_actions(id, 2);
+    assert!(matches!(refused, Err(RegistryError::Exhausted { code: "actions_exhausted", .. })), "{refused:?}");
+    assert_eq!(registry.spend_actions(id, 1).unwrap(), 0);
+}
+
+#[test]
+fn several_public_keys_are_valid_at_once_and_the_last_one_stays() {
+    let (_dir, registry, initial) = registry();
+    let (id, project) = (initial.organization_id, initial.project_id);
+    let second = registry.add_public_key(id, project).unwrap();
+    assert_eq!(registry.policy_by_public_key(&second), registry.policy_by_public_key(&initial.public_key));
+    registry.remove_public_key(id, project, &initial.public_key).unwrap();
+    assert!(registry.policy_by_public_key(&initial.public_key).is_none());
+    assert!(registry.policy_by_public_key(&second).is_some());
+    assert_eq!(not_found(registry.remove_public_key(id, project, &initial.public_key)), "public key");
+    assert_eq!(conflict(registry.remove_public_key(id, project, &second)), "last_public_key");
+    for _ in 1..MAX_PUBLIC_KEYS {
+        registry.add_public_key(id, project).unwrap();
+    }
+    assert_eq!(conflict(registry.add_public_key(id, project)), "limit_reached");
+}
+
+#[test]
+fn a_changed_project_shows_in_its_policy() {
+    let (_dir, registry, initial) = registry();
+    let (id, project) = (initial.organization_id, initial.project_id);
+    let patch = ProjectPatch {
+        name: Some("Shop".into()),
+        currency: Some(euro()),
+        allowed_origins: Some(vec!["https://Shop.example".into()]),
+        cookieless: Some(false),
+        bots: Some(BotPolicy::Record),
+        signals_policy: Some(SignalsPolicy::Anonymize),
+        server_only_revenue: Some(true),
+    };
+    let changed = registry.update_project(id, project, patch).unwrap();
+    assert_eq!((changed.name.as_str(), changed.created_at), ("Shop", NOW));
+    let keyed = registry.policy_by_public_key(&initial.public_key).unwrap();
+    assert!(keyed.allows_origin("https://shop.example") && keyed.allows_origin("https://SHOP.example"));
+    assert!(!keyed.allows_origin("http://shop.example") && !keyed.allows_origin("https://other.example"));
+    let policy = &keyed.policy;
+    assert_eq!((policy.currency, policy.organization_currency), (euro(), Currency::USD));
+    assert_eq!((policy.cookieless, policy.server_only_revenue), (false, true));
+    assert_eq!((policy.bots, policy.signals), (BotPolicy::Record, SignalsPolicy::Anonymize));
+
+    let bad = ProjectPatch { allowed_origins: Some(vec!["*".into()]), ..Default::default() };
+    assert_eq!(invalid(registry.update_project(id, project, bad)), "allowed_origins[0]");
+    let too_many = (0..=MAX_ALLOWED_ORIGINS).map(|i| format!("https://{i}.example")).collect();
+    let too_many = NewProject { name: "x".into(), allowed_origins: Some(too_many), ..Default::default() };
+    assert_eq!(invalid(registry.create_project(id, too_many, NOW)), "allowed_origins");
+    assert_eq!(invalid(registry.create_project(id, NewProject::default(), NOW)), "name");
+}
+
+#[test]
+fn tokens_are_listed_and_checked() {
+    let (_dir, registry, initial) = registry();
+    let id = initial.organization_id;
+    let scopes = [Scope::RevenueRead, Scope::AnalyticsRead, Scope::RevenueRead];
+    let new = NewToken { project: Some(initial.project_id), ..token("reports", &scopes) };
+    let (made, secret) = registry.create_token(id, new, NOW.plus_ms(1)).unwrap();
+    assert_eq!(made.scopes, [Scope::AnalyticsRead, Scope::RevenueRead]);
+    assert!(made.has(Scope::RevenueRead) && !made.has(Scope::Admin), "no scope implies another");
+    assert_eq!(registry.authenticate(secret.expose(), NOW), Ok(Principal::Token(Arc::new(made.clone()))));
+    assert_eq!(made.token_id.as_str().parse(), Ok(made.token_id.clone()));
+    let listed = registry.tokens(id).unwrap();
+    assert_eq!(listed.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["default", "reports"]);
+
+    assert_eq!(invalid(registry.create_token(id, token("t", &[]), NOW)), "scopes");
+    assert_eq!(invalid(registry.create_token(id, token("", &[Scope::Admin]), NOW)), "name");
+    let expired = NewToken { expires_at: Some(NOW), ..token("t", &[Scope::Admin]) };
+    assert_eq!(invalid(registry.create_token(id, expired, NOW)), "expires_at");
+}
+
+#[test]
+fn timezone_and_currencies_stay_once_an_event_was_recorded() {
+    let (_dir, registry, initial) = registry();
+    let (id, project) = (initial.organization_id, initial.project_id);
+    let quiet = registry.create_project(id, NewProject { name: "q".into(), ..Default::default() }, NOW).unwrap();
+    let before = registry.policy(project).unwrap();
+    assert!(!before.is_calendar_pinned());
+    let pinned = registry.pin_calendar(&before).unwrap();
+    assert!(pinned.is_calendar_pinned());
+    assert_eq!(pinned.policy, before.policy);
+    assert!(Arc::ptr_eq(&registry.pin_calendar(&pinned).unwrap(), &pinned));
+    assert!(Arc::ptr_eq(&registry.pin_calendar(&before).unwrap(), &pinned));
+
+    let zone = |timezone| OrganizationPatch { timezone: Some(timezone), ..Default::default() };
+    let money = |currency| OrganizationPatch { currency: Some(currency), ..Default::default() };
+    assert_eq!(conflict(registry.update_organization(id, zone(berlin()))), "timezone_fixed");
+    assert_eq!(conflict(registry.update_organization(id, money(euro()))), "currency_fixed");
+    assert!(registry.update_organization(id, zone(Timezone::UTC)).is_ok(), "the one in force is no change");
+    assert!(registry.update_organization(id, money(Currency::USD)).is_ok());
+    let money = |currency| ProjectPatch { currency: Some(currency), ..Default::default() };
+    assert_eq!(conflict(registry.update_project(id, project, money(euro()))), "currency_fixed");
+    assert!(registry.update_project(id, project, money(Currency::USD)).is_ok());
+    assert!(registry.update_project(id, quiet.id, money(euro())).is_ok(), "this one has no event yet");
+}
+
+#[test]
+fn a_patch_that_changes_nothing_is_not_recorded() {
+    let (_dir, registry, initial) = registry();
+    let position = || registry.change().unwrap().journal.next_position();
+    let before = position();
+    let patch = OrganizationPatch { name: Some("default".into()), timezone: Some(Timezone::UTC), ..Default::default() };
+    registry.update_organization(initial.organization_id, patch).unwrap();
+    registry.update_project(initial.organization_id, initial.project_id, ProjectPatch::default()).unwrap();
+    assert_eq!(position(), before);
+}

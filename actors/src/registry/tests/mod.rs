@@ -1,0 +1,125 @@
+//! Tests of the registry as its users see it, and of what it leaves on disk.
+
+mod behaviour;
+mod damage;
+mod durability;
+mod formats;
+mod races;
+mod secrecy;
+
+use std::fs;
+use std::path::Path;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::money::{Currency, Rate};
+use headcount_domain::time::{Instant, Timezone};
+
+use super::cache::Listing;
+use super::journal::JournalOptions;
+use super::state::State;
+use super::*;
+
+pub(super) const NOW: Instant = Instant(1_700_000_000_000);
+
+/// Small enough that a handful of changes rolls files.
+pub(super) fn small() -> JournalOptions {
+    JournalOptions { snapshot_every: 3, segment_bytes: 8 * 1024 }
+}
+
+pub(super) fn open(dir: &Path) -> Result<Registry, RegistryError> {
+    Registry::open_with(dir, small())
+}
+
+pub(super) fn token(name: &str, scopes: &[Scope]) -> NewToken {
+    NewToken { name: name.into(), role: Role::Admin, scopes: scopes.to_vec(), project: None, expires_at: None }
+}
+
+pub(super) fn berlin() -> Timezone {
+    Timezone::parse("Europe/Berlin").unwrap()
+}
+
+pub(super) fn euro() -> Currency {
+    Currency::parse("EUR").unwrap()
+}
+
+/// Everything in memory: what a reopened registry must have again.
+pub(super) fn everything(registry: &Registry) -> (State, Listing) {
+    (registry.state().clone(), registry.cache.listing())
+}
+
+pub(super) fn first_organization(registry: &Registry) -> OrganizationId {
+    registry.organizations().iter().min_by_key(|organization| organization.created_at).unwrap().id
+}
+
+/// One of every kind of change, some of them twice.
+pub(super) fn changes() -> Vec<fn(&Registry)> {
+    vec![
+        |r| drop(r.initialize(NOW).unwrap()),
+        |r| drop(r.create_token(first_organization(r), token("reader", &[Scope::AnalyticsRead]), NOW).unwrap()),
+        |r| {
+            let patch = OrganizationPatch { timezone: Some(berlin()), currency: Some(euro()), ..Default::default() };
+            r.update_organization(first_organization(r), patch).unwrap();
+        },
+        |r| {
+            let new = NewProject { name: "shop".into(), currency: Some(euro()), ..Default::default() };
+            r.create_project(first_organization(r), new, NOW.plus_ms(1)).unwrap();
+        },
+        |r| drop(r.add_public_key(first_organization(r), newest_project(r).id).unwrap()),
+        |r| {
+            let fx_rates = [(euro(), Rate::parse("1.08").unwrap())].into();
+            let patch = OrganizationPatch { fx_rates: Some(fx_rates), actions_balance: Some(5), ..Default::default() };
+            r.update_organization(first_organization(r), patch).unwrap();
+        },
+        |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
+        |r| {
+            let project = newest_project(r);
+            r.remove_public_key(project.organization, project.id, &project.public_keys[0]).unwrap();
+        },
+        |r| drop(r.create_organization("second", NOW.plus_ms(1)).unwrap()),
+        |r| {
+            let organization = first_organization(r);
+            let revoked = r.tokens(organization).unwrap().pop().unwrap();
+            r.revoke_token(organization, &revoked.token_id).unwrap();
+        },
+        |r| {
+            let allowed_origins = Some(vec!["https://shop.example".into()]);
+            let patch = ProjectPatch { allowed_origins, cookieless: Some(false), ..Default::default() };
+            r.update_project(first_organization(r), newest_project(r).id, patch).unwrap();
+        },
+        |r| assert_eq!(r.spend_actions(first_organization(r), 2).unwrap(), 3),
+        |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
+    ]
+}
+
+fn newest_project(registry: &Registry) -> Arc<Project> {
+    registry.projects(first_organization(registry)).unwrap().pop().unwrap()
+}
+
+pub(super) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Names in a directory below the control directory, sorted.
+pub(super) fn names(data_dir: &Path, below: &str) -> Vec<String> {
+    let dir = data_dir.join(CONTROL_DIR).join(below);
+    let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+pub(super) fn snapshots(data_dir: &Path) -> Vec<String> {
+    names(data_dir, "").into_iter().filter(|name| name.ends_with(".json")).collect()
+}
+
+pub(super) fn segments(data_dir: &Path) -> Vec<String> {
+    names(data_dir, "log").into_iter().filter(|name| name.ends_with(".seg")).collect()
+}

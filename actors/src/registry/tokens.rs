@@ -1,0 +1,86 @@
+//! Operations on API tokens.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+
+use super::error::RegistryError;
+use super::model::{ApiToken, NewToken, TokenId};
+use super::record::{ControlRecord, StoredToken};
+use super::secret::{Secret, SecretHash, TOKEN_PREFIX};
+use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
+
+impl Registry {
+    /// Makes an API token. Its secret is in the answer, and nowhere else ever after.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] without such an organization, [`RegistryError::Invalid`] (a project of another
+    /// organization, or of none, is a bad `project_id`), [`RegistryError::Storage`], and [`RegistryError::Conflict`]
+    /// `limit_reached` at [`super::MAX_TOKENS`].
+    pub fn create_token(
+        &self,
+        organization: OrganizationId,
+        new: NewToken,
+        now: Instant,
+    ) -> Result<(ApiToken, Secret), RegistryError> {
+        let mut change = self.change()?;
+        {
+            let state = change.state();
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
+            if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
+                return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
+            }
+        }
+        let (stored, secret) = new.build(organization, now)?;
+        let token = stored.token.clone();
+        change.commit(ControlRecord::TokenCreated(stored))?;
+        Ok((token, secret))
+    }
+
+    /// The tokens of an organization, oldest first, those that have expired included.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] without such an organization.
+    pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let mut tokens: Vec<_> = tenant.tokens.values().map(|(token, _)| Arc::clone(token)).collect();
+        tokens.sort_by(|a, b| (a.created_at, &a.token_id).cmp(&(b.created_at, &b.token_id)));
+        Ok(tokens)
+    }
+
+    /// Revokes a token, for good: it is refused from the next request on, and no longer listed.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also if it is another organization's or was revoked before;
+    /// [`RegistryError::Storage`].
+    pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        let is_there = change.state().tenants.get(&organization).is_some_and(|tenant| tenant.tokens.contains_key(token_id));
+        if !is_there {
+            return Err(RegistryError::NotFound { what: "API token" });
+        }
+        change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() })
+    }
+}
+
+impl NewToken {
+    /// The token to be stored, and its secret.
+    pub(super) fn build(self, organization: OrganizationId, now: Instant) -> Result<(StoredToken, Secret), RegistryError> {
+        validate::expiry(self.expires_at, now)?;
+        let secret = Secret::random(TOKEN_PREFIX)?;
+        let token = ApiToken {
+            token_id: TokenId::random()?,
+            organization,
+            project: self.project,
+            name: validate::name(&self.name)?,
+            role: self.role,
+            scopes: validate::scopes(self.scopes)?,
+            created_at: now,
+            expires_at: self.expires_at,
+        };
+        Ok((StoredToken { token, hash: SecretHash::of(secret.expose()) }, secret))
+    }
+}

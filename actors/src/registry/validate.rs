@@ -1,0 +1,178 @@
+//! What names, origins, rates and lists may be. Nothing else is ever stored.
+
+use headcount_domain::money::{Currency, Rate};
+use headcount_domain::policy::Rates;
+use headcount_domain::time::Instant;
+
+use super::error::RegistryError;
+use super::names::{Capability, Scope};
+
+/// The longest name of an organization, a project or a token, in Unicode characters.
+pub const MAX_NAME_CHARACTERS: usize = 200;
+/// How many origins a project may list: they are compared one by one at each event of a browser.
+pub const MAX_ALLOWED_ORIGINS: usize = 100;
+/// The longest origin in bytes: a host name has at most 253.
+pub const MAX_ORIGIN_BYTES: usize = 300;
+/// How many public keys a project may have at a time: enough for any rotation.
+pub const MAX_PUBLIC_KEYS: usize = 20;
+/// How many projects an organization may have: a change of the organization rebuilds the policy of each.
+pub const MAX_PROJECTS: usize = 1_000;
+/// How many API tokens an organization may have.
+pub const MAX_TOKENS: usize = 1_000;
+
+/// A name without the white space around it.
+pub(super) fn name(text: &str) -> Result<String, RegistryError> {
+    let name = text.trim();
+    let characters = name.chars().count();
+    if characters == 0 || characters > MAX_NAME_CHARACTERS {
+        let message = format!("must have 1 to {MAX_NAME_CHARACTERS} characters, has {characters}");
+        return Err(RegistryError::invalid("name", message));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(RegistryError::invalid("name", "must not contain control characters"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Origins as browsers spell them, each once, in the order given.
+pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
+    if list.len() > MAX_ALLOWED_ORIGINS {
+        let message = format!("must list at most {MAX_ALLOWED_ORIGINS} origins, lists {}", list.len());
+        return Err(RegistryError::invalid("allowed_origins", message));
+    }
+    let mut origins = Vec::with_capacity(list.len());
+    for (i, text) in list.iter().enumerate() {
+        let origin = origin(text).ok_or_else(|| {
+            let message = "must be an origin such as https://example.com or http://localhost:3000, without a path";
+            RegistryError::invalid(format!("allowed_origins[{i}]"), message)
+        })?;
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    Ok(origins)
+}
+
+/// `scheme://host[:port]` in lower case, without the scheme's default port: what browsers send in `Origin` (RFC 6454).
+fn origin(text: &str) -> Option<String> {
+    let text = text.trim().to_ascii_lowercase();
+    let (scheme, authority) = text.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_lowercase())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let is_host = |host: &str| {
+        let is_v6 = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .is_some_and(|host| host.parse::<std::net::Ipv6Addr>().is_ok());
+        let is_name = host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'));
+        !host.is_empty() && (is_v6 || is_name)
+    };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port.parse::<u16>().ok()?)),
+        _ => (authority, None),
+    };
+    if !is_scheme || !is_host(host) || text.len() > MAX_ORIGIN_BYTES {
+        return None;
+    }
+    let default_port = match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    };
+    match port.filter(|port| Some(*port) != default_port) {
+        Some(port) => Some(format!("{scheme}://{host}:{port}")),
+        None => Some(format!("{scheme}://{host}")),
+    }
+}
+
+/// The table without the dollar, whose worth is 1 by definition.
+pub(super) fn rates(mut rates: Rates) -> Result<Rates, RegistryError> {
+    match rates.remove(&Currency::USD) {
+        Some(rate) if rate != Rate::ONE => {
+            Err(RegistryError::invalid("fx_rates.USD", format!("rates are in USD, so USD is 1, not {rate}")))
+        }
+        _ => Ok(rates),
+    }
+}
+
+/// Scopes, sorted, each once.
+pub(super) fn scopes(mut scopes: Vec<Scope>) -> Result<Vec<Scope>, RegistryError> {
+    if scopes.is_empty() {
+        return Err(RegistryError::invalid("scopes", "must list at least one scope"));
+    }
+    scopes.sort_unstable();
+    scopes.dedup();
+    Ok(scopes)
+}
+
+/// Capabilities, sorted, each once.
+pub(super) fn capabilities(mut capabilities: Vec<Capability>) -> Vec<Capability> {
+    capabilities.sort_unstable();
+    capabilities.dedup();
+    capabilities
+}
+
+/// An end of validity that has not passed yet.
+pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), RegistryError> {
+    match expires_at {
+        Some(expires_at) if expires_at <= now => {
+            Err(RegistryError::invalid("expires_at", format!("must be in the future, is {expires_at}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses one more where there are `limit` already.
+pub(super) fn room(count: usize, limit: usize, what: &str) -> Result<(), RegistryError> {
+    if count < limit {
+        return Ok(());
+    }
+    Err(RegistryError::conflict("limit_reached", format!("there are {count} {what} already, which is the limit")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_spelled_as_browsers_do() {
+        let table = [
+            // given, stored
+            ("https://example.com", Some("https://example.com")),
+            (" HTTPS://Example.COM:443 ", Some("https://example.com")),
+            ("http://localhost:3000", Some("http://localhost:3000")),
+            ("http://localhost:80", Some("http://localhost")),
+            ("http://[::1]:8080", Some("http://[::1]:8080")),
+            ("http://[::1]", Some("http://[::1]")),
+            ("chrome-extension://abcdef", Some("chrome-extension://abcdef")),
+            ("https://example.com/", None),
+            ("https://example.com/path", None),
+            ("https://user@example.com", None),
+            ("https://*.example.com", None),
+            ("https://exa mple.com", None),
+            ("https://example.com:port", None),
+            ("https://example.com:99999", None),
+            ("https://bücher.example", None),
+            ("example.com", None),
+            ("https://", None),
+            ("://example.com", None),
+            ("*", None),
+            ("null", None),
+            ("", None),
+        ];
+        for (given, stored) in table {
+            assert_eq!(origin(given).as_deref(), stored, "{given}");
+        }
+        let twice = ["https://a.example".to_owned(), "https://A.example:443".to_owned()];
+        assert_eq!(origins(&twice).unwrap(), ["https://a.example"]);
+    }
+
+    #[test]
+    fn names_are_trimmed_and_counted_in_characters() {
+        assert_eq!(name("  Ada & Co ").unwrap(), "Ada & Co");
+        assert!(name(&"ü".repeat(200)).is_ok());
+        for bad in [String::new(), "  ".into(), "ü".repeat(201), "a\nb".into(), "a\0b".into()] {
+            assert!(matches!(name(&bad), Err(RegistryError::Invalid { param, .. }) if param == "name"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
+//!
+//! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else.
+//! `salts` holds the visitor salts of today and yesterday (UTC); older ones are overwritten, which is what makes yesterday's
+//! visitors unlinkable to anybody, us included.
+
+use std::path::{Path, PathBuf};
+use std::sync::RwLock;
+
+use headcount_domain::ids::KeyHasher;
+use headcount_domain::time::Instant;
+use headcount_storage::files::write_atomically;
+use serde::{Deserialize, Serialize};
+
+const DAY_MS: i64 = 86_400_000;
+const MODE: u32 = 0o600;
+
+/// A key file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsError {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The operating system gave no randomness.
+    #[error("no randomness: {0}")]
+    Randomness(getrandom::Error),
+    /// A file doesn't hold what it should.
+    #[error("{0} is damaged; restore it, or remove it and let the store be rebuilt")]
+    Damaged(PathBuf),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Salt {
+    /// Days since 1970-01-01, UTC.
+    day: i64,
+    salt: [u8; 16],
+}
+
+/// The installation's keys.
+#[derive(Debug)]
+pub struct Secrets {
+    dir: PathBuf,
+    hasher: KeyHasher,
+    created: bool,
+    salts: RwLock<Vec<Salt>>,
+}
+
+impl Secrets {
+    /// Opens the key files in `dir`, making what isn't there.
+    ///
+    /// # Errors
+    /// A file can't be read, written or understood.
+    pub fn open(dir: &Path) -> Result<Self, SecretsError> {
+        std::fs::create_dir_all(dir).map_err(|source| SecretsError::Io { path: dir.to_owned(), source })?;
+        let path = dir.join("hash.key");
+        let (key, created) = match read(&path)? {
+            Some(bytes) => (bytes.try_into().map_err(|_| SecretsError::Damaged(path))?, false),
+            None => {
+                let key = random()?;
+                write(&path, &key)?;
+                (key, true)
+            }
+        };
+        let path = dir.join("salts");
+        let salts = match read(&path)? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
+            None => Vec::new(),
+        };
+        Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), created, salts: RwLock::new(salts) })
+    }
+
+    /// Hashes with the installation's key.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Whether the key was made just now: whatever was hashed before can't be found any more.
+    #[must_use]
+    pub fn created(&self) -> bool {
+        self.created
+    }
+
+    /// The visitor salt of the UTC day of `now`; made, and the expired ones forgotten, when the day is new.
+    ///
+    /// # Errors
+    /// The new salt can't be made durable.
+    pub fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
+        let day = now.0.div_euclid(DAY_MS);
+        if let Some(salt) = find(&self.salts.read().unwrap_or_else(std::sync::PoisonError::into_inner), day) {
+            return Ok(salt);
+        }
+        let mut salts = self.salts.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(salt) = find(&salts, day) {
+            return Ok(salt);
+        }
+        let mut kept: Vec<Salt> = salts.iter().filter(|salt| (day - salt.day).abs() <= 1).copied().collect();
+        let salt = random()?;
+        kept.push(Salt { day, salt });
+        let bytes = serde_json::to_vec(&kept).unwrap_or_default();
+        write(&self.dir.join("salts"), &bytes)?;
+        *salts = kept;
+        Ok(salt)
+    }
+}
+
+fn find(salts: &[Salt], day: i64) -> Option<[u8; 16]> {
+    salts.iter().find(|salt| salt.day == day).map(|salt| salt.salt)
+}
+
+fn random() -> Result<[u8; 16], SecretsError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(SecretsError::Randomness)?;
+    Ok(bytes)
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, SecretsError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SecretsError::Io { path: path.to_owned(), source }),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), SecretsError> {
+    write_atomically(path, bytes, MODE).map_err(|source| SecretsError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_stay_and_salts_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = |n: i64| Instant(n * DAY_MS + 5);
+        let secrets = Secrets::open(dir.path()).unwrap();
+        assert!(secrets.created());
+        let first = secrets.salt(day(100)).unwrap();
+        let key = secrets.hasher().user("a");
+        drop(secrets);
+        let secrets = Secrets::open(dir.path()).unwrap();
+        assert!(!secrets.created());
+        assert_eq!(secrets.hasher().user("a"), key);
+        assert_eq!(secrets.salt(day(100)).unwrap(), first);
+        assert_ne!(secrets.salt(day(101)).unwrap(), first);
+        assert_eq!(secrets.salt(day(100)).unwrap(), first, "two days are kept");
+        secrets.salt(day(102)).unwrap();
+        let kept = std::fs::read(dir.path().join("salts")).unwrap();
+        let needle = serde_json::to_string(&first).unwrap();
+        assert!(!String::from_utf8(kept).unwrap().contains(&needle), "the third day's salt drives the first one out");
+    }
+}

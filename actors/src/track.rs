@@ -1,0 +1,365 @@
+//! From a body to a receipt: what `POST /track` and the embedded API do with events.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use headcount_domain::admission::{Client, DropReason, Sender, Verdict, admit};
+use headcount_domain::agent::Agent;
+use headcount_domain::event::Event;
+use headcount_domain::fold::Position;
+use headcount_domain::ids::{ProjectId, public_id};
+use headcount_domain::policy::Policy;
+use headcount_domain::submission::{Invalid, Submission};
+use serde_json::value::RawValue;
+
+use crate::aggregator::Outcome;
+use crate::engine::{Engine, Tracker};
+use crate::gate::Permit;
+use crate::ingest::TrackError;
+use crate::registry::KeyedProject;
+
+/// How many events one batch may hold.
+pub const MAX_BATCH_EVENTS: usize = 5_000;
+/// How many user agents each thread remembers.
+const AGENTS: usize = 4_096;
+
+/// What is known of the request that brought an event.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// Who sent it. From a server, agent and address are read from the event itself.
+    pub sender: Sender,
+    /// The visitor's address. Never stored.
+    pub address: Option<&'a str>,
+    /// The visitor's user agent. Never stored.
+    pub user_agent: Option<&'a str>,
+    /// `Sec-GPC: 1` was sent.
+    pub gpc: bool,
+    /// `DNT: 1` was sent.
+    pub dnt: bool,
+}
+
+impl Origin<'_> {
+    /// A server's, without a visitor's request.
+    pub const SERVER: Origin<'static> = Origin { sender: Sender::Server, address: None, user_agent: None, gpc: false, dnt: false };
+}
+
+/// What became of one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its id; a duplicate has the id of the first. Absent if it was dropped.
+    pub id: Option<String>,
+    /// Whether it counts.
+    pub status: Status,
+    /// Its time lay too far ahead, and the time of receipt is used.
+    pub clamped: bool,
+    /// Its position; a duplicate has that of the first. Absent if it was dropped.
+    pub position: Option<Position>,
+}
+
+/// Whether an event counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It is durable, and in every figure.
+    Recorded,
+    /// An event with its `external_id` is; this one changes nothing.
+    Duplicate,
+    /// The project's policy is not to record it.
+    Dropped(DropReason),
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BatchReceipt {
+    /// How many were recorded.
+    pub recorded: usize,
+    /// How many had an `external_id` that was there already.
+    pub duplicates: usize,
+    /// How many were dropped by the project's policy.
+    pub dropped: usize,
+    /// The invalid ones, by their place in the batch. All others need no resending.
+    pub errors: Vec<(usize, Invalid)>,
+}
+
+/// Why events were not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    /// The event itself.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no such project.
+    #[error("unknown project")]
+    UnknownProject,
+    /// The engine.
+    #[error(transparent)]
+    Track(#[from] TrackError),
+}
+
+/// An event that was read and judged, on its way into the log.
+#[derive(Debug)]
+pub struct Prepared {
+    verdict: Verdict,
+}
+
+impl Prepared {
+    /// Whether it is to be recorded; otherwise it is dropped.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        matches!(self.verdict, Verdict::Record { .. })
+    }
+}
+
+impl Engine {
+    /// Reads and judges one event. Pure but for the clock and today's salt.
+    ///
+    /// # Errors
+    /// The event is invalid, or today's salt could not be made durable.
+    pub fn prepare(&self, policy: &Policy, body: &[u8], origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+        self.prepare_submission(policy, &Submission::parse(body)?, origin)
+    }
+
+    fn prepare_submission(&self, policy: &Policy, submission: &Submission<'_>, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+        let now = self.clock().now();
+        let salt = self.secrets().salt(now).map_err(|error| {
+            tracing::error!(%error, "no salt for today's visitors");
+            TrackError::Unavailable("today's visitor salt could not be written".into())
+        })?;
+        let (user_agent, address) = match origin.sender {
+            Sender::Public => (origin.user_agent, origin.address),
+            Sender::Server => (submission.user_agent().or(origin.user_agent), submission.ip().or(origin.address)),
+        };
+        let verdict = with_agent(user_agent.unwrap_or_default(), |agent| {
+            let client = Client { sender: origin.sender, address, user_agent, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
+            admit(submission, policy, &client, now)
+        })?;
+        Ok(Prepared { verdict })
+    }
+
+    /// Records one prepared event.
+    ///
+    /// # Errors
+    /// See [`TrackError`].
+    pub async fn record(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
+        let (event, clamped) = match prepared.verdict {
+            Verdict::Record { event, clamped } => (event, clamped),
+            Verdict::Dropped(reason) => {
+                return Ok(Receipt { id: None, status: Status::Dropped(reason), clamped: false, position: None });
+            }
+        };
+        let (project, external_id) = (event.project, event.external_id.clone());
+        let outcomes = tracker.record(vec![event], permit).await?;
+        let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
+        Ok(receipt(project, external_id.as_deref(), *outcome, clamped))
+    }
+
+    /// Records a batch of one project. Invalid events are reported, and do not keep the others back.
+    ///
+    /// # Errors
+    /// See [`TrackError`].
+    pub async fn record_batch(
+        &self,
+        tracker: &Tracker,
+        prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
+        permit: Permit,
+    ) -> Result<BatchReceipt, TrackError> {
+        let mut receipt = BatchReceipt::default();
+        let mut events: Vec<Box<Event>> = Vec::new();
+        for (index, prepared) in prepared.into_iter().enumerate() {
+            match prepared {
+                Ok(Prepared { verdict: Verdict::Record { event, .. } }) => events.push(event),
+                Ok(Prepared { verdict: Verdict::Dropped(_) }) => receipt.dropped += 1,
+                Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
+                Err(Refusal::Track(error)) => return Err(error),
+                Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
+            }
+        }
+        if events.is_empty() {
+            return Ok(receipt);
+        }
+        for outcome in tracker.record(events, permit).await? {
+            if outcome.is_duplicate() {
+                receipt.duplicates += 1;
+            } else {
+                receipt.recorded += 1;
+            }
+        }
+        Ok(receipt)
+    }
+
+    /// Judges with the project's policy. Before a project's first event is recorded its calendar and currencies are fixed
+    /// (durably), and the event is judged again with what they are then.
+    ///
+    /// # Errors
+    /// The mark could not be made durable.
+    pub async fn judge<T>(
+        &self,
+        project: Arc<KeyedProject>,
+        judge: impl Fn(&Policy) -> T,
+        is_recorded: impl FnOnce(&T) -> bool,
+    ) -> Result<T, TrackError> {
+        let judged = judge(&project.policy);
+        if project.is_calendar_pinned() || !is_recorded(&judged) {
+            return Ok(judged);
+        }
+        let engine = self.clone();
+        let pinned = tokio::task::spawn_blocking(move || engine.registry().pin_calendar(&project)).await;
+        match pinned {
+            Ok(Ok(project)) => Ok(judge(&project.policy)),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the calendar could not be fixed");
+                Err(TrackError::Unavailable("the project's calendar could not be fixed".into()))
+            }
+            Err(_) => Err(TrackError::Unavailable("the server is shutting down".into())),
+        }
+    }
+
+    /// The embedded API: records one event of `project`, and answers when it is durable and counted.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
+        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let permit = self.embedded_permit(event.size_bytes())?;
+        let prepare = |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
+        let prepared = self.judge(keyed, prepare, |judged| judged.as_ref().is_ok_and(Prepared::is_recorded)).await??;
+        Ok(self.record(&self.tracker(), prepared, permit).await?)
+    }
+
+    /// The embedded API: records a batch of one project, all of it in one commit.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; single invalid events are in the receipt.
+    pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
+        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let permit = self.embedded_permit(events.iter().map(NewEvent::size_bytes).sum())?;
+        let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
+            let one = |event: &NewEvent| {
+                event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER))
+            };
+            events.iter().map(one).collect()
+        };
+        let prepared = self.judge(keyed, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+        Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
+    }
+
+    fn embedded_permit(&self, bytes: usize) -> Result<Permit, Refusal> {
+        if let Some(why) = self.unavailable() {
+            return Err(TrackError::Unavailable(why.into()).into());
+        }
+        let permit = self.admit_bytes(bytes);
+        permit.ok_or_else(|| TrackError::Unavailable("too many events are under way".into()).into())
+    }
+}
+
+fn receipt(project: ProjectId, external_id: Option<&str>, outcome: Outcome, clamped: bool) -> Receipt {
+    let id = match external_id {
+        Some(external_id) => public_id("ev_", project.0, 0, external_id),
+        None => public_id("ev_", project.0, 1, &outcome.position.to_string()),
+    };
+    let status = if outcome.is_duplicate() { Status::Duplicate } else { Status::Recorded };
+    Receipt { id: Some(id), status, clamped, position: Some(outcome.first) }
+}
+
+/// Calls `use_it` with what `user_agent` says; reading one costs microseconds, and the same ones come again and again.
+fn with_agent<R>(user_agent: &str, use_it: impl FnOnce(&Agent) -> R) -> R {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, Agent>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(agent) = known.get(user_agent) {
+            return use_it(agent);
+        }
+        if known.len() >= AGENTS {
+            known.clear();
+        }
+        use_it(known.entry(user_agent.to_owned()).or_insert_with(|| headcount_domain::agent::parse(user_agent)))
+    })
+}
+
+/// An event of the embedded API: the fields of `POST /track`, typed.
+#[derive(Debug, Clone, Default)]
+pub struct NewEvent {
+    name: String,
+    texts: Vec<(Field, String)>,
+    metadata: Option<Box<RawValue>>,
+    value: Option<Box<RawValue>>,
+    timestamp: Option<Box<RawValue>>,
+}
+
+/// The text fields of [`NewEvent`], by their names in `POST /track`.
+pub use headcount_domain::submission::TextField as Field;
+
+impl NewEvent {
+    /// An event of this name, happening now.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Sets a text field.
+    #[must_use]
+    pub fn with(mut self, field: Field, text: impl Into<String>) -> Self {
+        self.texts.push((field, text.into()));
+        self
+    }
+
+    /// Sets the user.
+    #[must_use]
+    pub fn user(self, user_id: impl Into<String>) -> Self {
+        self.with(Field::UserId, user_id)
+    }
+
+    /// Sets the browser or device.
+    #[must_use]
+    pub fn anonymous(self, anonymous_id: impl Into<String>) -> Self {
+        self.with(Field::AnonymousId, anonymous_id)
+    }
+
+    /// Sets the idempotency key: a repeated one changes nothing.
+    #[must_use]
+    pub fn external_id(self, external_id: impl Into<String>) -> Self {
+        self.with(Field::ExternalId, external_id)
+    }
+
+    /// Sets the money, as the text of a decimal number (`"12.50"`), so that it stays exact.
+    ///
+    /// # Errors
+    /// The text is no number.
+    pub fn value(mut self, amount: &str) -> Result<Self, Invalid> {
+        let raw = RawValue::from_string(amount.to_owned());
+        self.value = Some(raw.map_err(|_| Invalid::parameter("value", "`value` must be a decimal number"))?);
+        Ok(self)
+    }
+
+    /// Sets when it happened, in milliseconds since 1970.
+    #[must_use]
+    pub fn at_ms(mut self, epoch_ms: i64) -> Self {
+        self.timestamp = RawValue::from_string(epoch_ms.to_string()).ok();
+        self
+    }
+
+    /// Sets the metadata: anything that serialises to JSON.
+    ///
+    /// # Errors
+    /// It does not serialise.
+    pub fn metadata(mut self, metadata: &impl serde::Serialize) -> Result<Self, Invalid> {
+        let raw = serde_json::value::to_raw_value(metadata);
+        self.metadata = Some(raw.map_err(|error| Invalid::parameter("metadata", error.to_string()))?);
+        Ok(self)
+    }
+
+    fn size_bytes(&self) -> usize {
+        let raw = [&self.metadata, &self.value, &self.timestamp];
+        let raw: usize = raw.into_iter().flatten().map(|raw| raw.get().len()).sum();
+        256 + self.name.len() + raw + self.texts.iter().map(|(_, text)| text.len()).sum::<usize>()
+    }
+
+    fn with_submission<R>(&self, use_it: impl FnOnce(&Submission<'_>) -> R) -> R {
+        let mut submission = Submission::new(&self.name);
+        for (field, text) in &self.texts {
+            submission.set(*field, text);
+        }
+        submission.set_raw(self.value.as_deref(), self.metadata.as_deref(), self.timestamp.as_deref());
+        use_it(&submission)
+    }
+}

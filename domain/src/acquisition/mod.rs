@@ -1,0 +1,214 @@
+//! Where a visit came from: its source, medium, campaign and channel.
+//!
+//! What is told comes first (overrides, then the parameters of the page's URL), then what the click or the referrer tells,
+//! and each of the four is decided by itself.
+
+mod brands;
+mod channels;
+mod sites;
+mod sources;
+
+use serde::{Deserialize, Serialize};
+
+pub use channels::Channel;
+use sources::Category;
+
+use crate::text;
+
+/// The source of a visit that nothing tells.
+pub const DIRECT: &str = "(direct)";
+/// The medium and campaign of a visit for which nothing tells one.
+pub const NONE: &str = "(none)";
+/// The most characters of a value; what follows is cut.
+pub const MAX_VALUE_CHARS: usize = 255;
+
+/// What brought a visit. All values are trimmed and lower-cased.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Acquisition {
+    /// The site or sender, or [`DIRECT`].
+    pub source: String,
+    /// The kind of link, or [`NONE`].
+    pub medium: String,
+    /// The campaign, or [`NONE`].
+    pub campaign: String,
+    /// The channel that these make.
+    pub channel: Channel,
+}
+
+impl Acquisition {
+    /// That of a visit of which nothing is known.
+    #[must_use]
+    pub fn direct() -> Acquisition {
+        Acquisition { source: DIRECT.to_owned(), medium: NONE.to_owned(), campaign: NONE.to_owned(), channel: Channel::Direct }
+    }
+
+    /// Whether no source is known: such a visit is no touch of an attribution while there is another.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.source == DIRECT
+    }
+}
+
+impl Default for Acquisition {
+    fn default() -> Acquisition {
+        Acquisition::direct()
+    }
+}
+
+/// What the sender says of the visit outright: the event's `_acOverrides`. Empty values are as if absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Overrides {
+    /// The source.
+    pub source: Option<String>,
+    /// The medium.
+    pub medium: Option<String>,
+    /// The campaign.
+    pub campaign: Option<String>,
+    /// The channel, by its name in any case; any other name is ignored.
+    pub channel: Option<String>,
+}
+
+/// What an event tells of where its visit came from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Touchpoint<'a> {
+    /// The page's URL as sent, with its query; it may be relative.
+    pub url: Option<&'a str>,
+    /// The external referrer's host, as [`text::referrer_host`] gives it.
+    pub referrer_host: Option<&'a str>,
+    /// The event's `_acOverrides`.
+    pub overrides: Option<&'a Overrides>,
+}
+
+/// Campaign parameters of a page's URL, trimmed, lower-cased and cut; `None` where absent or empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Utm {
+    /// `utm_source`
+    pub source: Option<String>,
+    /// `utm_medium`
+    pub medium: Option<String>,
+    /// `utm_campaign`
+    pub campaign: Option<String>,
+    /// `utm_term`
+    pub term: Option<String>,
+    /// `utm_content`
+    pub content: Option<String>,
+}
+
+/// Parameters that advertisers' links carry, in order of precedence, with the source and medium that they mean.
+const CLICK_IDS: [(&str, &str, &str); 6] = [
+    ("gclid", "google", "cpc"),
+    ("msclkid", "bing", "cpc"),
+    ("fbclid", "facebook", "paid_social"),
+    ("ttclid", "tiktok", "paid_social"),
+    ("twclid", "twitter", "paid_social"),
+    ("li_fat_id", "linkedin", "paid_social"),
+];
+
+/// The campaign parameters of a page's URL, absolute or relative. Of a repeated parameter the first value counts.
+#[must_use]
+pub fn utm(url: &str) -> Utm {
+    Query::read(url).utm
+}
+
+/// Where a visit came from, by the first that tells:
+///
+/// - source: override, `utm_source`, `source`, `ref`, click id, referrer (its brand, else its host), `(direct)`;
+/// - medium: override, `utm_medium`, click id, referrer (`organic`, `social`, `referral`), `(none)`;
+/// - campaign: override, `utm_campaign`, `(none)`;
+/// - channel: override, if it is the name of one, else that of the above ([`Channel::of`]).
+#[must_use]
+pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
+    let query = touchpoint.url.map(Query::read).unwrap_or_default();
+    let overrides = touchpoint.overrides;
+    let told = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
+    let click = query.click_id.map(|index| CLICK_IDS[index]);
+    let referrer = touchpoint.referrer_host.and_then(Referrer::of);
+
+    let source = told(|o| &o.source)
+        .or(query.utm.source)
+        .or(query.source)
+        .or(query.reference)
+        .or_else(|| click.map(|(_, source, _)| source.to_owned()))
+        .or_else(|| referrer.as_ref().map(|referrer| referrer.source.clone()))
+        .unwrap_or_else(|| DIRECT.to_owned());
+    let medium = told(|o| &o.medium)
+        .or(query.utm.medium)
+        .or_else(|| click.map(|(_, _, medium)| medium.to_owned()))
+        .or_else(|| referrer.as_ref().map(|referrer| referrer.medium.to_owned()))
+        .unwrap_or_else(|| NONE.to_owned());
+    let campaign = told(|o| &o.campaign).or(query.utm.campaign).unwrap_or_else(|| NONE.to_owned());
+    let channel =
+        overrides.and_then(|o| Channel::parse(o.channel.as_deref()?)).unwrap_or_else(|| Channel::of(&source, &medium, &campaign));
+    Acquisition { source, medium, campaign, channel }
+}
+
+/// What a page's query tells.
+#[derive(Default)]
+struct Query {
+    utm: Utm,
+    source: Option<String>,
+    reference: Option<String>,
+    /// The first of [`CLICK_IDS`] that is there.
+    click_id: Option<usize>,
+}
+
+impl Query {
+    fn read(url: &str) -> Query {
+        let mut query = Query::default();
+        for (name, value) in text::query_params(url) {
+            query.take(&name, &value);
+        }
+        query
+    }
+
+    fn take(&mut self, name: &str, value: &str) {
+        let field = match name {
+            "utm_source" => &mut self.utm.source,
+            "utm_medium" => &mut self.utm.medium,
+            "utm_campaign" => &mut self.utm.campaign,
+            "utm_term" => &mut self.utm.term,
+            "utm_content" => &mut self.utm.content,
+            "source" => &mut self.source,
+            "ref" => &mut self.reference,
+            _ => {
+                let index = CLICK_IDS.iter().position(|(click_id, _, _)| *click_id == name);
+                let index = index.filter(|_| text::non_empty(value).is_some());
+                self.click_id = self.click_id.into_iter().chain(index).min();
+                return;
+            }
+        };
+        if field.is_none() {
+            *field = clean(value);
+        }
+    }
+}
+
+/// What an external referrer means.
+struct Referrer {
+    source: String,
+    medium: &'static str,
+}
+
+impl Referrer {
+    fn of(host: &str) -> Option<Referrer> {
+        let host = clean(host)?;
+        let host = host.strip_prefix("www.").unwrap_or(&host);
+        let site = sources::site_of(host);
+        let medium = match site.and_then(|site| site.category) {
+            Some(Category::Search) => "organic",
+            Some(Category::Social) => "social",
+            Some(Category::Shopping | Category::Video | Category::AiAssistant) | None => "referral",
+        };
+        let source = site.and_then(|site| site.brand).unwrap_or(host).to_owned();
+        Some(Referrer { source, medium })
+    }
+}
+
+/// A value as it is compared and shown: trimmed, lower-cased, cut at [`MAX_VALUE_CHARS`]; `None` if nothing remains.
+fn clean(value: &str) -> Option<String> {
+    let value = text::non_empty(value)?.to_lowercase();
+    Some(text::cut_chars(&value, MAX_VALUE_CHARS).to_owned())
+}
+
+#[cfg(test)]
+mod tests;

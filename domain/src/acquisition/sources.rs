@@ -1,0 +1,204 @@
+//! Which site a referrer or a `utm_source` stands for: the tables, and how they are looked up.
+//!
+//! Categories follow the list of sources that Google publishes with the GA4 default channel group (Analytics Help, answer
+//! 9756891, "source categories"), without its webmail hosts, which are no searches, and with networks and engines that it
+//! lacks. AI assistants are compiled by hand from the hosts from which they refer.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::brands::{BRANDS, Brand};
+use super::sites::{SEARCH, SHOPPING, SOCIAL, VIDEO};
+
+/// What kind of site a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Category {
+    Search,
+    Social,
+    Shopping,
+    Video,
+    AiAssistant,
+}
+
+/// What is known of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The name as which it is counted; `None` if that is its host.
+    pub(super) brand: Option<&'static str>,
+    pub(super) category: Option<Category>,
+}
+
+/// Second-level labels under which countries register: `google.co.uk`, `google.com.br`.
+const SECOND_LEVELS: [&str; 6] = ["co", "com", "net", "org", "ne", "or"];
+
+struct Index {
+    /// Words that stand for a site in a `utm_source`.
+    words: HashMap<&'static str, Option<Category>>,
+    /// Hosts, `.host` for what lies below one, and `name.` for a name under any country.
+    hosts: HashMap<Cow<'static, str>, Site>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index { words: HashMap::new(), hosts: HashMap::new() };
+    for (list, category) in
+        [(SEARCH, Category::Search), (SOCIAL, Category::Social), (SHOPPING, Category::Shopping), (VIDEO, Category::Video)]
+    {
+        list.split_whitespace().for_each(|word| index.add_listed(word, category));
+    }
+    BRANDS.iter().for_each(|brand| index.add_brand(brand));
+    index
+});
+
+impl Index {
+    /// A word without a dot stands for itself and for `word.com`; one with a dot is a host.
+    fn add_listed(&mut self, word: &'static str, category: Category) {
+        let site = Site { brand: None, category: Some(category) };
+        if word.contains('.') {
+            self.hosts.insert(Cow::Borrowed(word), site);
+        } else {
+            self.words.insert(word, Some(category));
+            self.hosts.insert(Cow::Owned(format!("{word}.com")), site);
+        }
+    }
+
+    fn add_brand(&mut self, brand: &'static Brand) {
+        let site = Site { brand: Some(brand.name), category: brand.category };
+        for word in [brand.name].iter().chain(brand.words) {
+            self.words.insert(word, brand.category);
+        }
+        for pattern in brand.hosts {
+            // `name.*` is kept as `name.`, `.host` also stands for the host itself.
+            self.hosts.insert(Cow::Borrowed(pattern.trim_end_matches('*')), site);
+            if let Some(host) = pattern.strip_prefix('.') {
+                self.hosts.insert(Cow::Borrowed(host), site);
+            }
+        }
+    }
+}
+
+/// What is known of a lower-case host without `www.`.
+pub(super) fn site_of(host: &str) -> Option<Site> {
+    let hosts = &INDEX.hosts;
+    let exact = || hosts.get(host).or_else(|| hosts.get(host.strip_prefix("m.")?));
+    let parent = || host.match_indices('.').find_map(|(dot, _)| hosts.get(&host[dot..]));
+    let by_name = || hosts.get(name_under_country(host.strip_prefix("m.").unwrap_or(host))?);
+    exact().or_else(parent).or_else(by_name).copied()
+}
+
+/// The category of a lower-case source: a word such as `google`, or a host.
+pub(super) fn category_of(source: &str) -> Option<Category> {
+    if let Some(category) = INDEX.words.get(source) {
+        return *category;
+    }
+    let host = source.strip_prefix("www.").unwrap_or(source);
+    site_of(host)?.category
+}
+
+/// `google.` of `google.de`, `google.com` and `google.co.uk`; `None` if the host has no such suffix.
+fn name_under_country(host: &str) -> Option<&str> {
+    let (rest, last) = host.rsplit_once('.')?;
+    let is_country = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());
+    let name = match rest.rsplit_once('.') {
+        Some((name, second)) if is_country && SECOND_LEVELS.contains(&second) => name,
+        _ if is_country || last == "com" => rest,
+        _ => return None,
+    };
+    Some(&host[..=name.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_brands_and_categories() {
+        use Category::{AiAssistant, Search, Shopping, Social, Video};
+        let table = [
+            // host, brand, category
+            ("google.com", Some("google"), Some(Search)),
+            ("google.co.uk", Some("google"), Some(Search)),
+            ("google.com.br", Some("google"), Some(Search)),
+            ("bing.com", Some("bing"), Some(Search)),
+            ("cn.bing.com", Some("bing"), Some(Search)),
+            ("uk.search.yahoo.com", Some("yahoo"), Some(Search)),
+            ("ya.ru", Some("yandex"), Some(Search)),
+            ("yandex.com.tr", Some("yandex"), Some(Search)),
+            ("m.baidu.com", Some("baidu"), Some(Search)),
+            ("search.brave.com", Some("brave"), Some(Search)),
+            ("news.google.com", None, Some(Search)),
+            ("groups.google.com", None, Some(Social)),
+            ("facebook.com", Some("facebook"), Some(Social)),
+            ("lm.facebook.com", Some("facebook"), Some(Social)),
+            ("l.instagram.com", Some("instagram"), Some(Social)),
+            ("t.co", Some("twitter"), Some(Social)),
+            ("x.com", Some("twitter"), Some(Social)),
+            ("lnkd.in", Some("linkedin"), Some(Social)),
+            ("com.linkedin.android", Some("linkedin"), Some(Social)),
+            ("out.reddit.com", Some("reddit"), Some(Social)),
+            ("pinterest.co.uk", Some("pinterest"), Some(Social)),
+            ("news.ycombinator.com", None, Some(Social)),
+            ("m.youtube.com", Some("youtube"), Some(Video)),
+            ("youtu.be", Some("youtube"), Some(Video)),
+            ("amazon.co.jp", Some("amazon"), Some(Shopping)),
+            ("chatgpt.com", Some("chatgpt"), Some(AiAssistant)),
+            ("chat.openai.com", Some("chatgpt"), Some(AiAssistant)),
+            ("gemini.google.com", Some("gemini"), Some(AiAssistant)),
+            ("gist.github.com", Some("github"), None),
+        ];
+        for (host, brand, category) in table {
+            assert_eq!(site_of(host), Some(Site { brand, category }), "{host}");
+        }
+        for host in [
+            "mail.google.com",
+            "docs.google.com",
+            "mail.yahoo.com",
+            "aws.amazon.com",
+            "notfacebook.com",
+            "google.example",
+            "google.com.evil.example",
+            "blog.example",
+            "com",
+            "",
+        ] {
+            assert_eq!(site_of(host), None, "{host}");
+        }
+    }
+
+    #[test]
+    fn sources_have_categories() {
+        let table = [
+            ("google", Some(Category::Search)),
+            ("fb", Some(Category::Social)),
+            ("ig", Some(Category::Social)),
+            ("chatgpt.com", Some(Category::AiAssistant)),
+            ("www.facebook.com", Some(Category::Social)),
+            ("tripadvisor", Some(Category::Social)),
+            ("tripadvisor.com", Some(Category::Social)),
+            ("google shopping", Some(Category::Shopping)),
+            ("github", None),
+            ("newsletter", None),
+            ("hn", None),
+            ("(direct)", None),
+        ];
+        for (source, category) in table {
+            assert_eq!(category_of(source), category, "{source}");
+        }
+    }
+
+    #[test]
+    fn the_tables_are_lower_case_and_name_no_host_twice() {
+        let brand_hosts = BRANDS.iter().flat_map(|brand| brand.hosts.iter().copied());
+        let brand_words = BRANDS.iter().flat_map(|brand| brand.words.iter().copied().chain([brand.name]));
+        let listed = [SEARCH, SOCIAL, SHOPPING, VIDEO].into_iter().flat_map(str::split_whitespace);
+        let mut seen = std::collections::HashSet::new();
+        let mut words = std::collections::HashSet::new();
+        for entry in brand_hosts.chain(listed.clone()) {
+            assert!(!entry.bytes().any(|byte| byte.is_ascii_uppercase()), "{entry}");
+            assert!(seen.insert(entry), "{entry} is there twice");
+        }
+        for word in brand_words.chain(listed) {
+            assert!(words.insert(word), "{word} is there twice");
+        }
+    }
+}

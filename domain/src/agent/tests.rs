@@ -1,0 +1,113 @@
+//! Agents as they were sent, most of them in the access log of a public web site (2014) and by current browsers.
+
+use super::*;
+use proptest::prelude::*;
+
+fn summary(user_agent: &str) -> String {
+    let agent = parse(user_agent);
+    let text = |part: Option<String>| part.unwrap_or_else(|| "-".to_owned());
+    format!("{} {} {} {}", text(agent.browser), text(agent.browser_version), text(agent.os), agent.device)
+}
+
+#[test]
+#[rustfmt::skip]
+fn browsers_tell_what_they_are() {
+    let table = [
+        ("Mozilla/5.0 (Windows NT 6.1; WOW64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.107 Safari/537.36", "Chrome 32.0.1700.107 Windows desktop"),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.73.11 (KHTML, like Gecko) Version/7.0.1 Safari/537.73.11", "Safari 7.0.1 macOS desktop"),
+        ("Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:27.0) Gecko/20100101 Firefox/27.0", "Firefox 27.0 Linux desktop"),
+        ("Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; WOW64; Trident/5.0)", "Internet Explorer 9.0 Windows desktop"),
+        ("Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.2; SV1; .NET CLR 2.0.50727; InfoPath.1)", "Internet Explorer 6.0 Windows desktop"),
+        ("Mozilla/5.0 (X11; NetBSD amd64; rv:24.0) Gecko/20131021 Firefox/24.0", "Firefox 24.0 NetBSD desktop"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 7_0_4 like Mac OS X) AppleWebKit/537.51.1 (KHTML, like Gecko) Version/7.0 Mobile/11B554a Safari/9537.53", "Safari 7.0 iOS mobile"),
+        ("Mozilla/5.0 (iPad; CPU OS 7_0_4 like Mac OS X) AppleWebKit/537.51.1 (KHTML, like Gecko) CriOS/32.0.1700.21 Mobile/11B554a Safari/9537.53", "Chrome 32.0.1700.21 iOS tablet"),
+        ("Mozilla/5.0 (Linux; U; Android 4.1.2; en-us; GT-I8262 Build/JZO54K) AppleWebKit/534.30 (KHTML, like Gecko) Version/4.0 Mobile Safari/534.30", "Android Browser 4.0 Android mobile"),
+        ("Mozilla/5.0 (Linux; U; Android 4.2.2; fa-ir; SM-T311 Build/JDQ39) AppleWebKit/534.30 (KHTML, like Gecko) Version/4.0 Safari/534.30", "Android Browser 4.0 Android tablet"),
+        ("Mozilla/5.0 (Android; Tablet; rv:27.0) Gecko/27.0 Firefox/27.0", "Firefox 27.0 Android tablet"),
+        ("Opera/9.80 (J2ME/MIDP; Opera Mini/7.1.32052/34.1244; U; en) Presto/2.8.119 Version/11.10", "Opera 11.10 - mobile"),
+        ("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36 Edg/124.0.2478.51", "Edge 124.0.2478.51 Windows desktop"),
+        ("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36 OPR/110.0.0.0", "Opera 110.0.0.0 Windows desktop"),
+        ("Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36", "Chrome 124.0.0.0 ChromeOS desktop"),
+        ("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Mobile Safari/537.36", "Chrome 124.0.0.0 Android mobile"),
+        ("Mozilla/5.0 (Linux; Android 13; SM-X700) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/24.0 Chrome/117.0.0.0 Safari/537.36", "Samsung Internet 24.0 Android tablet"),
+        ("Mozilla/5.0 (Linux; Android 9; BRAVIA 4K VH2) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/112.0.0.0 Safari/537.36", "Chrome 112.0.0.0 Android other"),
+        ("Mozilla/5.0 (Linux; Android 11; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/99.0.4844.88 Mobile Safari/537.36", "Chrome 99.0.4844.88 Android mobile"),
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/124.0.0.0 Safari/537.36", "Chrome 124.0.0.0 Linux desktop"),
+        ("curl/7.22.0 (i686-pc-linux-gnu) libcurl/7.22.0 OpenSSL/1.0.1 zlib/1.2.3.4 libidn/1.23 librtmp/2.3", "- - - other"),
+        ("python-requests/1.2.0 CPython/2.7.4 Linux/3.8.0-33-generic", "- - - other"),
+        ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot - - bot"),
+        ("Mozilla/5.0", "- - - other"),
+        ("-", "- - - other"),
+        ("", "- - - other"),
+    ];
+    for (user_agent, expected) in table {
+        assert_eq!(summary(user_agent), expected, "{user_agent}");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn crawlers_monitors_and_previewers_are_bots() {
+    for user_agent in [
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 6_0 like Mac OS X) AppleWebKit/536.26 (KHTML, like Gecko) Version/6.0 Mobile/10A5376e Safari/8536.25 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)",
+        "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)",
+        "Mozilla/5.0 (compatible; Ezooms/1.0; help@moz.com)",
+        "Mozilla/5.0 (compatible; archive.org_bot +http://www.archive.org/details/archive.org_bot)",
+        "Mozilla/5.0 (Windows NT 6.1; WOW64) AppleWebKit/534+ (KHTML, like Gecko) BingPreview/1.0b",
+        "UniversalFeedParser/4.2-pre-314-svn +http://feedparser.org/",
+        "Tiny Tiny RSS/1.11 (http://tt-rss.org/)",
+        "Feedbin - 1 subscribers",
+        "msnbot/2.0b (+http://search.msn.com/msnbot.htm)",
+        "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+        "WhatsApp/2.23.20.0",
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+        "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+        "Pingdom.com_bot_version_1.4_(http://www.pingdom.com/)",
+        "GoogleHC/1.0", "kube-probe/1.29", "ELB-HealthChecker/2.0",
+        "python-requests/2.31.0 (acme-crawler)",
+        "SomeFetcher/1.0 (https://fetcher.example/about)",
+    ] {
+        assert!(is_bot(user_agent), "{user_agent}");
+        assert_eq!(parse(user_agent).device, Device::Bot, "{user_agent}");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn programs_that_speak_http_are_no_bots() {
+    for user_agent in [
+        "", "-", "curl/8.4.0", "Wget/1.14 (linux-gnu)", "python-requests/2.31.0", "Python-urllib/2.7", "Go-http-client/2.0",
+        "okhttp/4.12.0", "axios/1.6.7", "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)", "undici", "node",
+        "LWP::Simple/5.827 libwww-perl/5.833", "Ruby", "GuzzleHttp/7", "PostmanRuntime/7.37.0", "Java/17.0.2", "reqwest/0.12",
+        "HTTP_Request2/2.1.1 (http://pear.php.net/package/http_request2) PHP/5.3.2-1ubuntu4.18",
+        "Apache-HttpClient/4.5.13 (Java/17.0.2)", "Dalvik/1.6.0 (Linux; U; Android 4.1.2; GT-I8190 Build/JZO54K)",
+        "Acme/3.1 CFNetwork/1494.0.7 Darwin/23.4.0", "analytics-node/6.0.0",
+        "Mozilla/5.0 (Windows NT 6.2; WOW64; rv:30.0) Gecko/20100101 Firefox/30.0 AppEngine-Google; (+http://code.google.com/appengine; appid: s~copyliugoa)",
+    ] {
+        assert!(!is_bot(user_agent), "{user_agent}");
+        assert_ne!(parse(user_agent).device, Device::Bot, "{user_agent}");
+    }
+}
+
+#[test]
+fn words_are_in_lower_case_and_each_is_needed() {
+    for word in BOT_WORDS.iter().chain(HTTP_PROGRAMS) {
+        assert_eq!(*word, word.to_ascii_lowercase());
+    }
+    for (index, word) in BOT_WORDS.iter().enumerate() {
+        let mut others = BOT_WORDS.iter().enumerate().filter(|(other, _)| *other != index);
+        assert!(!others.any(|(_, other)| word.contains(other)), "another word is part of {word}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_bots_are_bots(user_agent in ".{0,80}", shaped in "(Mozilla/5.0 )?\\([ -~]{0,30}\\) [A-Za-z]{0,9}/[0-9.]{0,8}[a-zA-Zé ]{0,20}") {
+        for user_agent in [user_agent, shaped] {
+            prop_assert_eq!(parse(&user_agent).device == Device::Bot, is_bot(&user_agent));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! JSON numbers by their exact value.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Exponents are cut here while they are read, so that sums of them and of lengths stay in an `i64`. No number that
+/// metadata may hold is as large; of numbers smaller than 10^-10^12 only the digits tell.
+const EXPONENT_CAP: i64 = 1_000_000_000_000;
+/// Between these powers of ten numbers are written out; others get an exponent.
+const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
+
+/// The exact value of a JSON number: 5, 5.0 and 5e0 are one number, 9007199254740992 and 9007199254740993 are two.
+///
+/// Shown as the shortest decimal, which is a JSON number again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Number {
+    negative: bool,
+    /// The power of ten that the first digit stands for.
+    magnitude: i64,
+    /// From the first to the last that is not 0; none of them is zero.
+    digits: Box<str>,
+}
+
+impl Number {
+    /// Reads the text of a JSON number (RFC 8259 §6) of any length; `None` if it is none.
+    #[must_use]
+    pub fn parse(json: &str) -> Option<Number> {
+        let (negative, size) = json.strip_prefix('-').map_or((false, json), |size| (true, size));
+        let (mantissa, exponent) = match size.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+            None => (size, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((_, fraction)) if !is_digits(fraction) => return None,
+            Some(parts) => parts,
+            None => (mantissa, ""),
+        };
+        if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
+            return None;
+        }
+        let written = [whole, fraction].concat();
+        let significant = written.trim_start_matches('0');
+        let zeros = written.len() - significant.len();
+        let digits = significant.trim_end_matches('0');
+        if digits.is_empty() {
+            return Some(Number { negative: false, magnitude: i64::MIN, digits: "".into() });
+        }
+        let magnitude = whole.len() as i64 - 1 - zeros as i64 + exponent;
+        Some(Number { negative, magnitude, digits: digits.into() })
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn read_exponent(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let step = |size: i64, digit: u8| (size * 10 + i64::from(digit - b'0')).min(EXPONENT_CAP);
+    is_digits(digits).then(|| digits.bytes().fold(0, step)).map(|size| if negative { -size } else { size })
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Number) -> Ordering {
+        let size = (self.magnitude, &self.digits).cmp(&(other.magnitude, &other.digits));
+        match (self.negative, other.negative) {
+            (false, false) => size,
+            (true, true) => size.reverse(),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = &*self.digits;
+        if digits.is_empty() {
+            return f.write_str("0");
+        }
+        if !WRITTEN_OUT.contains(&self.magnitude) {
+            let (first, rest) = digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            return write!(f, "{sign}{first}{point}{rest}e{}", self.magnitude);
+        }
+        // In the range above, so that the conversions keep the value.
+        let size = self.magnitude.unsigned_abs() as usize;
+        if self.magnitude < 0 {
+            write!(f, "{sign}0.{}{digits}", "0".repeat(size - 1))
+        } else if digits.len() <= size + 1 {
+            write!(f, "{sign}{digits:0<width$}", width = size + 1)
+        } else {
+            let (whole, fraction) = digits.split_at(size + 1);
+            write!(f, "{sign}{whole}.{fraction}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number(text: &str) -> Number {
+        Number::parse(text).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_one_number() {
+        let table = [
+            // shown, and other spellings
+            ("0", "0.0 -0 0e7 0e999999999999999999999 -0.000"),
+            ("5", "5 5.0 5e0 50e-1 0.5E+1 0.05e2"),
+            ("-2.5", "-2.50 -25e-1 -0.25e1"),
+            ("100", "1e2 1E+2 100.00"),
+            ("0.000001", "1e-6 0.1e-5"),
+            ("9007199254740993", "9007199254740993 9007199254740993.0 9.007199254740993e15"),
+            ("100000000000000000000", "1e20"),
+            ("1e21", "1000000000000000000000"),
+            ("1.5e-8", "0.000000015"),
+            ("1e1000000000000", "1e1000000000000 1e99999999999999999999"),
+        ];
+        for (shown, spellings) in table {
+            for spelling in spellings.split(' ') {
+                assert_eq!(number(spelling), number(shown), "{spelling}");
+                assert_eq!(number(spelling).to_string(), shown, "{spelling}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_value() {
+        let ascending = [
+            "-1e400", "-100", "-99.9", "-5", "-4.9", "-1e-400", "0", "1e-400", "0.049", "0.05", "0.5", "4.9", "5", "5.01", "10",
+            "12", "120", "123", "9007199254740992", "9007199254740993", "1e400",
+        ];
+        for (i, smaller) in ascending.iter().enumerate() {
+            for (j, larger) in ascending.iter().enumerate() {
+                assert_eq!(number(smaller).cmp(&number(larger)), i.cmp(&j), "{smaller} and {larger}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_json_does_not_call_a_number_is_none() {
+        for text in ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "e5", "1.e5", "--1", "1 ", " 1", "0x1", "NaN", "٣", "1e1.5"] {
+            assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_reads_back(text in "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?") {
+            let shown = number(&text).to_string();
+            prop_assert_eq!(number(&shown), number(&text));
+            prop_assert!(serde_json::from_str::<&serde_json::value::RawValue>(&shown).is_ok());
+        }
+
+        #[test]
+        fn whole_numbers_compare_as_integers_do(a in any::<i64>(), b in any::<i64>()) {
+            prop_assert_eq!(number(&a.to_string()).cmp(&number(&b.to_string())), a.cmp(&b));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,20}", like in "[-+]?[0-9]{0,30}[.eE]?[-+]?[0-9]{0,30}[eE]?[0-9]{0,25}") {
+            let _ = Number::parse(&text);
+            let _ = Number::parse(&like).map(|number| number.to_string());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Names of things: typed ids with one spelling each.
+//!
+//! Projects and organizations are 64 random bits, shown as a prefix and eleven base62 digits. Identities and companies
+//! are found by a 128-bit keyed hash of what names them ([`KeyHasher`]); what clients see of them is [`public_id`],
+//! which depends on nothing but the organization and the name, so that it survives restarts, replays and new hash keys.
+
+use std::fmt;
+use std::hash::Hasher as _;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Text that is no id of the kind asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a valid id")]
+pub struct IdError;
+
+macro_rules! numbered_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// What every id of this kind begins with.
+            pub const PREFIX: &'static str = $prefix;
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $prefix, base62(u128::from(self.0), 11))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let digits = text.strip_prefix($prefix).ok_or(IdError)?;
+                if digits.len() != 11 {
+                    return Err(IdError);
+                }
+                let value = from_base62(digits).ok_or(IdError)?;
+                u64::try_from(value).map($name).map_err(|_| IdError)
+            }
+        }
+    };
+}
+
+numbered_id!(
+    /// A project: the unit of order, of answers and of public keys. `prj_…`
+    ProjectId,
+    "prj_"
+);
+numbered_id!(
+    /// An organization: owns projects and tokens. `org_…`
+    OrganizationId,
+    "org_"
+);
+
+/// Writes `value` in base62 with at least `width` digits.
+#[must_use]
+pub fn base62(mut value: u128, width: usize) -> String {
+    let mut digits = Vec::with_capacity(width.max(22));
+    while value > 0 || digits.len() < width {
+        let digit = usize::try_from(value % 62).unwrap_or(0);
+        digits.push(char::from(BASE62[digit]));
+        value /= 62;
+    }
+    digits.iter().rev().collect()
+}
+
+fn from_base62(text: &str) -> Option<u128> {
+    text.bytes().try_fold(0u128, |value, byte| {
+        let digit = BASE62.iter().position(|d| *d == byte)?;
+        value.checked_mul(62)?.checked_add(digit as u128)
+    })
+}
+
+/// How an event names somebody: by `user_id`, by `anonymous_id`, by a derived visitor id, or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RawId {
+    /// The `user_id` as sent. The same in all projects of an organization.
+    User(Box<str>),
+    /// The `anonymous_id` as sent. Known in its project only.
+    Anonymous(Box<str>),
+    /// A cookieless visitor of one UTC day.
+    Visitor(u128),
+    /// Nobody: all events without consent. Never a user, never a session.
+    Nobody,
+}
+
+/// The key of an identity's or a company's record within a project: a keyed 128-bit hash of what names it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RecordKey(pub u128);
+
+impl fmt::Debug for RecordKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Makes [`RecordKey`]s and fingerprints with a secret key, so that nobody can aim two names at one record.
+#[derive(Clone)]
+pub struct KeyHasher {
+    key: [u8; 16],
+}
+
+impl fmt::Debug for KeyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHasher(redacted)")
+    }
+}
+
+impl KeyHasher {
+    /// Hashes with `key`, 128 secret random bits of this installation.
+    #[must_use]
+    pub fn new(key: [u8; 16]) -> Self {
+        Self { key }
+    }
+
+    /// The key of the record of `id`.
+    #[must_use]
+    pub fn identity(&self, id: &RawId) -> RecordKey {
+        match id {
+            RawId::User(name) => self.user(name),
+            RawId::Anonymous(name) => self.anonymous(name),
+            RawId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()),
+            RawId::Nobody => self.hash(3, 0, &[]),
+        }
+    }
+
+    /// The key of the record of the user `name`.
+    #[must_use]
+    pub fn user(&self, name: &str) -> RecordKey {
+        self.hash(0, 0, name.as_bytes())
+    }
+
+    /// The key of the record of the anonymous id `name`.
+    #[must_use]
+    pub fn anonymous(&self, name: &str) -> RecordKey {
+        self.hash(1, 0, name.as_bytes())
+    }
+
+    /// The key of a company's record.
+    #[must_use]
+    pub fn company(&self, key: &str) -> RecordKey {
+        self.hash(4, 0, key.as_bytes())
+    }
+
+    /// The fingerprint of an `external_id` of a project.
+    #[must_use]
+    pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
+        self.hash(5, project.0, external_id.as_bytes()).0
+    }
+
+    fn hash(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        hasher.write_u8(space);
+        hasher.write_u64(scope);
+        hasher.write(bytes);
+        RecordKey(hasher.finish128().as_u128())
+    }
+}
+
+/// The id that clients see: `prefix` and a hash of the scope and the name.
+///
+/// It is the same on every machine and after every replay, so its key is fixed: it hides nothing, it only shortens.
+#[must_use]
+pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
+    let mut hasher = SipHasher13::new_with_key(b"headcount.ids.v1");
+    hasher.write_u64(scope);
+    hasher.write_u8(kind);
+    hasher.write(name.as_bytes());
+    format!("{prefix}{}", base62(hasher.finish128().as_u128(), 22))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_one_spelling() {
+        for value in [0, 1, 61, 62, u64::MAX] {
+            let id = ProjectId(value);
+            assert_eq!(id.to_string().len(), 15);
+            assert_eq!(id.to_string().parse::<ProjectId>(), Ok(id));
+        }
+        for bad in ["", "prj_", "prj_1", "org_00000000001", "prj_zzzzzzzzzzz", "prj_0000000000!", "prj_000000000001"] {
+            assert_eq!(bad.parse::<ProjectId>(), Err(IdError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn kinds_of_names_never_share_a_key() {
+        let hasher = KeyHasher::new([7; 16]);
+        let keys = [hasher.user("a"), hasher.anonymous("a"), hasher.company("a"), hasher.identity(&RawId::Nobody)];
+        for (i, key) in keys.iter().enumerate() {
+            assert!(keys[i + 1..].iter().all(|other| other != key));
+        }
+        assert_ne!(KeyHasher::new([8; 16]).user("a"), hasher.user("a"));
+        assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
+    }
+
+    #[test]
+    fn public_ids_are_stable() {
+        assert_eq!(public_id("id_", 1, 0, "ada"), public_id("id_", 1, 0, "ada"));
+        assert_ne!(public_id("id_", 1, 0, "ada"), public_id("id_", 2, 0, "ada"));
+        assert_eq!(public_id("id_", 1, 0, "ada").len(), 25);
+    }
+}

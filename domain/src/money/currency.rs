@@ -1,0 +1,118 @@
+//! Currencies by their ISO 4217 code.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::iso4217;
+
+/// A currency: the three upper-case letters of its ISO 4217 code.
+///
+/// Serialized as text where a person reads it (JSON), as three bytes elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+/// The text is no ISO 4217 code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not an ISO 4217 currency code")]
+pub struct CurrencyError;
+
+impl Currency {
+    /// The US dollar, through which all others are converted.
+    pub const USD: Currency = Currency(*b"USD");
+
+    /// Reads a code of any case, surrounded by any white space. Codes that ISO has withdrawn since 1990 count, since events
+    /// reach back that far.
+    ///
+    /// # Errors
+    /// [`CurrencyError`] if ISO 4217 doesn't list it.
+    pub fn parse(text: &str) -> Result<Currency, CurrencyError> {
+        let code: [u8; 3] = text.trim().as_bytes().try_into().map_err(|_| CurrencyError)?;
+        let code = code.map(|letter| letter.to_ascii_uppercase());
+        if iso4217::is_listed(code) { Ok(Currency(code)) } else { Err(CurrencyError) }
+    }
+
+    /// The code, in upper case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Only letters get in, so that the other arm is never taken.
+        std::str::from_utf8(&self.0).unwrap_or("XXX")
+    }
+}
+
+impl FromStr for Currency {
+    type Err = CurrencyError;
+
+    fn from_str(text: &str) -> Result<Currency, CurrencyError> {
+        Currency::parse(text)
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Currency({self})")
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() { serializer.serialize_str(self.as_str()) } else { self.0.serialize(serializer) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Currency, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            return Currency::parse(&text).map_err(D::Error::custom);
+        }
+        let code = <[u8; 3]>::deserialize(deserializer)?;
+        // What was recorded under an older list stays readable: letters are enough.
+        if code.iter().all(u8::is_ascii_uppercase) { Ok(Currency(code)) } else { Err(D::Error::custom(CurrencyError)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn codes_of_any_case_are_read_and_shown_in_upper_case() {
+        for text in ["usd", "USD", "Usd", " usd "] {
+            assert_eq!(Currency::parse(text), Ok(Currency::USD), "{text}");
+        }
+        assert_eq!(Currency::parse("eur").map(|c| c.to_string()).as_deref(), Ok("EUR"));
+        for text in ["XCG", "ZWG", "CHF", "XAU", "VES", "HRK", "DEM"] {
+            assert!(Currency::parse(text).is_ok(), "{text}");
+        }
+        for text in ["", "US", "USDT", "ABC", "ZZZ", "12A", "€", "$$$", "BTC", "éé"] {
+            assert_eq!(Currency::parse(text), Err(CurrencyError), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_is_text() {
+        let json = serde_json::to_string(&Currency::USD).unwrap();
+        assert_eq!(json, r#""USD""#);
+        assert_eq!(serde_json::from_str::<Currency>(&json).unwrap(), Currency::USD);
+        assert!(serde_json::from_str::<Currency>(r#""ABC""#).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,6}") {
+            if let Ok(currency) = Currency::parse(&text) {
+                prop_assert_eq!(Currency::parse(currency.as_str()), Ok(currency));
+            }
+        }
+    }
+}

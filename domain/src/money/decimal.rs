@@ -1,0 +1,109 @@
+//! Decimal text to and from scaled whole numbers, exactly.
+
+use std::fmt;
+
+/// Why a text is no amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// The text is not a number as JSON writes it.
+    #[error("is not a JSON number")]
+    NotANumber,
+    /// The value can't be kept exactly: it has more decimals than the type holds.
+    #[error("has more decimals than are kept")]
+    TooManyDecimals,
+    /// The absolute value is larger than the type allows.
+    #[error("is out of range")]
+    OutOfRange,
+}
+
+/// Exponents are cut here while they are read: nothing this large can be in range, and sums of lengths stay in an `i64`.
+const EXPONENT_CAP: i64 = 1_000_000_000_000;
+
+/// Reads a JSON number as a whole number of `10^-decimals`, if it is one and its absolute value is at most `max_units`.
+///
+/// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The time taken grows with the length of the
+/// text only, whatever its exponent says.
+pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
+    let number = split(text).ok_or(AmountError::NotANumber)?;
+    let digits = || number.whole.bytes().chain(number.fraction.bytes());
+    let Some(first) = digits().position(|digit| digit != b'0') else {
+        return Ok(0);
+    };
+    let count = number.whole.len() + number.fraction.len();
+    let last = count - 1 - digits().rev().position(|digit| digit != b'0').unwrap_or(0);
+
+    // The power of ten that the digit at an index stands for.
+    let power_of = |index: usize| number.whole.len() as i64 - 1 - index as i64 + number.exponent;
+    if power_of(first) > i64::from(max_units.ilog10()) {
+        return Err(AmountError::OutOfRange);
+    }
+    let places = power_of(last) + i64::from(decimals);
+    let Ok(places) = u32::try_from(places) else {
+        return Err(AmountError::TooManyDecimals);
+    };
+
+    let significant = digits().skip(first).take(last - first + 1);
+    let value = significant.fold(0i128, |value, digit| value * 10 + i128::from(digit - b'0')) * 10i128.pow(places);
+    if value > max_units * 10i128.pow(decimals) {
+        return Err(AmountError::OutOfRange);
+    }
+    Ok(if number.negative { -value } else { value })
+}
+
+/// The parts of a JSON number (RFC 8259 §6).
+struct Parts<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: i64,
+}
+
+fn split(text: &str) -> Option<Parts<'_>> {
+    let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+        None => (rest, 0),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
+        Some(_) => return None,
+        None => (mantissa, ""),
+    };
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    (is_digits(whole) && !has_leading_zero).then_some(Parts { negative, whole, fraction, exponent })
+}
+
+fn read_exponent(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let size = |text: &str| text.bytes().fold(0, |n: i64, digit| (n * 10 + i64::from(digit - b'0')).min(EXPONENT_CAP));
+    is_digits(digits).then(|| sign * size(digits))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Writes `value × 10^-decimals` with no digit more than it needs.
+pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: i128, decimals: u32) -> fmt::Result {
+    let scale = 10u128.pow(decimals);
+    let (whole, fraction) = (value.unsigned_abs() / scale, value.unsigned_abs() % scale);
+    let sign = if value < 0 { "-" } else { "" };
+    if fraction == 0 {
+        return write!(f, "{sign}{whole}");
+    }
+    let fraction = format!("{fraction:0width$}", width = decimals as usize);
+    write!(f, "{sign}{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+/// `n / d` to the nearest whole number, halves away from zero; 0 when `d` is 0. `d` is at most 2^64.
+pub(super) fn divide_half_away(n: i128, d: i128) -> i128 {
+    if d == 0 {
+        return 0;
+    }
+    let (quotient, remainder) = (n / d, n % d);
+    if remainder.unsigned_abs() * 2 >= d.unsigned_abs() { quotient + n.signum() * d.signum() } else { quotient }
+}

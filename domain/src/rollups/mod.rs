@@ -1,0 +1,97 @@
+//! All rollups of a project, and the list that registers them.
+
+mod active_accounts;
+pub mod distinct;
+mod revenue;
+mod unique_users;
+
+pub use active_accounts::ActiveAccounts;
+pub use revenue::Revenue;
+pub use unique_users::UniqueUsers;
+
+use crate::facts::{Change, Facts, Span};
+use crate::rollup::{Cells, Level, Rollup, Sign};
+
+/// Reads and writes saved cells; implemented where bytes are known.
+pub trait CellWriter {
+    /// What saving can fail with.
+    type Error;
+
+    /// Saves one cell; `None`: it is empty now.
+    ///
+    /// # Errors
+    /// What the writer fails with.
+    fn write<C: crate::rollup::Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Self::Error>;
+}
+
+/// Decodes a saved cell; implemented where bytes are known.
+pub trait CellReader {
+    /// What reading can fail with.
+    type Error;
+
+    /// The cell that was saved.
+    ///
+    /// # Errors
+    /// What the reader fails with.
+    fn read<C: crate::rollup::Cell>(&mut self) -> Result<C, Self::Error>;
+}
+
+macro_rules! rollups {
+    ($($field:ident: $rollup:ty,)*) => {
+        /// The cells of every rollup of one project.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Rollups {
+            $(
+                #[doc = concat!("Cells of [`", stringify!($rollup), "`].")]
+                pub $field: Cells<<$rollup as Rollup>::Cell>,
+            )*
+        }
+
+        /// Tag and name of every rollup.
+        pub const REGISTRY: &[(u8, &str)] = &[$((<$rollup>::TAG, <$rollup>::NAME),)*];
+
+        impl Rollups {
+            /// Puts in or takes out what `facts` contribute at `level` from the days in `span`, in every rollup that
+            /// `change` can concern.
+            pub fn contribute(&mut self, level: Level, facts: &Facts, span: Span, sign: Sign, change: Change) {
+                $(
+                    if <$rollup>::concerned(level, change) {
+                        <$rollup>::contribute(level, facts, span, sign, &mut self.$field);
+                    }
+                )*
+            }
+
+            /// Hands every cell that changed since the last call to `writer`.
+            ///
+            /// # Errors
+            /// What the writer fails with.
+            pub fn save<W: CellWriter>(&mut self, writer: &mut W) -> Result<(), W::Error> {
+                $(
+                    for (bucket, cell) in self.$field.take_dirty() {
+                        writer.write(<$rollup>::TAG, bucket, cell)?;
+                    }
+                )*
+                Ok(())
+            }
+
+            /// Puts a saved cell of the rollup `tag` back. `false`: there is no such rollup.
+            ///
+            /// # Errors
+            /// What the reader fails with.
+            pub fn restore<R: CellReader>(&mut self, tag: u8, bucket: i32, reader: &mut R) -> Result<bool, R::Error> {
+                match tag {
+                    $(<$rollup>::TAG => self.$field.restore(bucket, reader.read()?),)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+    };
+}
+
+// The list. One line each; the order is that of no consequence, the tags are for ever.
+rollups! {
+    unique_users: UniqueUsers,
+    active_accounts: ActiveAccounts,
+    revenue: Revenue,
+}

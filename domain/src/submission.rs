@@ -1,0 +1,432 @@
+//! The body of `POST /track`, read once: shape and bounds, no meaning yet.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The largest text of any field but `name` and `metadata`, in bytes.
+pub const MAX_TEXT_BYTES: usize = 4 * 1024;
+/// The longest `name`, in Unicode characters.
+pub const MAX_NAME_CHARS: usize = 100;
+/// How deep `metadata` may nest.
+pub const MAX_METADATA_DEPTH: usize = 8;
+/// How many keys `metadata` may hold, in all its objects.
+pub const MAX_METADATA_KEYS: usize = 128;
+/// The longest key in `metadata`, in bytes.
+pub const MAX_METADATA_KEY_BYTES: usize = 128;
+/// The longest string in `metadata`, in bytes.
+pub const MAX_METADATA_TEXT_BYTES: usize = 8 * 1024;
+
+/// Why something that was sent can't be taken: the field, a code for programs, and a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Invalid {
+    /// `invalid_json`, `missing_parameter`, `invalid_parameter` …
+    pub code: &'static str,
+    /// The field that is wrong (`value`, `metadata.plan`), where it is one field.
+    pub param: Option<String>,
+    /// What was wrong and what is allowed.
+    pub message: String,
+}
+
+impl Invalid {
+    /// A field whose value isn't allowed.
+    #[must_use]
+    pub fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: "invalid_parameter", param: Some(param.into()), message: message.into() }
+    }
+
+    /// A field that must be there.
+    #[must_use]
+    pub fn missing(param: &str) -> Self {
+        Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
+    }
+
+    /// A body that isn't JSON, or not of the right shape.
+    #[must_use]
+    pub fn json(error: &serde_json::Error) -> Self {
+        Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
+    }
+}
+
+/// Text borrowed from the body where it holds no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+macro_rules! text_fields {
+    ($($variant:ident $field:ident,)*) => {
+        /// The optional text fields of an event that senders other than HTTP can set.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum TextField {
+            $(
+                #[doc = concat!("`", stringify!($field), "`")]
+                $variant,
+            )*
+        }
+
+        impl<'a> Submission<'a> {
+            /// Sets a text field.
+            pub fn set(&mut self, field: TextField, text: &'a str) {
+                let place = match field {
+                    $(TextField::$variant => &mut self.$field,)*
+                };
+                *place = Some(Text(Cow::Borrowed(text)));
+            }
+        }
+    };
+}
+
+text_fields! {
+    Message message,
+    UserId user_id,
+    AnonymousId anonymous_id,
+    Referrer referrer,
+    Screen screen,
+    Language language,
+    Url url,
+    Hostname hostname,
+    Channel channel,
+    Currency currency,
+    ExternalId external_id,
+    GroupId group_id,
+    GroupType group_type,
+    PrivacyCategories privacy_categories,
+    PrivacySignals privacy_signals,
+    ConsentSource consent_source,
+    UserAgent user_agent,
+    Ip ip,
+}
+
+/// An event as it was sent. Unknown fields are ignored: older servers meet newer trackers.
+#[derive(Debug, Default, Deserialize)]
+pub struct Submission<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Option<Text<'a>>,
+    pub(crate) notify: Option<bool>,
+    #[serde(borrow)]
+    pub(crate) message: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) user_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) anonymous_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) referrer: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) screen: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) language: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) url: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) hostname: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) channel: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) value: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) currency: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) external_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) group_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) group_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) privacy_categories: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) pc: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) privacy_signals: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) ps: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) consent_source: Option<Text<'a>>,
+    #[serde(borrow, rename = "_acOverrides")]
+    pub(crate) overrides: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) timestamp: Option<&'a RawValue>,
+    /// Read only from servers: a browser's agent and address are those of its request.
+    #[serde(borrow)]
+    pub(crate) user_agent: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) ip: Option<Text<'a>>,
+}
+
+/// The shape of `_acOverrides`.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct RawOverrides<'a> {
+    #[serde(borrow)]
+    pub(crate) source: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) medium: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) campaign: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) channel: Option<Text<'a>>,
+}
+
+impl<'a> Submission<'a> {
+    /// An event with nothing but its name.
+    #[must_use]
+    pub fn new(name: &'a str) -> Self {
+        Self { name: Some(Text(Cow::Borrowed(name))), ..Self::default() }
+    }
+
+    /// Sets the fields that are no text.
+    pub fn set_raw(&mut self, value: Option<&'a RawValue>, metadata: Option<&'a RawValue>, timestamp: Option<&'a RawValue>) {
+        (self.value, self.metadata, self.timestamp) = (value, metadata, timestamp);
+    }
+
+    /// Reads one event's JSON.
+    ///
+    /// # Errors
+    /// Not JSON, not an object, or a field of the wrong type; the field is named where it is one.
+    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
+        // serde_json would give its fields one by one to a JSON array just as well as to an object.
+        if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(Invalid {
+                code: "invalid_json",
+                param: None,
+                message: "an event is a JSON object, not an array; batches go to /i/batch as {\"events\": […]}".into(),
+            });
+        }
+        serde_json::from_slice(body).map_err(|error| wrong_field(body).unwrap_or_else(|| Invalid::json(&error)))
+    }
+
+    /// The user agent that a server sent in the body.
+    #[must_use]
+    pub fn user_agent(&self) -> Option<&str> {
+        text(self.user_agent.as_ref())
+    }
+
+    /// The address that a server sent in the body.
+    #[must_use]
+    pub fn ip(&self) -> Option<&str> {
+        text(self.ip.as_ref())
+    }
+}
+
+/// The text of an optional field; an empty one is as if absent.
+pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
+    field.map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
+}
+
+/// Which field has the wrong type, if the body is a JSON object otherwise. Only asked once something is wrong.
+fn wrong_field(body: &[u8]) -> Option<Invalid> {
+    const BOOLEANS: &[&str] = &["notify"];
+    const TEXTS: &[&str] = &[
+        "name", "message", "user_id", "anonymous_id", "referrer", "screen", "language", "url", "hostname", "channel", "currency",
+        "external_id", "group_id", "group_type", "privacy_categories", "pc", "privacy_signals", "ps", "consent_source",
+        "user_agent", "ip",
+    ];
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
+    fields.iter().find_map(|(name, value)| {
+        let expected = match () {
+            () if BOOLEANS.contains(&name.as_str()) && !value.is_boolean() => "true, false or null",
+            () if TEXTS.contains(&name.as_str()) && !value.is_string() => "a string or null",
+            () => return None,
+        };
+        (!value.is_null()).then(|| Invalid::parameter(name, format!("`{name}` must be {expected}")))
+    })
+}
+
+/// Checks the bounds of `metadata`: depth, number and length of keys, length of strings.
+pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
+    let mut keys = 0;
+    let mut problem = None;
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let bounds = Bounds { depth: 0, keys: &mut keys, problem: &mut problem };
+    match bounds.deserialize(&mut reader) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}")))),
+    }
+}
+
+struct Bounds<'b> {
+    depth: usize,
+    keys: &'b mut usize,
+    problem: &'b mut Option<String>,
+}
+
+impl Bounds<'_> {
+    fn inner(&mut self) -> Bounds<'_> {
+        Bounds { depth: self.depth + 1, keys: self.keys, problem: self.problem }
+    }
+
+    fn fail<E: serde::de::Error>(&mut self, message: String) -> E {
+        let error = E::custom(&message);
+        *self.problem = Some(message);
+        error
+    }
+
+    fn check_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        match text.len() {
+            0..=MAX_METADATA_TEXT_BYTES => Ok(()),
+            long => Err(self.fail(format!("a string in `metadata` has {long} bytes; at most {MAX_METADATA_TEXT_BYTES} are allowed"))),
+        }
+    }
+
+    fn check_depth<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        if self.depth >= MAX_METADATA_DEPTH {
+            return Err(self.fail(format!("`metadata` nests deeper than {MAX_METADATA_DEPTH} levels")));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounds<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounds<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: serde::de::Error>(mut self, text: &str) -> Result<(), E> {
+        self.check_text(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.check_depth()?;
+        while items.next_element_seed(self.inner())?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        self.check_depth()?;
+        while let Some(key) = entries.next_key::<Text<'de>>()? {
+            *self.keys += 1;
+            if *self.keys > MAX_METADATA_KEYS {
+                return Err(self.fail(format!("`metadata` has more than {MAX_METADATA_KEYS} keys")));
+            }
+            if key.0.len() > MAX_METADATA_KEY_BYTES {
+                return Err(self.fail(format!("a key of `metadata` has {} bytes; at most {MAX_METADATA_KEY_BYTES} are allowed", key.0.len())));
+            }
+            entries.next_value_seed(self.inner())?;
+        }
+        Ok(())
+    }
+}
+
+/// The string at the top-level key `key` of the JSON object `json`, if there is one.
+pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
+    struct Find<'k>(&'k str);
+    impl<'de> Visitor<'de> for Find<'_> {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut found = None;
+            while let Some(name) = entries.next_key::<Text<'de>>()? {
+                if name.0 == self.0 {
+                    found = match entries.next_value::<serde_json::Value>()? {
+                        serde_json::Value::String(text) => Some(text),
+                        _ => None,
+                    };
+                } else {
+                    entries.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(found)
+        }
+    }
+    serde_json::Deserializer::from_str(json).deserialize_map(Find(key)).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(depth: usize) -> String {
+        format!("{}1{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    fn object(keys: usize) -> String {
+        let entries: Vec<String> = (0..keys).map(|i| format!("\"k{i}\":{i}")).collect();
+        format!("{{{}}}", entries.join(","))
+    }
+
+    #[test]
+    fn metadata_is_taken_up_to_its_bounds_and_not_past_them() {
+        let text = |n: usize| format!("\"{}\"", "x".repeat(n));
+        let key = |n: usize| format!("{{\"{}\":1}}", "k".repeat(n));
+        let table: &[(String, bool)] = &[
+            (nested(8), true),
+            (nested(9), false),
+            (nested(100_000), false),
+            (object(128), true),
+            (object(129), false),
+            (format!("[{},{}]", object(64), object(65)), false),
+            (text(8192), true),
+            (text(8193), false),
+            (key(128), true),
+            (key(129), false),
+            ("5".into(), true),
+            ("null".into(), true),
+        ];
+        for (json, fine) in table {
+            assert_eq!(check_metadata(json).is_ok(), *fine, "{}", &json[..json.len().min(40)]);
+        }
+    }
+
+    #[test]
+    fn the_wrong_field_is_named() {
+        let table = [
+            (r#"{"name": 5}"#, Some("name")),
+            (r#"{"name": "a", "notify": "yes"}"#, Some("notify")),
+            (r#"{"name": "a", "url": {}}"#, Some("url")),
+            (r#"{"name": "a", "#, None),
+            (r#"[]"#, None),
+            (r#"["name"]"#, None),
+            ("", None),
+            ("null", None),
+        ];
+        for (body, param) in table {
+            let error = Submission::parse(body.as_bytes()).expect_err(body);
+            assert_eq!(error.param.as_deref(), param, "{body}");
+        }
+    }
+
+    #[test]
+    fn metadata_text_reads_the_top_level_only() {
+        assert_eq!(metadata_text(r#"{"a":{"email":"x"},"email":"e\u0040x.co"}"#, "email").as_deref(), Some("e@x.co"));
+        assert_eq!(metadata_text(r#"{"email":5}"#, "email"), None);
+        assert_eq!(metadata_text("[1]", "email"), None);
+    }
+}

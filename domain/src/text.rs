@@ -1,0 +1,273 @@
+//! Parts of addresses and cuts of text. Whatever a client sends as a URL is taken apart here without an error: a part
+//! that can't be read is absent.
+
+use std::borrow::Cow;
+
+/// Longer names are no hosts (RFC 1035 §2.3.4, with room for brackets and a dot).
+const MAX_HOST_LEN: usize = 255;
+
+/// The longest prefix of at most `max_bytes` bytes that ends between characters.
+#[must_use]
+pub fn cut_bytes(text: &str, max_bytes: usize) -> &str {
+    let end = (0..=max_bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// The first `max_chars` characters.
+#[must_use]
+pub fn cut_chars(text: &str, max_chars: usize) -> &str {
+    text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The text, trimmed; `None` if nothing remains. Empty strings are as if absent.
+#[must_use]
+pub fn non_empty(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty())
+}
+
+/// A URL without its query and fragment, trimmed: the form in which pages are counted.
+#[must_use]
+pub fn page_url(url: &str) -> String {
+    before_query(url).to_owned()
+}
+
+/// The path of a URL, absolute or relative, without query and fragment: `/` if an absolute one has none, `None` if a
+/// relative one has none.
+#[must_use]
+pub fn path_of(url: &str) -> Option<&str> {
+    let page = before_query(url);
+    match split_authority(page) {
+        Some((_, "")) => Some("/"),
+        Some((_, path)) => Some(path),
+        None => Some(page).filter(|path| !path.is_empty()),
+    }
+}
+
+/// The host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot. `None` if the
+/// URL is relative or its host can't be one.
+#[must_use]
+pub fn host_of(url: &str) -> Option<String> {
+    let (authority, _) = split_authority(before_query(url))?;
+    read_host(authority)
+}
+
+/// The host that referred, lower-cased, without `www.` and port. `None` if there is none, or if it is the event's own:
+/// its `hostname`, or the host of its `url`, compared in the same form.
+///
+/// A referrer without a scheme counts if what it starts with has a dot: some trackers send bare hosts.
+#[must_use]
+pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Option<&str>) -> Option<String> {
+    let host = any_host(referrer?)?;
+    let is_own = |own: Option<String>| own.is_some_and(|own| own == host);
+    let own_hostname = own_hostname.and_then(|own| split_authority(own).map_or_else(|| read_host(own), |_| host_of(own)));
+    let own_url = url.and_then(host_of);
+    let is_internal = is_own(own_hostname.map(without_www)) || is_own(own_url.map(without_www));
+    (!is_internal).then_some(host)
+}
+
+/// The parameters of a URL's query in order, names and values decoded: `+` is a space, percent escapes are UTF-8, and what
+/// is none shows as U+FFFD.
+pub fn query_params(url: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    let before_fragment = url.split('#').next().unwrap_or("");
+    let query = before_fragment.split_once('?').map_or("", |(_, query)| query);
+    form_urlencoded::parse(query.trim_end().as_bytes())
+}
+
+/// The first value of a query parameter that is not empty, decoded as [`query_params`] says.
+#[must_use]
+pub fn query_param(url: &str, name: &str) -> Option<String> {
+    query_params(url).find(|(key, value)| key == name && non_empty(value).is_some()).map(|(_, value)| value.into_owned())
+}
+
+fn before_query(url: &str) -> &str {
+    let url = url.trim();
+    url.find(['?', '#']).map_or(url, |end| &url[..end]).trim_end()
+}
+
+/// Authority and path of an absolute URL that has no query and fragment. As in browsers, `\` is as good as `/`.
+fn split_authority(page: &str) -> Option<(&str, &str)> {
+    let page = page.trim();
+    let is_slash = |byte: u8| byte == b'/' || byte == b'\\';
+    let slashes = page.bytes().position(is_slash)?;
+    let has_two = page.as_bytes().get(slashes + 1).copied().is_some_and(is_slash);
+    if !has_two || !(slashes == 0 || is_scheme(page[..slashes].strip_suffix(':')?)) {
+        return None;
+    }
+    let rest = &page[slashes + 2..];
+    let end = rest.bytes().position(is_slash).unwrap_or(rest.len());
+    Some(rest.split_at(end))
+}
+
+/// RFC 3986 §3.1.
+fn is_scheme(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    text.bytes().all(is_allowed) && text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+/// The host of a referrer, with or without a scheme, without `www.`.
+fn any_host(referrer: &str) -> Option<String> {
+    let page = before_query(referrer);
+    let host = match split_authority(page) {
+        Some((authority, _)) => read_host(authority)?,
+        None => {
+            let authority = page.split(['/', '\\']).next()?;
+            read_host(authority).filter(|host| host.contains('.'))?
+        }
+    };
+    Some(without_www(host))
+}
+
+/// The host of `[userinfo@]host[:port]`, lower-cased, without a trailing dot.
+fn read_host(authority: &str) -> Option<String> {
+    let host_port = authority.trim().rsplit('@').next()?;
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let host = match host_port.rsplit_once(':') {
+        // The last colon of `[::1]` is its own.
+        Some((host, port)) if is_port(port) && (host.ends_with(']') || !host.starts_with('[')) => host,
+        _ => host_port,
+    };
+    let host = host.strip_suffix('.').unwrap_or(host).to_lowercase();
+    let is_address = host.starts_with('[') && host.ends_with(']');
+    let is_allowed = |letter: char| match letter {
+        '-' | '.' | '_' => true,
+        '[' | ']' | ':' => is_address,
+        letter if letter.is_ascii() => letter.is_ascii_alphanumeric(),
+        letter => !letter.is_whitespace() && !letter.is_control(),
+    };
+    let has_shape = host.len() <= MAX_HOST_LEN && host.split('.').all(|label| !label.is_empty());
+    (has_shape && host.chars().all(is_allowed)).then_some(host)
+}
+
+fn without_www(host: String) -> String {
+    match host.strip_prefix("www.") {
+        Some(rest) => rest.to_owned(),
+        None => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn urls_come_apart() {
+        let table = [
+            // url; page | host | path
+            ("https://a.example/b?c=1#d", "https://a.example/b | a.example | /b"),
+            ("https://a.example", "https://a.example | a.example | /"),
+            ("https://a.example?x", "https://a.example | a.example | /"),
+            ("HTTP://U:pw@WWW.A.Example.:80/B", "HTTP://U:pw@WWW.A.Example.:80/B | www.a.example | /B"),
+            ("//cdn.example/x", "//cdn.example/x | cdn.example | /x"),
+            ("/pricing?utm_source=x", "/pricing | - | /pricing"),
+            ("pricing.html#a?b", "pricing.html | - | pricing.html"),
+            ("http://[::1]:3000/x", "http://[::1]:3000/x | [::1] | /x"),
+            ("http://[::1]", "http://[::1] | [::1] | /"),
+            ("http://localhost:3000", "http://localhost:3000 | localhost | /"),
+            ("https://münchen.example/ä", "https://münchen.example/ä | münchen.example | /ä"),
+            ("https:\\\\a.example\\x", "https:\\\\a.example\\x | a.example | \\x"),
+            ("android-app://com.example.app/", "android-app://com.example.app/ | com.example.app | /"),
+            ("  https://a.example/x  ", "https://a.example/x | a.example | /x"),
+            ("/a//b", "/a//b | - | /a//b"),
+            ("file:///etc/passwd", "file:///etc/passwd | - | /etc/passwd"),
+            ("https://exa mple/", "https://exa mple/ | - | /"),
+            ("https://a%20b.example/", "https://a%20b.example/ | - | /"),
+            ("?x=1", " | - | -"),
+            ("", " | - | -"),
+        ];
+        for (url, expected) in table {
+            let host = host_of(url).unwrap_or_else(|| "-".to_owned());
+            let parts = format!("{} | {host} | {}", page_url(url), path_of(url).unwrap_or("-"));
+            assert_eq!(parts, expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn referrers_are_hosts_of_others() {
+        let own_url = Some("https://www.shop.example/pricing");
+        let table = [
+            // referrer, own hostname, url, host
+            ("https://www.Google.com/search?q=x", None, own_url, Some("google.com")),
+            ("https://news.ycombinator.com/", Some("shop.example"), None, Some("news.ycombinator.com")),
+            ("https://shop.example/other", None, own_url, None),
+            ("https://WWW.shop.example:443/", Some("Shop.Example:8443"), None, None),
+            ("https://shop.example/", Some("https://www.shop.example/"), None, None),
+            ("https://blog.shop.example/", Some("shop.example"), own_url, Some("blog.shop.example")),
+            ("https://other.example/", Some("shop.example"), Some("https://other.example/x"), None),
+            ("http://localhost:3000/", Some("localhost:8080"), None, None),
+            ("google.com", None, own_url, Some("google.com")),
+            ("www.google.com/search?q=x", None, own_url, Some("google.com")),
+            ("android-app://com.linkedin.android/", None, own_url, Some("com.linkedin.android")),
+            ("/internal", None, own_url, None),
+            ("about:blank", None, own_url, None),
+            ("null", None, own_url, None),
+            ("direct", None, own_url, None),
+            ("", None, own_url, None),
+            ("https://", None, own_url, None),
+            ("https://?x", None, own_url, None),
+        ];
+        for (referrer, hostname, url, host) in table {
+            assert_eq!(referrer_host(Some(referrer), hostname, url).as_deref(), host, "{referrer} {hostname:?} {url:?}");
+        }
+        assert_eq!(referrer_host(None, None, own_url), None);
+    }
+
+    #[test]
+    fn query_parameters_are_decoded() {
+        let table = [
+            ("https://a.example/?x=1&y=2", "y", Some("2")),
+            ("/pricing?x=Hello+World%21", "x", Some("Hello World!")),
+            ("?x=%C3%A9", "x", Some("é")),
+            ("?x=%FF%FEa", "x", Some("\u{fffd}\u{fffd}a")),
+            ("?x=%zz%4", "x", Some("%zz%4")),
+            ("?utm%5Fsource=a", "utm_source", Some("a")),
+            ("?x=&x=+&x=2", "x", Some("2")),
+            ("?x=a=b", "x", Some("a=b")),
+            ("?X=1", "x", None),
+            ("?x", "x", None),
+            ("/a#?x=1", "x", None),
+            ("/a", "x", None),
+        ];
+        for (url, name, value) in table {
+            assert_eq!(query_param(url, name).as_deref(), value, "{url}");
+        }
+    }
+
+    #[test]
+    fn cuts_fall_between_characters() {
+        assert_eq!(cut_bytes("aé", 2), "a");
+        assert_eq!(cut_bytes("aé", 3), "aé");
+        assert_eq!(cut_bytes("aé", 99), "aé");
+        assert_eq!(cut_chars("aéb", 2), "aé");
+        assert_eq!(cut_chars("aéb", 3), "aéb");
+        assert_eq!(cut_chars("aéb", 0), "");
+        assert_eq!(non_empty(" \t"), None);
+        assert_eq!(non_empty(" a "), Some("a"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(
+            url in "\\PC{0,60}",
+            shaped in "([a-zé+]{0,4}:)?[/\\\\]{0,3}([a-z:]{0,4}@)?[\\[\\]:.a-zA-ZÀ-ž0-9]{0,12}(:[0-9]{0,6})?[/?#]?[ -~é]{0,20}",
+            own in ".{0,20}",
+        ) {
+            for url in [&url, &shaped, &own] {
+                prop_assert!(!page_url(url).contains(['?', '#']));
+                let _ = (host_of(url), path_of(url), query_param(url, "x"));
+                for other in [Some(own.as_str()), Some(shaped.as_str()), None] {
+                    if let Some(host) = referrer_host(Some(url), other, other) {
+                        // The host of a host is itself.
+                        prop_assert_eq!(host_of(&format!("https://{host}/")), Some(host));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn cuts_are_prefixes(text in ".{0,20}", at in 0usize..40) {
+            prop_assert!(text.starts_with(cut_bytes(&text, at)) && cut_bytes(&text, at).len() <= at);
+            prop_assert_eq!(cut_chars(&text, at).chars().count(), text.chars().count().min(at));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Instants, calendar days of an organization's timezone, months, and windows of days. There is no clock in here: what
+//! depends on today takes `now`.
+
+mod calendar;
+mod instant;
+mod timezone;
+mod window;
+
+pub use calendar::{Day, Month};
+pub use instant::{EARLIEST, Instant, MAX_AHEAD_MS, Settled, TooEarly, settle};
+pub use timezone::{Timezone, UnknownTimezone};
+pub use window::{DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};
+
+/// Milliseconds of a day that has no change of clocks.
+pub const MS_PER_DAY: i64 = 86_400_000;

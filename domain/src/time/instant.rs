@@ -1,0 +1,261 @@
+//! Moments, in milliseconds, and the rules for those that a client tells.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::MS_PER_DAY;
+use super::calendar::{civil_from_days, days_from_civil, days_in_month, number};
+
+/// How far ahead of the server, in milliseconds, an event's own time is believed: 5 minutes.
+pub const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
+
+/// The earliest time that an event may tell: 1990-01-01T00:00:00.000Z.
+pub const EARLIEST: Instant = Instant(631_152_000_000);
+
+/// A moment, as milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Instant(pub i64);
+
+impl Instant {
+    /// So many milliseconds since the epoch.
+    #[must_use]
+    pub const fn from_epoch_ms(epoch_ms: i64) -> Instant {
+        Instant(epoch_ms)
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn epoch_ms(self) -> i64 {
+        self.0
+    }
+
+    /// Reads the text of a JSON number as milliseconds since the epoch. Fractions of one are cut, towards the past;
+    /// a number beyond what can be told stands for the end that it lies beyond.
+    #[must_use]
+    pub fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
+        if let Ok(epoch_ms) = json_number_text.parse() {
+            // `parse` allows a plus sign, JSON doesn't.
+            return (!json_number_text.starts_with('+')).then_some(Instant(epoch_ms));
+        }
+        let is_numeric = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'e' | b'E' | b'+');
+        if !json_number_text.bytes().all(is_numeric) || json_number_text.starts_with('+') {
+            return None;
+        }
+        // An f64 tells milliseconds apart for 285,000 years, and casting one saturates.
+        let number: f64 = json_number_text.parse().ok()?;
+        Some(Instant(number.floor() as i64))
+    }
+
+    /// Reads an RFC 3339 date and time. Digits finer than a millisecond are cut; a leap second is the second after.
+    #[must_use]
+    pub fn parse_rfc3339(text: &str) -> Option<Instant> {
+        let bytes = text.as_bytes();
+        if bytes.len() < 20 || !matches!(bytes[10], b'T' | b't' | b' ') {
+            return None;
+        }
+        let separators = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+        if separators.iter().any(|(at, separator)| bytes[*at] != *separator) {
+            return None;
+        }
+        let (year, month, day) = (number(&bytes[..4])?, number(&bytes[5..7])?, number(&bytes[8..10])?);
+        let (hour, minute, second) = (number(&bytes[11..13])?, number(&bytes[14..16])?, number(&bytes[17..19])?);
+        let is_date = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
+        if !is_date || hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        let (millisecond, zone) = read_fraction(&bytes[19..])?;
+        let of_day = i64::from(hour * 3600 + minute * 60 + second) - read_offset(zone)?;
+        let days = days_from_civil(year, month, day);
+        Some(Instant(days * MS_PER_DAY + of_day * 1000 + millisecond))
+    }
+
+    /// So many milliseconds later, or earlier if negative; stops at the ends.
+    #[must_use]
+    pub const fn plus_ms(self, ms: i64) -> Instant {
+        Instant(self.0.saturating_add(ms))
+    }
+
+    /// Milliseconds from `earlier` to this; negative if `earlier` is later.
+    #[must_use]
+    pub const fn ms_since(self, earlier: Instant) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// The milliseconds of a fraction such as `.123456`, and what follows it; 0 if there is none.
+fn read_fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let Some(digits) = bytes.strip_prefix(b".") else {
+        return Some((0, bytes));
+    };
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if count == 0 {
+        return None;
+    }
+    let place = |(digit, weight): (&u8, i64)| i64::from(digit - b'0') * weight;
+    let millisecond = digits[..count].iter().zip([100, 10, 1]).map(place).sum();
+    Some((millisecond, &digits[count..]))
+}
+
+/// Seconds east of UTC: `Z` or `±HH:MM`.
+fn read_offset(bytes: &[u8]) -> Option<i64> {
+    let sign = match bytes {
+        b"Z" | b"z" => return Some(0),
+        [b'+', ..] => 1,
+        [b'-', ..] => -1,
+        _ => return None,
+    };
+    if bytes.len() != 6 || bytes[3] != b':' {
+        return None;
+    }
+    let (hours, minutes) = (number(&bytes[1..3])?, number(&bytes[4..6])?);
+    (hours <= 23 && minutes <= 59).then(|| sign * i64::from(hours * 3600 + minutes * 60))
+}
+
+impl fmt::Display for Instant {
+    /// RFC 3339 in UTC with milliseconds: `2024-04-12T10:05:00.000Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, of_day) = (self.0.div_euclid(MS_PER_DAY), self.0.rem_euclid(MS_PER_DAY));
+        let (year, month, day) = civil_from_days(days);
+        let (seconds, millisecond) = (of_day / 1000, of_day % 1000);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
+    }
+}
+
+/// When an event happened, once its own time and the time of receipt are weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// The time that counts.
+    pub at: Instant,
+    /// Whether the time that was told lay too far ahead, and the time of receipt stands in for it.
+    pub clamped: bool,
+}
+
+/// The time that was told lies before [`EARLIEST`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("lies before 1990-01-01")]
+pub struct TooEarly;
+
+/// When an event happened: the time that was told, unless there is none or it is more than [`MAX_AHEAD_MS`] ahead of
+/// the time of receipt, which counts then.
+///
+/// # Errors
+/// [`TooEarly`] if the time that was told lies before [`EARLIEST`].
+pub fn settle(told: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
+    match told {
+        None => Ok(Settled { at: received, clamped: false }),
+        Some(told) if told < EARLIEST => Err(TooEarly),
+        Some(told) if told > received.plus_ms(MAX_AHEAD_MS) => Ok(Settled { at: received, clamped: true }),
+        Some(told) => Ok(Settled { at: told, clamped: false }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rfc3339_is_read_and_printed_in_utc() {
+        let table = [
+            ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"),
+            ("2024-04-12T10:05:00Z", "2024-04-12T10:05:00.000Z"),
+            ("2024-04-12t10:05:00z", "2024-04-12T10:05:00.000Z"),
+            ("2024-04-12 10:05:00Z", "2024-04-12T10:05:00.000Z"),
+            ("2024-04-12T10:05:00+02:00", "2024-04-12T08:05:00.000Z"),
+            ("2024-01-01T00:30:00.5+05:30", "2023-12-31T19:00:00.500Z"),
+            ("2023-12-31T23:59:59.999999999-00:00", "2023-12-31T23:59:59.999Z"),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
+            ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+            ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        ];
+        for (text, printed) in table {
+            let instant = Instant::parse_rfc3339(text).map(|instant| instant.to_string());
+            assert_eq!(instant.as_deref(), Some(printed), "{text}");
+        }
+        assert_eq!(EARLIEST.to_string(), "1990-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn other_texts_are_no_rfc3339() {
+        for text in [
+            "",
+            "2024-04-12",
+            "2024-04-12T10:05:00",
+            "2024-04-12T10:05Z",
+            "2024-04-12T10:05:00.Z",
+            "2024-04-12T24:00:00Z",
+            "2024-04-12T10:60:00Z",
+            "2024-02-30T10:00:00Z",
+            "2024-04-12T10:05:00+0200",
+            "2024-04-12T10:05:00+24:00",
+            "2024-04-12T10:05:00Z ",
+            "2024-04-12T10:05:00é",
+            "1712916300000",
+        ] {
+            assert_eq!(Instant::parse_rfc3339(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn epoch_milliseconds_are_cut_to_whole_ones() {
+        let table = [
+            ("0", Some(0)),
+            ("1712916300000", Some(1_712_916_300_000)),
+            ("1712916300000.9", Some(1_712_916_300_000)),
+            ("1.7129163e12", Some(1_712_916_300_000)),
+            ("-0.5", Some(-1)),
+            ("1e400", Some(i64::MAX)),
+            ("-1e400", Some(i64::MIN)),
+            ("99999999999999999999999", Some(i64::MAX)),
+            ("", None),
+            ("+5", None),
+            ("inf", None),
+            ("NaN", None),
+            ("1-2", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(Instant::parse_epoch_ms(text).map(Instant::epoch_ms), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_time_told_counts_unless_it_lies_too_far_ahead() {
+        let received = Instant(1_712_916_300_000);
+        let told = |ms| settle(Some(received.plus_ms(ms)), received);
+        assert_eq!(settle(None, received), Ok(Settled { at: received, clamped: false }));
+        assert_eq!(told(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
+        assert_eq!(told(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
+        assert_eq!(told(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
+        assert_eq!(settle(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
+        assert_eq!(settle(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(ms in -62_167_219_200_000i64..=253_402_300_799_999) {
+            prop_assert_eq!(Instant::parse_rfc3339(&Instant(ms).to_string()), Some(Instant(ms)));
+        }
+
+        #[test]
+        fn chrono_agrees(ms in -62_167_219_200_000i64..=253_402_300_799_999, minutes in -1439i32..=1439) {
+            let zone = chrono::FixedOffset::east_opt(minutes * 60).unwrap();
+            let there = chrono::DateTime::from_timestamp_millis(ms).unwrap().with_timezone(&zone);
+            let text = there.to_rfc3339();
+            prop_assume!(text.len() < 32 && !text.starts_with(['-', '+']));
+            prop_assert_eq!(Instant::parse_rfc3339(&text), Some(Instant(ms)));
+        }
+
+        #[test]
+        fn nothing_panics(
+            text in ".{0,40}",
+            shaped in "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]{8,14}[Zz+-]?[0-9:]{0,5}",
+            ms in any::<i64>(),
+        ) {
+            let _ = (Instant::parse_rfc3339(&text), Instant::parse_rfc3339(&shaped), Instant::parse_epoch_ms(&text));
+            let _ = (Instant(ms).to_string(), settle(Some(Instant(ms)), Instant(i64::MAX)));
+        }
+    }
+}

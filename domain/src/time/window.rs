@@ -1,0 +1,188 @@
+//! The days that a question is about.
+
+use super::{Day, Instant, Timezone};
+
+/// How many days a window has if nothing is asked: 30 days before today, and today.
+pub const DEFAULT_WINDOW_DAYS: u32 = 31;
+/// The most days that a window may have.
+pub const MAX_WINDOW_DAYS: i64 = 3_660;
+
+/// Whole days, both ends inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window {
+    /// The first day.
+    pub start: Day,
+    /// The last day, not before the first.
+    pub end: Day,
+}
+
+/// Why the bounds that were asked for make no window.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// A bound is neither a date nor a date and time.
+    #[error("must be a date (YYYY-MM-DD) or an RFC 3339 date and time, not {given:?}")]
+    NotADate {
+        /// `start_date` or `end_date`.
+        param: &'static str,
+        /// What was given, cut to 64 characters.
+        given: String,
+    },
+    /// The window would start after its end.
+    #[error("the window would start on {start}, after its end on {end}")]
+    StartAfterEnd {
+        /// The one that was given: `end_date` if the start is the default, else `start_date`.
+        param: &'static str,
+        /// The day of the start.
+        start: Day,
+        /// The day of the end.
+        end: Day,
+    },
+    /// More than [`MAX_WINDOW_DAYS`].
+    #[error("the window would have {days} days; at most 3660 are allowed")]
+    TooLong {
+        /// Its days, both ends included.
+        days: i64,
+    },
+}
+
+impl WindowError {
+    /// The parameter at fault: `start_date` or `end_date`.
+    #[must_use]
+    pub const fn param(&self) -> &'static str {
+        match self {
+            WindowError::NotADate { param, .. } | WindowError::StartAfterEnd { param, .. } => param,
+            WindowError::TooLong { .. } => "start_date",
+        }
+    }
+}
+
+impl Window {
+    /// The window from the day that holds `start` to the day that holds `end`. Each is a date or an RFC 3339 date and
+    /// time; by default the start is 30 days before today, and the end is today.
+    ///
+    /// # Errors
+    /// [`WindowError`] names the parameter. A default start counts too: an end before it is an error.
+    pub fn resolve(start: Option<&str>, end: Option<&str>, timezone: Timezone, now: Instant) -> Result<Window, WindowError> {
+        let default = Window::last_days(DEFAULT_WINDOW_DAYS, timezone, now);
+        let window = Window {
+            start: start.map_or(Ok(default.start), |text| read_day("start_date", text, timezone))?,
+            end: end.map_or(Ok(default.end), |text| read_day("end_date", text, timezone))?,
+        };
+        if window.start > window.end {
+            let param = if start.is_none() { "end_date" } else { "start_date" };
+            return Err(WindowError::StartAfterEnd { param, start: window.start, end: window.end });
+        }
+        let days = window.end.since(window.start) + 1;
+        if days > MAX_WINDOW_DAYS { Err(WindowError::TooLong { days }) } else { Ok(window) }
+    }
+
+    /// Whether a window with these bounds is another tomorrow: one of them is left to its default.
+    #[must_use]
+    pub const fn depends_on_today(start: Option<&str>, end: Option<&str>) -> bool {
+        start.is_none() || end.is_none()
+    }
+
+    /// The last `days` calendar days, today included; at least today.
+    #[must_use]
+    pub fn last_days(days: u32, timezone: Timezone, now: Instant) -> Window {
+        let today = timezone.day_of(now);
+        let before = i32::try_from(days.saturating_sub(1)).unwrap_or(i32::MAX);
+        Window { start: today.plus(-before), end: today }
+    }
+
+    /// Its days in order.
+    pub fn days(self) -> impl DoubleEndedIterator<Item = Day> + Clone {
+        (self.start.0..=self.end.0).map(Day)
+    }
+
+    /// How many days it has.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a window has at least one day")]
+    pub fn len(self) -> usize {
+        usize::try_from(self.end.since(self.start) + 1).unwrap_or(0)
+    }
+
+    /// Whether the day is one of its days.
+    #[must_use]
+    pub fn contains(self, day: Day) -> bool {
+        self.start <= day && day <= self.end
+    }
+}
+
+fn read_day(param: &'static str, text: &str, timezone: Timezone) -> Result<Day, WindowError> {
+    let text = text.trim();
+    Day::parse(text)
+        .or_else(|| Instant::parse_rfc3339(text).map(|instant| timezone.day_of(instant)))
+        .or_else(|| parse_with_lost_plus(text).map(|instant| timezone.day_of(instant)))
+        .ok_or_else(|| WindowError::NotADate { param, given: text.chars().take(64).collect() })
+}
+
+/// `…T10:00:00 02:00`: a query string whose `+` was not escaped reads as a space, which can mean nothing else here.
+fn parse_with_lost_plus(text: &str) -> Option<Instant> {
+    let (time, offset) = text.rsplit_once(' ')?;
+    (offset.len() == 5).then(|| Instant::parse_rfc3339(&format!("{time}+{offset}")))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(start: Option<&str>, end: Option<&str>, zone: &str) -> Result<String, WindowError> {
+        let now = Instant::parse_rfc3339("2024-04-12T23:30:00Z").unwrap();
+        let window = Window::resolve(start, end, Timezone::parse(zone).unwrap(), now)?;
+        Ok(format!("{} {}", window.start, window.end))
+    }
+
+    #[test]
+    fn bounds_are_dates_or_times_and_have_defaults() {
+        let table = [
+            // start, end, timezone, window
+            (None, None, "UTC", "2024-03-13 2024-04-12"),
+            (None, None, "Europe/Berlin", "2024-03-14 2024-04-13"),
+            (Some("2024-04-01"), None, "UTC", "2024-04-01 2024-04-12"),
+            (None, Some("2024-03-13"), "UTC", "2024-03-13 2024-03-13"),
+            (Some("2024-01-01"), Some("2024-01-31"), "Asia/Tokyo", "2024-01-01 2024-01-31"),
+            (Some("2024-01-01T23:30:00Z"), Some("2024-01-31T22:30:00Z"), "Europe/Berlin", "2024-01-02 2024-01-31"),
+            (Some("2024-01-01T00:30:00 02:00"), Some("2024-01-01"), "UTC", "2023-12-31 2024-01-01"),
+            (Some("2025-01-01"), Some("2025-12-31"), "UTC", "2025-01-01 2025-12-31"),
+            (Some("2014-04-06"), Some("2024-04-12"), "UTC", "2014-04-06 2024-04-12"),
+        ];
+        for (start, end, zone, expected) in table {
+            assert_eq!(resolve(start, end, zone).as_deref(), Ok(expected), "{start:?} {end:?} {zone}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        let table = [
+            (Some("yesterday"), None, "start_date", "must be a date"),
+            (Some(""), None, "start_date", "must be a date"),
+            (None, Some("2024-02-30"), "end_date", "must be a date"),
+            (None, Some("2024-04-01T10:00:00"), "end_date", "must be a date"),
+            (Some("2024-04-02"), Some("2024-04-01"), "start_date", "would start on 2024-04-02"),
+            (Some("2024-04-13"), None, "start_date", "would start on 2024-04-13"),
+            (None, Some("2024-03-12"), "end_date", "would start on 2024-03-13"),
+            (Some("2014-04-05"), Some("2024-04-12"), "start_date", "3661 days"),
+            (Some("0000-01-01"), Some("9999-12-31"), "start_date", "at most 3660"),
+        ];
+        for (start, end, param, message) in table {
+            let error = resolve(start, end, "UTC").unwrap_err();
+            assert_eq!(error.param(), param, "{start:?} {end:?}");
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn windows_know_their_days() {
+        let now = Instant::parse_rfc3339("2024-03-01T12:00:00Z").unwrap();
+        let window = Window::last_days(3, Timezone::UTC, now);
+        let days: Vec<String> = window.days().map(|day| day.to_string()).collect();
+        assert_eq!(days, ["2024-02-28", "2024-02-29", "2024-03-01"]);
+        assert_eq!(window.len(), 3);
+        assert!(window.contains(window.start) && window.contains(window.end));
+        assert!(!window.contains(window.end.next()) && !window.contains(window.start.prev()));
+        assert_eq!(Window::last_days(0, Timezone::UTC, now).len(), 1);
+        assert!(Window::depends_on_today(Some("2024-01-01"), None));
+        assert!(!Window::depends_on_today(Some("2024-01-01"), Some("2024-01-02")));
+    }
+}
