@@ -1,0 +1,175 @@
+//! What histories have exercised: how often each rule came into play.
+
+use chrono::{DateTime, Offset, TimeDelta};
+use headcount_model::event::Event;
+use headcount_model::facts::{Account, Facts, domain_of, explicit_company, told_email};
+use headcount_model::text::company_of_email;
+use headcount_model::{Answer, Model, Question, Recorded, Refused, Status};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Counts by rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<String, usize>);
+
+impl Coverage {
+    /// Counts a rule once more.
+    pub fn count(&mut self, rule: &str) {
+        self.add(rule, 1);
+    }
+
+    fn add(&mut self, rule: &str, times: usize) {
+        *self.0.entry(rule.to_owned()).or_default() += times;
+    }
+
+    /// How often a rule came into play.
+    #[must_use]
+    pub fn of(&self, rule: &str) -> usize {
+        self.0.get(rule).copied().unwrap_or(0)
+    }
+
+    /// Adds another's counts.
+    pub fn merge(&mut self, other: &Coverage) {
+        for (rule, times) in &other.0 {
+            self.add(rule, *times);
+        }
+    }
+
+    pub(crate) fn replied(&mut self, body: &str, reply: &Result<Recorded, Refused>) {
+        match reply {
+            Err(refused) => self.count(&format!("events refused: {}", refused.param)),
+            Ok(recorded) => {
+                match recorded.status {
+                    Status::Recorded => self.count("events recorded"),
+                    Status::Duplicate(_) => self.count("duplicates"),
+                    Status::Dropped(reason) => self.count(&format!("events dropped: {reason}")),
+                }
+                self.add("timestamps clamped", usize::from(recorded.clamped));
+                self.add("timestamps absent", usize::from(!body.contains(r#""timestamp": "#)));
+            }
+        }
+    }
+
+    pub(crate) fn asked(&mut self, question: &Question, answer: &Answer) {
+        let steps: Vec<&str> = question.path.split('/').skip(1).collect();
+        let place = match steps[..] {
+            ["projects", _, _, operation] => operation.to_owned(),
+            ["companies", _, operation @ ("metrics" | "top-users")] => format!("companies {operation}"),
+            _ => steps.join(" "),
+        };
+        self.count(&format!("asked {place}: {}", answer.status));
+    }
+
+    /// Counts what the recorded events of a run have in them.
+    pub(crate) fn look_at(&mut self, model: &Model) {
+        let facts = model.facts();
+        for (index, event) in facts.events.iter().enumerate() {
+            self.look_at_time(model, &facts, index);
+            self.look_at_identity(&facts, index);
+            self.look_at_company(&facts, index);
+            self.look_at_money(event);
+            self.add("without consent", usize::from(!event.consent));
+            self.add("without consent, with money", usize::from(!event.consent && event.money.is_some()));
+            let named_by_company = matches!(facts.account(index), Some(Account::Company(_)));
+            self.add("without consent, with a company", usize::from(!event.consent && named_by_company));
+        }
+        self.look_at_keys(model);
+        let sessions = facts.sessions.iter();
+        self.add("sessions of several events", sessions.filter(|session| session.events.len() > 1).count());
+    }
+
+    fn look_at_time(&mut self, model: &Model, facts: &Facts<'_>, index: usize) {
+        let timezone = model.organization.timezone;
+        let event = &facts.events[index];
+        let at = DateTime::from_timestamp_millis(event.at_ms).unwrap_or_default();
+        let offset = |hours| (at + TimeDelta::hours(hours)).with_timezone(&timezone).offset().fix();
+        self.add("near a change of the clocks", usize::from(offset(-12) != offset(12)));
+        let local = at.with_timezone(&timezone).time();
+        let from_midnight = local.signed_duration_since(chrono::NaiveTime::MIN).num_milliseconds();
+        self.add("within 1 ms of midnight", usize::from(from_midnight <= 1 || from_midnight >= 86_399_999));
+
+        let others = |holds: &dyn Fn(&Event, usize) -> bool| {
+            let mut of_project = facts.of_project(&event.project);
+            of_project.any(|other| facts.identities[other] == facts.identities[index] && holds(&facts.events[other], other))
+        };
+        let is_late = others(&|other, at| at < index && other.at_ms > event.at_ms);
+        self.add("late: before an event recorded earlier", usize::from(is_late));
+        let ties = others(&|other, at| at < index && other.at_ms == event.at_ms);
+        self.add("same millisecond as another of the identity", usize::from(ties));
+        for (gap, rule) in [(1_799_000, "gap of 29:59"), (1_800_000, "gap of 30:00"), (1_801_000, "gap of 30:01")] {
+            self.add(rule, usize::from(others(&|other, _| other.at_ms + gap == event.at_ms)));
+        }
+    }
+
+    fn look_at_identity(&mut self, facts: &Facts<'_>, index: usize) {
+        let event = &facts.events[index];
+        let cookieless = event.consent && event.user_id.is_none() && event.anonymous_id.is_none();
+        self.add("cookieless visitors' events", usize::from(cookieless));
+        let (Some(user), Some(anonymous)) = (&event.user_id, &event.anonymous_id) else { return };
+        self.count("sign-ins");
+        let earlier: Vec<_> = facts.events[..index]
+            .iter()
+            .filter(|earlier| earlier.project == event.project && earlier.anonymous_id.as_ref() == Some(anonymous))
+            .collect();
+        let linked = earlier.iter().find_map(|earlier| earlier.user_id.as_ref());
+        self.add("links after the fact", usize::from(linked.is_none() && !earlier.is_empty()));
+        self.add("second links ignored", usize::from(linked.is_some_and(|linked| linked != user)));
+    }
+
+    fn look_at_company(&mut self, facts: &Facts<'_>, index: usize) {
+        let event = &facts.events[index];
+        let email = told_email(event);
+        let of_email = email.as_deref().and_then(company_of_email);
+        self.add("e-mails of companies", usize::from(of_email.is_some()));
+        self.add("e-mails of free mail", usize::from(email.is_some() && of_email.is_none()));
+        let explicit = explicit_company(event);
+        let of_identity = explicit.is_none() && facts.company_in_project(index).is_some();
+        self.add("companies explicit", usize::from(explicit.is_some()));
+        self.add("companies by the identity", usize::from(of_identity));
+        let differs = facts.company_in_project(index) != facts.company(index);
+        self.add("companies other organization-wide than in the project", usize::from(differs));
+        let Some(key) = explicit.filter(|_| event.name == "group") else { return };
+        if event.metadata.field("domain").text().is_none() {
+            return;
+        }
+        if domain_of(&key).is_some() {
+            return self.count("domains told of a domain");
+        }
+        let same = |earlier: &&Event| earlier.project == event.project && explicit_company(earlier).as_ref() == Some(&key);
+        let earlier: Vec<_> = facts.events[..index].iter().filter(same).collect();
+        let told = earlier.iter().any(|told| told.name == "group" && told.metadata.field("domain").text().is_some());
+        self.add("domains told late", usize::from(!told && !earlier.is_empty()));
+        self.add("second domains ignored", usize::from(told));
+    }
+
+    fn look_at_money(&mut self, event: &Event) {
+        let Some(money) = &event.money else { return };
+        self.count(match money.value {
+            ..0 => "refunds",
+            0 => "values of 0",
+            1.. => "orders",
+        });
+        self.add("money uncounted: servers only", usize::from(!money.counted));
+        self.add("money unconverted in the project", usize::from(money.in_project.is_none()));
+        self.add("money unconverted in the organization", usize::from(money.in_organization.is_none()));
+        let converted = money.in_project.is_some_and(|amount| amount != money.value);
+        self.add("money converted", usize::from(converted));
+    }
+
+    fn look_at_keys(&mut self, model: &Model) {
+        let mut projects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for event in model.events() {
+            if let Some(key) = &event.external_id {
+                projects.entry(key).or_default().insert(&event.project);
+            }
+        }
+        let several = projects.values().filter(|projects| projects.len() > 1).count();
+        self.add("external_ids in several projects", several);
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(rule, times)| writeln!(f, "{times:>8}  {rule}"))
+    }
+}

@@ -1,0 +1,318 @@
+//! The bodies of events.
+
+use crate::rng::Rng;
+use crate::times::Times;
+
+/// Users by name; an address is its own e-mail.
+const NAMES: [&str; 4] = ["ada", "ben", "cleo", "dana"];
+const ADDRESSES: [&str; 3] = ["mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com"];
+/// Shared between users, as devices are.
+const ANONYMOUS: [&str; 4] = ["a1", "a2", "tablet", "kiosk"];
+/// Addresses as they are told: company and free mail, in any case, with space around.
+const EMAILS: [&str; 6] =
+    ["ada@acme.com", " Ben@Globex.io ", "TEAM@acme.com", "team@acme.com ", "cleo@gmail.com", "Dana@Outlook.com"];
+const COMPANIES: [&str; 6] = ["acct_1", "acct_1", "acct_2", "acme.com", "https://www.Globex.io/about", "Umbrella.co."];
+const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrella.co:80/x", "globex.io"];
+const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
+const TITLES: [&str; 4] = ["Acme", "Umbrella", "Zeta", "acme"];
+
+const URLS: [&str; 12] = [
+    "https://shop.example/",
+    "https://shop.example/",
+    "https://shop.example/a?x=1#top",
+    "https://shop.example/a",
+    "https://shop.example/pricing?utm_source=google&utm_medium=cpc&utm_campaign=Spring",
+    "https://shop.example/pricing?utm_source=NewsLetter&utm_medium=email&utm_campaign=spring%20sale",
+    "https://shop.example/?ref=hn",
+    "https://shop.example/?gclid=abc",
+    "https://shop.example/b?fbclid=abc",
+    "https://blog.example/post?utm_source=adnet&utm_medium=cpc&utm_term=x&utm_content=Y",
+    "/relative?utm_source=partner&utm_medium=affiliate",
+    "https://blog.example/?source=App",
+];
+const REFERRERS: [&str; 10] = [
+    "https://www.google.com/",
+    "https://www.bing.com/search?q=shop",
+    "https://duckduckgo.com/",
+    "https://www.facebook.com/",
+    "https://News.example:8443/a",
+    "https://github.com/x",
+    "https://chatgpt.com/",
+    "https://shop.example/before",
+    "https://www.shop.example/",
+    "https://blog.example/",
+];
+const NAMES_OF_EVENTS: [&str; 10] =
+    ["pageview", "pageview", "pageview", "page", "$pageview", "order", "order", "refund", "signup", "saved"];
+const PLANS: [&str; 5] = [r#""pro""#, r#""pro""#, r#""free""#, "null", r#"{"name": "pro"}"#];
+const SEATS: [&str; 8] = ["2", "2.5", "10", "0.1", "0.2", "-1", r#""7""#, "true"];
+const REFUSED: [(&str, &str); 8] = [
+    ("value", "1.0000001"),
+    ("value", r#""12""#),
+    ("value", "1000000000001"),
+    ("currency", r#""EURO""#),
+    ("timestamp", r#""1989-12-31T23:59:59Z""#),
+    ("timestamp", r#""yesterday""#),
+    ("group_type", r#""Team X""#),
+    ("name", "null"),
+];
+
+/// Makes bodies that have to do with each other.
+#[derive(Debug)]
+pub(super) struct Bodies {
+    live: bool,
+    now_ms: i64,
+    /// The ids, instant and project of earlier events.
+    made: Vec<Made>,
+}
+
+#[derive(Clone, Debug)]
+struct Made {
+    project: usize,
+    user: Option<String>,
+    anonymous: Option<String>,
+    at_ms: i64,
+}
+
+/// Fields of a JSON object, as they are written.
+#[derive(Default)]
+struct Fields(Vec<(&'static str, String)>);
+
+impl Fields {
+    /// Adds a field, whose value is JSON.
+    fn add(&mut self, name: &'static str, json: impl Into<String>) {
+        self.0.push((name, json.into()));
+    }
+
+    /// Adds a text.
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.add(name, format!("\"{text}\""));
+    }
+
+    /// Puts a value in the place of what a field has, if it has any.
+    fn replace(&mut self, name: &'static str, json: &str) {
+        self.0.retain(|(field, _)| *field != name);
+        self.add(name, json);
+    }
+
+    fn written(&self) -> String {
+        let fields: Vec<_> = self.0.iter().map(|(name, json)| format!("\"{name}\": {json}")).collect();
+        format!("{{{}}}", fields.join(", "))
+    }
+}
+
+impl Bodies {
+    pub(super) fn new(live: bool, now_ms: i64) -> Bodies {
+        Bodies { live, now_ms, made: Vec::new() }
+    }
+
+    /// The next event of a project.
+    pub(super) fn next(&mut self, rng: &mut Rng, times: &mut Times, project: usize) -> String {
+        let mut fields = Fields::default();
+        // What tells traits has an instant of its own: which one is the latest must not be a matter of luck.
+        let kind = rng.below(100);
+        let tells = kind < 22;
+        let made = self.who_and_when(rng, times, project, tells);
+        match kind {
+            0..12 => identify(rng, &mut fields, &made),
+            12..22 => group(rng, &mut fields),
+            _ => visit(rng, &mut fields, &made),
+        }
+        ids(rng, &mut fields, &made);
+        self.timestamp(rng, &mut fields, made.at_ms);
+        if rng.chance(18) {
+            fields.text("external_id", rng.word(&["o-1", "o-2", "o-3", "o-4", "o-5", "o-6", "o-7", ""]));
+        }
+        consent(rng, &mut fields);
+        if rng.chance(3) {
+            let &(name, json) = rng.pick(&REFUSED);
+            fields.replace(name, json);
+            if name == "group_type" {
+                fields.replace("group_id", "\"t1\"");
+            }
+        }
+        self.made.push(made);
+        fields.written()
+    }
+
+    fn who_and_when(&self, rng: &mut Rng, times: &mut Times, project: usize, tells: bool) -> Made {
+        let earlier: Vec<_> = self.made.iter().filter(|made| made.project == project).collect();
+        if !earlier.is_empty() && !tells && rng.chance(45) {
+            let before = *rng.pick(&earlier);
+            let at_ms = if rng.chance(15) { before.at_ms } else { Times::near(rng, before.at_ms) };
+            // What has a timestamp happened before the run.
+            let at_ms = at_ms.min(self.now_ms - 60_000);
+            return Made { at_ms, ..before.clone() };
+        }
+        let user = match rng.below(10) {
+            0..4 => Some((rng.word(&NAMES)).to_owned()),
+            4..6 => Some((rng.word(&ADDRESSES)).to_owned()),
+            _ => None,
+        };
+        let knows = if user.is_some() { 45 } else { 85 };
+        let anonymous = rng.chance(knows).then(|| (rng.word(&ANONYMOUS)).to_owned());
+        let at_midnight = !tells && rng.chance(15);
+        let at_ms = if at_midnight { times.midnight(rng, project) } else { times.fresh(rng) };
+        Made { project, user, anonymous, at_ms }
+    }
+
+    fn timestamp(&self, rng: &mut Rng, fields: &mut Fields, at_ms: i64) {
+        if !self.live || !rng.chance(12) {
+            return fields.add("timestamp", Times::spelled(rng, at_ms));
+        }
+        let days_ahead = *rng.pick(&[2, 40]);
+        match rng.below(4) {
+            0 => {}
+            1 => fields.add("timestamp", "null"),
+            _ => fields.add("timestamp", Times::spelled(rng, self.now_ms + days_ahead * 24 * 60 * 60 * 1000)),
+        }
+    }
+}
+
+fn ids(rng: &mut Rng, fields: &mut Fields, made: &Made) {
+    for (name, id) in [("user_id", &made.user), ("anonymous_id", &made.anonymous)] {
+        match id {
+            Some(id) => fields.text(name, id),
+            None if rng.chance(10) => fields.add(name, "null"),
+            None if rng.chance(10) => fields.text(name, ""),
+            None => {}
+        }
+    }
+}
+
+fn is_address(made: &Made) -> bool {
+    made.user.as_deref().is_some_and(|user| user.contains('@'))
+}
+
+fn identify(rng: &mut Rng, fields: &mut Fields, made: &Made) {
+    fields.text("name", "identify");
+    // Whose user_id is an address tells no other one.
+    let email = if is_address(made) || rng.chance(15) { "" } else { rng.word(&EMAILS) };
+    fields.add("metadata", format!(r#"{{"email": "{email}", "plan": {}}}"#, rng.word(&PLANS)));
+}
+
+fn group(rng: &mut Rng, fields: &mut Fields) {
+    fields.text("name", "group");
+    let mut traits = Vec::new();
+    if rng.chance(60) {
+        traits.push(format!(r#""name": "{}""#, rng.word(&TITLES)));
+    }
+    if rng.chance(70) {
+        company(rng, fields);
+        if rng.chance(50) {
+            fields.replace("group_id", rng.word(&[r#""acct_1""#, r#""acct_2""#]));
+        }
+        if rng.chance(70) {
+            traits.push(format!(r#""domain": "{}""#, rng.word(&DOMAINS)));
+        }
+    } else {
+        team(rng, fields);
+    }
+    fields.add("metadata", format!("{{{}}}", traits.join(", ")));
+}
+
+fn company(rng: &mut Rng, fields: &mut Fields) {
+    fields.text("group_id", rng.word(&COMPANIES));
+    if rng.chance(50) {
+        fields.text("group_type", "company");
+    }
+}
+
+fn team(rng: &mut Rng, fields: &mut Fields) {
+    let &(kind, id) = rng.pick(&TEAMS);
+    fields.text("group_type", kind);
+    fields.text("group_id", id);
+}
+
+fn visit(rng: &mut Rng, fields: &mut Fields, made: &Made) {
+    let name = rng.word(&NAMES_OF_EVENTS);
+    fields.text("name", name);
+    match rng.below(10) {
+        0..2 => company(rng, fields),
+        2 => team(rng, fields),
+        3 => fields.text("group_id", ""),
+        _ => {}
+    }
+    if name == "order" || name == "refund" {
+        money(rng, fields, name == "refund");
+    }
+    if rng.chance(60) {
+        fields.text("url", rng.word(&URLS));
+    } else if rng.chance(20) {
+        fields.text("hostname", rng.word(&["shop.example", "blog.example", ""]));
+    }
+    if rng.chance(30) {
+        fields.text("referrer", rng.word(&REFERRERS));
+    }
+    if rng.chance(6) {
+        let overrides = [r#"{"source": "Partner", "medium": "Affiliate"}"#, r#"{"channel": "Audio"}"#, "null"];
+        fields.add("_acOverrides", rng.word(&overrides));
+    }
+    if rng.chance(20) {
+        fields.text("language", rng.word(&["en", "de-DE", ""]));
+        fields.text("screen", rng.word(&["1920x1080", "390x844"]));
+    }
+    if rng.chance(10) {
+        fields.text("channel", rng.word(&["sales", "alerts"]));
+    }
+    metadata(rng, fields, made);
+}
+
+fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
+    let mut entries = Vec::new();
+    if rng.chance(30) {
+        entries.push(format!(r#""plan": {}"#, rng.word(&PLANS)));
+    }
+    if rng.chance(30) {
+        entries.push(format!(r#""seats": {}"#, rng.word(&SEATS)));
+    }
+    if rng.chance(15) {
+        entries.push((rng.word(&[r#""a.b": 1"#, r#""a": {"b": 2}"#, r#""a": {"b": "1"}, "a.b": "x""#])).to_owned());
+    }
+    if !is_address(made) && rng.chance(4) {
+        entries.push(format!(r#""email": "{}""#, rng.word(&EMAILS)));
+    }
+    match rng.below(10) {
+        _ if !entries.is_empty() => fields.add("metadata", format!("{{{}}}", entries.join(", "))),
+        0 => fields.add("metadata", "null"),
+        1 => fields.add("metadata", "[1, 2]"),
+        _ => {}
+    }
+}
+
+fn money(rng: &mut Rng, fields: &mut Fields, is_refund: bool) {
+    if rng.chance(12) {
+        // Nothing, in a currency that needs no rate.
+        return fields.add("value", rng.word(&["0", "0.00", "-0", "null"]));
+    }
+    let orders = ["10", "2.50", "1e2", "0.000001", "19.99", "1234567.891", "0.1", "0.2", "3E0", "33.333333"];
+    let refunds = ["-5", "-0.5", "-1e1", "-19.99", "-0.123456"];
+    fields.add("value", if is_refund { rng.word(&refunds) } else { rng.word(&orders) });
+    if rng.chance(60) {
+        fields.text("currency", rng.word(&["USD", "usd", "EUR", "eur", "Inr", "CHF", "chf", "JPY", "GBP", ""]));
+    }
+}
+
+fn consent(rng: &mut Rng, fields: &mut Fields) {
+    match rng.below(40) {
+        0 => fields.text("privacy_categories", "functional"),
+        1 => fields.text("pc", ""),
+        2 => {
+            fields.text("privacy_categories", "functional,analytics");
+            fields.text("pc", "functional");
+        }
+        3 => {
+            fields.add("privacy_categories", "null");
+            fields.text("pc", "functional, marketing");
+        }
+        4 => fields.text("ps", rng.word(&["gpc", "dnt", ""])),
+        5 => {
+            fields.text("privacy_signals", "");
+            fields.text("ps", "");
+        }
+        _ => {}
+    }
+    if rng.chance(5) {
+        fields.text("consent_source", "banner");
+    }
+}

@@ -1,0 +1,112 @@
+//! Making a history from a seed.
+
+mod body;
+
+use crate::history::{History, Project, Size, Step};
+use crate::questions::{all_companies, closing, questions};
+use crate::rng::Rng;
+use crate::times::Times;
+use body::Bodies;
+use headcount_model::decimal::Decimal;
+use headcount_model::{Json, OrganizationSetup, Rates};
+
+const TIMEZONES: [&str; 6] =
+    ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo"];
+
+const PROJECTS: [&str; 3] = ["shop", "blog", "app"];
+
+/// The history of a seed.
+pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
+    let mut rng = Rng::new(seed);
+    let timezone = rng.pick(&TIMEZONES).parse().expect("a timezone");
+    let currency = (*rng.pick(&["USD", "USD", "EUR"])).to_owned();
+    let organization = OrganizationSetup { timezone, currency, fx_rates: rates(&mut rng) };
+    let projects: Vec<_> = PROJECTS[..rng.below(3) + 1].iter().map(|name| project(&mut rng, name)).collect();
+    let live = rng.chance(25);
+    let mut times = Times::new(&mut rng, timezone, now_ms);
+    let days = times.days().to_vec();
+
+    let mut bodies = Bodies::new(live, now_ms);
+    let count = rng.below(size.events) + 1;
+    let mut events: Vec<(String, String)> = (0..count)
+        .map(|_| {
+            let index = rng.below(projects.len());
+            let name = projects[index].name.clone();
+            let body = bodies.next(&mut rng, &mut times, index);
+            (name, body)
+        })
+        .collect();
+    disorder(&mut rng, &mut events);
+
+    let mut history = History { seed, organization, projects, live, days, steps: Vec::new() };
+    history.steps = batched(&mut rng, events);
+    let mut asked: Vec<_> = questions(&history, &mut rng, size.questions).into_iter().map(Step::Ask).collect();
+    for _ in 0..rng.below(3) {
+        asked.push(Step::Rates(rates(&mut rng)));
+    }
+    if rng.chance(40) {
+        asked.push(Step::Restart);
+    }
+    if !live {
+        // Ids shown early must keep working.
+        asked.push(Step::Ask(all_companies()));
+    }
+    for step in asked {
+        let at = rng.below(history.steps.len() + 1);
+        history.steps.insert(at, step);
+    }
+    history.steps.extend(closing(&history).into_iter().map(Step::Ask));
+    history
+}
+
+/// Arrival: as made, a little out of order, or in any order.
+fn disorder(rng: &mut Rng, events: &mut [(String, String)]) {
+    match rng.below(3) {
+        0 => rng.shuffle(events),
+        1 => {
+            for chunk in events.chunks_mut(6) {
+                rng.shuffle(chunk);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Some runs of events of one project are sent as a batch.
+fn batched(rng: &mut Rng, events: Vec<(String, String)>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (project, body) in events {
+        let joins = rng.chance(40);
+        match steps.last_mut() {
+            Some(Step::Batch { project: of, bodies }) if *of == project && joins => bodies.push(body),
+            _ if rng.chance(20) => steps.push(Step::Batch { project, bodies: vec![body] }),
+            _ => steps.push(Step::Track { project, body }),
+        }
+    }
+    steps
+}
+
+/// Rates: never one for CHF, and each of the others may be missing.
+fn rates(rng: &mut Rng) -> Rates {
+    let all = [("EUR", "1.08"), ("GBP", "1.2705"), ("INR", "0.0119833"), ("JPY", "0.0067")];
+    let mut rates = Rates::new();
+    for (currency, rate) in all {
+        if rng.chance(80) {
+            let rate = if rng.chance(20) { "2" } else { rate };
+            rates.insert(currency.to_owned(), Decimal::parse(rate).expect("a number"));
+        }
+    }
+    rates
+}
+
+fn project(rng: &mut Rng, name: &str) -> Project {
+    let mut body = Json::object([
+        ("name", Json::from(name)),
+        ("currency", Json::from(*rng.pick(&["USD", "USD", "EUR", "GBP"]))),
+        ("signals_policy", Json::from(*rng.pick(&["record", "record", "anonymize", "drop"]))),
+    ]);
+    if let (true, Json::Object(fields)) = (rng.chance(10), &mut body) {
+        fields.insert("server_only_revenue".to_owned(), Json::from(true));
+    }
+    Project { name: name.to_owned(), body }
+}

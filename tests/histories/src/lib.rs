@@ -1,0 +1,30 @@
+//! Random histories of events and questions, and what compares a subject with the naive model over them.
+//!
+//! A seed number gives the same history on the same day, so that a failure can be told by its seed: see
+//! [`History::from_seed`], [`run`] and [`minimize`]. The alphabets are small on purpose: ids, companies, keys and instants
+//! collide often. What the contract leaves open is left out where that is possible; the model says how it reads the rest.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
+
+mod coverage;
+mod generate;
+mod history;
+mod minimize;
+mod questions;
+mod rng;
+mod run;
+mod served;
+mod strategy;
+mod times;
+
+pub use coverage::Coverage;
+pub use history::{History, Project, Size, Step};
+pub use minimize::minimize;
+pub use questions::questions;
+pub use rng::Rng;
+pub use run::{BatchReply, Failure, Subject, TrackReply, model_of, run};
+pub use served::Served;
+pub use strategy::histories;
+
+#[cfg(test)]
+mod tests;

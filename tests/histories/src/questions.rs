@@ -1,0 +1,305 @@
+//! Questions about a history.
+
+use crate::history::History;
+use crate::rng::Rng;
+use chrono::Days;
+use headcount_model::served::company_id;
+use headcount_model::{Json, Question};
+
+const USERS: [&str; 9] = ["ada", "ben", "cleo", "dana", "mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com", "nobody", "a1"];
+const EMAILS: [&str; 7] =
+    ["ADA@acme.com", "ben@globex.io", " team@acme.com", "cleo@gmail.com", "mia@umbrella.co", "nora@gmail.com", "who@acme.com"];
+const DOMAINS: [&str; 6] = ["acme.com", "https://www.Globex.io/", "umbrella.co", "hooli.dev", "gmail.com", "nobody.example"];
+const COMPANIES: [&str; 6] = ["acct_1", "acct_2", "acme.com", "globex.io", "umbrella.co", "hooli.dev"];
+const FIELDS: [&str; 20] = [
+    "name",
+    "url",
+    "path",
+    "hostname",
+    "entry_url",
+    "referrer",
+    "language",
+    "screen",
+    "channel",
+    "currency",
+    "group_type",
+    "user_id",
+    "utm_source",
+    "utm_medium",
+    "utm_campaign",
+    "utm_term",
+    "utm_content",
+    "acquisition_channel",
+    "consent_source",
+    "group_type",
+];
+const PATHS: [&str; 4] = ["plan", "seats", "a.b", "nothing"];
+/// Conditions; `$` stands for the JSON of a value where one is.
+const FILTERS: [(&str, &str, &str); 26] = [
+    ("name", "is", r#""pageview""#),
+    ("name", "is_not", r#"["order", "refund"]"#),
+    ("url", "is", r#""https://shop.example/a""#),
+    ("url", "contains", r#""PRICING""#),
+    ("path", "is", r#"["/", "/a"]"#),
+    ("hostname", "is_not", r#""shop.example""#),
+    ("referrer", "is", r#""google.com""#),
+    ("referrer", "is_set", "null"),
+    ("language", "is_not_set", "null"),
+    ("screen", "contains", r#""1080""#),
+    ("channel", "is", r#""sales""#),
+    ("currency", "is", r#"["EUR", "CHF"]"#),
+    ("currency", "is_set", "null"),
+    ("group_type", "is", r#""company""#),
+    ("group_type", "not_contains", r#""TEAM""#),
+    ("group_id", "is", r#""t1""#),
+    ("user_id", "is", r#""ada""#),
+    ("user_id", "is_set", "null"),
+    ("utm_source", "is", r#""newsletter""#),
+    ("utm_medium", "is_not", r#""cpc""#),
+    ("consent_source", "is", r#""banner""#),
+    ("metadata.plan", "is", r#""pro""#),
+    ("metadata.seats", "gte", "2.5"),
+    ("metadata.seats", "lt", "2.5"),
+    ("metadata.seats", "is", r#"[10, "7"]"#),
+    ("metadata.a.b", "is", "1"),
+];
+
+/// So many questions: windows of all kinds, every endpoint of the model, and some that are refused.
+#[must_use]
+pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
+    (0..count).map(|_| question(history, rng)).collect()
+}
+
+/// What is asked at the end of every history: each project as a whole, and all companies.
+#[must_use]
+pub(crate) fn closing(history: &History) -> Vec<Question> {
+    let first = history.days[0] - Days::new(2);
+    let last = *history.days.iter().max().expect("a day");
+    let window = [("start_date", first.to_string()), ("end_date", (last + Days::new(2)).to_string())];
+    let mut asked = Vec::new();
+    for project in &history.projects {
+        let path = |rest: &str| format!("/projects/{{{}}}/{rest}", project.name);
+        let get = |rest: &str, level: Option<&str>| {
+            let mut question = Question::get(&path(rest), &[]);
+            question.query = window.iter().map(|(name, day)| ((*name).to_owned(), day.clone())).collect();
+            question.query.extend(level.map(|level| ("level".to_owned(), level.to_owned())));
+            question
+        };
+        let body = Json::object([("start_date", Json::from(first.to_string()))]);
+        asked.push(Question::post(&path("analytics/count-unique-users-per-day"), body));
+        asked.push(get("revenue/metrics", None));
+        asked.push(get("revenue/timeseries", None));
+        for level in ["account", "identity"] {
+            asked.push(get("revenue/by-attribution", Some(level)));
+            asked.push(get("revenue/ltv-cohorts", Some(level)));
+        }
+    }
+    if !history.live {
+        asked.extend(closing_organization(&window[0].1));
+    }
+    asked
+}
+
+/// All companies, which shows their ids.
+#[must_use]
+pub(crate) fn all_companies() -> Question {
+    Question::get("/companies/top", &[("range_days", "365"), ("limit", "100")])
+}
+
+fn closing_organization(first: &str) -> Vec<Question> {
+    let mut asked = vec![all_companies()];
+    for user in USERS {
+        asked.push(Question::get("/identities/profile", &[("user_id", user), ("start_date", first)]));
+    }
+    for key in COMPANIES {
+        let id = company_id(key);
+        asked.push(Question::get(&format!("/companies/{{{id}}}/metrics"), &[("range_days", "365")]));
+        let query = [("range_days", "365"), ("limit", "100")];
+        asked.push(Question::get(&format!("/companies/{{{id}}}/top-users"), &query));
+    }
+    for (kind, key) in [("team", "t1"), ("team", "red one"), ("class", "t1")] {
+        let query = [("group_type", kind), ("group_key", key), ("range_days", "365")];
+        asked.push(Question::get("/groups/metrics", &query));
+    }
+    asked
+}
+
+fn question(history: &History, rng: &mut Rng) -> Question {
+    let project = rng.pick(&history.projects).name.clone();
+    let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
+    // Where instants in answers can't be compared, what shows them is left out.
+    let kinds = if history.live { 9 } else { 15 };
+    match rng.below(kinds) {
+        0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
+        2 => dated(history, rng, &path("revenue/metrics")),
+        3 => dated(history, rng, &path("revenue/timeseries")),
+        4 => attribution(history, rng, &path("revenue/by-attribution")),
+        5 => cohorts(rng, &path("revenue/ltv-cohorts")),
+        6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
+        8 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
+        9 | 10 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
+        11 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
+        12 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
+        13 => of_company(rng),
+        _ => of_groups(rng),
+    }
+}
+
+fn add(question: &mut Question, name: &str, value: &str) {
+    question.query.push((name.to_owned(), value.to_owned()));
+}
+
+/// A window: none, one bound, single days, all days, instants as bounds, days of nothing, and the wrong way round.
+fn window(history: &History, rng: &mut Rng) -> Vec<(&'static str, String)> {
+    let day = *rng.pick(&history.days);
+    let other = *rng.pick(&history.days);
+    let both = |first: String, last: String| vec![("start_date", first), ("end_date", last)];
+    match rng.below(11) {
+        0 => vec![],
+        1 => vec![("start_date", day.to_string())],
+        2 => both((day - Days::new(1)).to_string(), (day + Days::new(1)).to_string()),
+        3 => both(format!("{day}T03:30:00Z"), format!("{day}T23:30:00-04:00")),
+        4 => both(format!("{day}T00:30:00.5+05:30"), (day + Days::new(1)).to_string()),
+        5 => both("2022-05-05".to_owned(), "2022-05-06".to_owned()),
+        6 => both((day.max(other) + Days::new(1)).to_string(), day.min(other).to_string()),
+        7..9 => both(day.to_string(), day.to_string()),
+        _ => both(day.min(other).to_string(), day.max(other).to_string()),
+    }
+}
+
+fn dated(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut question = Question::get(path, &[]);
+    for (name, bound) in window(history, rng) {
+        add(&mut question, name, &bound);
+    }
+    if rng.chance(2) {
+        add(&mut question, "start_dat", "2024-01-01");
+    }
+    question
+}
+
+fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
+    if rng.chance(25) {
+        body.push(("event_name", Json::from(rng.word(&["order", "pageview", "nothing"]))));
+    }
+    let filters = if rng.chance(50) { rng.below(2) + 1 } else { 0 };
+    let filters: Vec<_> = (0..filters)
+        .map(|_| {
+            let &(field, operator, value) = rng.pick(&FILTERS);
+            let filter = [("field", Json::from(field)), ("operator", Json::from(operator))];
+            let mut filter: Vec<_> = filter.into_iter().collect();
+            let value = Json::parse(value).expect("JSON");
+            filter.extend((value != Json::Null).then_some(("value", value)));
+            object(filter)
+        })
+        .collect();
+    if !filters.is_empty() {
+        body.push(("filters", Json::List(filters)));
+    }
+}
+
+fn object(fields: Vec<(&'static str, Json)>) -> Json {
+    Json::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn unique_users(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let bounds = window(history, rng);
+    let mut body: Vec<_> = bounds.into_iter().map(|(name, bound)| (name, Json::from(bound))).collect();
+    chosen(rng, &mut body);
+    Question::post(path, object(body))
+}
+
+fn aggregate(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let bounds = window(history, rng);
+    let mut body: Vec<_> = bounds.into_iter().map(|(name, bound)| (name, Json::from(bound))).collect();
+    chosen(rng, &mut body);
+    if rng.chance(70) {
+        body.push(("group_by", Json::from(rng.word(&FIELDS))));
+    } else {
+        body.push(("metadata_field", Json::from(rng.word(&PATHS))));
+    }
+    if rng.chance(30) {
+        body.push(("sum_metadata_field", Json::from("seats")));
+    }
+    if rng.chance(20) {
+        body.push(("limit", Json::from(rng.below(4))));
+    }
+    Question::post(path, object(body))
+}
+
+fn attribution(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut question = dated(history, rng, path);
+    if rng.chance(70) {
+        add(&mut question, "model", rng.word(&["first_touch", "last_touch"]));
+    }
+    if rng.chance(70) {
+        add(&mut question, "level", rng.word(&["account", "identity", "account", "identity", "user"]));
+    }
+    if rng.chance(50) {
+        add(&mut question, "dimension", rng.word(&["source", "medium", "campaign"]));
+    }
+    limit(rng, &mut question, &["1", "2", "100", "101"]);
+    question
+}
+
+fn limit(rng: &mut Rng, question: &mut Question, limits: &[&str]) {
+    if rng.chance(20) {
+        let limit = rng.word(limits);
+        add(question, "limit", limit);
+    }
+}
+
+fn cohorts(rng: &mut Rng, path: &str) -> Question {
+    let mut question = Question::get(path, &[]);
+    if rng.chance(60) {
+        add(&mut question, "level", rng.word(&["account", "identity"]));
+    }
+    limit(rng, &mut question, &["1", "2", "60", "61"]);
+    question
+}
+
+fn of_identity(history: &History, rng: &mut Rng, paths: [&str; 2]) -> Question {
+    let path = rng.word(&paths);
+    let mut question = dated(history, rng, path);
+    match rng.below(20) {
+        0 => {}
+        1 => {
+            add(&mut question, "user_id", "ada");
+            add(&mut question, "email", "ada@acme.com");
+        }
+        2..8 => add(&mut question, "email", rng.word(&EMAILS)),
+        _ => add(&mut question, "user_id", rng.word(&USERS)),
+    }
+    if path != "/identities/profile" {
+        limit(rng, &mut question, &["1", "2", "50", "51"]);
+    }
+    question
+}
+
+/// A question with `range_days`, and one value of each of some parameters.
+fn ranged(rng: &mut Rng, path: &str, fields: &[(&str, &[&str])]) -> Question {
+    let mut question = Question::get(path, &[]);
+    for (name, values) in fields {
+        add(&mut question, name, rng.word(values));
+    }
+    if rng.chance(60) {
+        add(&mut question, "range_days", rng.word(&["1", "2", "7", "30", "31", "365", "366"]));
+    }
+    question
+}
+
+fn of_company(rng: &mut Rng) -> Question {
+    let id = company_id(rng.word(&COMPANIES));
+    if rng.chance(40) {
+        return ranged(rng, &format!("/companies/{{{id}}}/metrics"), &[]);
+    }
+    ranged(rng, &format!("/companies/{{{id}}}/top-users"), &[("limit", &["100"])])
+}
+
+fn of_groups(rng: &mut Rng) -> Question {
+    let kinds: &[&str] = &["team", "team", "team", "class", "company", "Team"];
+    if rng.chance(50) {
+        return ranged(rng, "/groups/top", &[("group_type", kinds), ("limit", &["100", "1"])]);
+    }
+    ranged(rng, "/groups/metrics", &[("group_type", kinds), ("group_key", &["t1", "t2", "red one", "t9"])])
+}

@@ -1,0 +1,272 @@
+//! Running a history on a subject and on the model, and comparing every reply and every answer.
+
+use crate::coverage::Coverage;
+use crate::history::{History, Step};
+use headcount_model::served::project_setup;
+use headcount_model::time::day_of;
+use headcount_model::{Ids, Json, Model, Question, Rates, Recorded, Refused, Sender, Status, same};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The reply to one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrackReply {
+    /// It was taken.
+    Accepted {
+        /// `recorded`, `duplicate` or `dropped`.
+        status: String,
+        /// Why it was dropped.
+        reason: Option<String>,
+        /// Whether its timestamp was too far ahead.
+        clamped: bool,
+        /// The event's id.
+        id: Option<String>,
+    },
+    /// It was refused.
+    Refused {
+        /// The field.
+        param: Option<String>,
+    },
+}
+
+/// The reply to a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchReply {
+    /// How many were recorded.
+    pub recorded: usize,
+    /// How many were duplicates.
+    pub duplicates: usize,
+    /// How many were dropped.
+    pub dropped: usize,
+    /// Which were refused, and for which field.
+    pub errors: Vec<(usize, Option<String>)>,
+}
+
+/// Whatever answers like the model does.
+pub trait Subject {
+    /// Its clock, in milliseconds of the epoch.
+    fn now_ms(&mut self) -> i64;
+    /// Makes the organization and its projects, on nothing.
+    fn setup(&mut self, history: &History);
+    /// Takes an event, from a usual browser with a public key of the project.
+    fn track(&mut self, project: &str, body: &str) -> TrackReply;
+    /// Takes several.
+    fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply;
+    /// Takes another table of rates.
+    fn rates(&mut self, rates: &Rates);
+    /// Stops and starts again.
+    fn restart(&mut self);
+    /// Answers: the status, and the body. In the path `{shop}` stands for the id of the project `shop`; ids of companies
+    /// are as the subject has shown them.
+    fn ask(&mut self, question: &Question) -> (u16, Json);
+}
+
+/// Where the subject went another way than the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The number of the step.
+    pub step: usize,
+    /// The step.
+    pub what: String,
+    /// The place in the answer.
+    pub path: String,
+    /// What the model says.
+    pub expected: String,
+    /// What the subject says.
+    pub got: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { step, what, path, expected, got } = self;
+        write!(f, "step {step}, {what}\n  at {path}\n  expected {expected}\n  got      {got}")
+    }
+}
+
+/// The model of a history's organization, without events.
+#[must_use]
+pub fn model_of(history: &History) -> Model {
+    let mut model = Model::new(history.organization.clone());
+    for project in &history.projects {
+        model.add_project(&project.name, project_setup(&project.body));
+    }
+    model
+}
+
+/// Runs a history on a subject and on a model side by side. If the day changes meanwhile, what is relative to it can't be
+/// compared: the run ends early then, and the coverage says so.
+///
+/// # Errors
+/// The first difference.
+pub fn run(history: &History, subject: &mut dyn Subject, model: Model) -> Result<Coverage, Failure> {
+    subject.setup(history);
+    let begun_ms = subject.now_ms();
+    let mut run = Run { subject, model, ids: Ids::default(), events: BTreeMap::new(), coverage: Coverage::default() };
+    for (number, step) in history.steps.iter().enumerate() {
+        let outcome = run.step(step);
+        if is_another_day(history, begun_ms, run.subject.now_ms()) {
+            run.coverage.count("runs cut short by midnight");
+            break;
+        }
+        outcome.map_err(|(path, expected, got)| Failure { step: number, what: step.to_string(), path, expected, got })?;
+    }
+    run.coverage.look_at(&run.model);
+    Ok(run.coverage)
+}
+
+fn is_another_day(history: &History, begun_ms: i64, now_ms: i64) -> bool {
+    let changed = |timezone| day_of(begun_ms, timezone) != day_of(now_ms, timezone);
+    changed(history.timezone()) || changed(chrono_tz::UTC)
+}
+
+/// The place, what the model says, and what the subject says.
+type Differs = (String, String, String);
+
+struct Run<'a> {
+    subject: &'a mut dyn Subject,
+    model: Model,
+    ids: Ids,
+    /// The subject's ids of events, by the model's indices.
+    events: BTreeMap<usize, String>,
+    coverage: Coverage,
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step) -> Result<(), Differs> {
+        match step {
+            Step::Track { project, body } => self.track(project, body),
+            Step::Batch { project, bodies } => self.batch(project, bodies),
+            Step::Ask(question) => self.ask(question),
+            Step::Rates(rates) => {
+                self.coverage.count("rates replaced");
+                self.subject.rates(rates);
+                self.model.set_rates(rates.clone());
+                Ok(())
+            }
+            Step::Restart => {
+                self.coverage.count("restarts");
+                self.subject.restart();
+                Ok(())
+            }
+        }
+    }
+
+    fn record(&mut self, project: &str, body: &str) -> Result<Recorded, Refused> {
+        let now_ms = self.subject.now_ms();
+        let expected = self.model.record(project, body, now_ms, &Sender::browser());
+        self.coverage.replied(body, &expected);
+        expected
+    }
+
+    fn track(&mut self, project: &str, body: &str) -> Result<(), Differs> {
+        let expected = self.record(project, body);
+        let got = self.subject.track(project, body);
+        let shown = format!("{got:?}");
+        let differs = |path: &str, expected: String| Err((path.to_owned(), expected, shown.clone()));
+        match (expected, got) {
+            (Err(refused), TrackReply::Refused { param }) => {
+                let wanted = Some(refused.param.to_owned());
+                if param == wanted { Ok(()) } else { differs("param", format!("{wanted:?}")) }
+            }
+            (Ok(recorded), TrackReply::Accepted { status, reason, clamped, id }) => {
+                let (wanted, why) = spelled(recorded.status);
+                if status != wanted || reason.as_deref() != why {
+                    return differs("status", format!("{wanted} {why:?}"));
+                }
+                if clamped != recorded.clamped && wanted == "recorded" {
+                    return differs("clamped", recorded.clamped.to_string());
+                }
+                match self.is_its_id(recorded, id) {
+                    true => Ok(()),
+                    false => differs("id", "the id of the first, and of no other".to_owned()),
+                }
+            }
+            (expected, _) => differs("", format!("{expected:?}")),
+        }
+    }
+
+    /// Whether a new event has a new id, and a duplicate that of the first.
+    fn is_its_id(&mut self, recorded: Recorded, id: Option<String>) -> bool {
+        let Some(id) = id else { return matches!(recorded.status, Status::Dropped(_)) };
+        match (recorded.status, recorded.index) {
+            (Status::Recorded, Some(index)) => {
+                let is_new = self.events.values().all(|other| *other != id);
+                self.events.insert(index, id);
+                is_new
+            }
+            // The id of an event that came in a batch was never shown.
+            (Status::Duplicate(Some(first)), _) => *self.events.entry(first).or_insert_with(|| id.clone()) == id,
+            _ => true,
+        }
+    }
+
+    fn batch(&mut self, project: &str, bodies: &[String]) -> Result<(), Differs> {
+        let mut expected = BatchReply::default();
+        for (index, body) in bodies.iter().enumerate() {
+            match self.record(project, body).map(|recorded| recorded.status) {
+                Ok(Status::Recorded) => expected.recorded += 1,
+                Ok(Status::Duplicate(_)) => expected.duplicates += 1,
+                Ok(Status::Dropped(_)) => expected.dropped += 1,
+                Err(refused) => expected.errors.push((index, Some(refused.param.to_owned()))),
+            }
+        }
+        self.coverage.count("batches");
+        let got = self.subject.batch(project, bodies);
+        if got == expected { Ok(()) } else { Err((String::new(), format!("{expected:?}"), format!("{got:?}"))) }
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<(), Differs> {
+        let Some(asked) = self.with_ids(question) else {
+            self.coverage.count("questions left out: no id known yet");
+            return Ok(());
+        };
+        let expected = self.model.answer(self.subject.now_ms(), question);
+        let (status, got) = self.subject.ask(&asked);
+        self.coverage.asked(question, &expected);
+        if status != expected.status {
+            let shown = format!("{} {}", expected.status, expected.body);
+            return Err(("status".to_owned(), shown, format!("{status} {got}")));
+        }
+        if status == 400 {
+            // Which of several wrongs is named is not the contract's affair.
+            let (expected, got) = (expected.body.field("error").field("type"), got.field("error").field("type"));
+            let differs = ("error.type".to_owned(), expected.to_string(), got.to_string());
+            return if expected == got { Ok(()) } else { Err(differs) };
+        }
+        let (expected, got) = (settled(expected.body), settled(got));
+        same(&expected, &got, &mut self.ids).map_err(|difference| {
+            let whole = |shown: String, body: &Json| format!("{shown} in {body}");
+            let shown = whole(difference.expected, &expected);
+            (difference.path, shown, whole(difference.got, &got))
+        })
+    }
+
+    /// The question with the ids of companies that the subject has shown; `None` if it has not shown one.
+    fn with_ids(&self, question: &Question) -> Option<Question> {
+        let Some((before, rest)) = question.path.split_once("{company:") else { return Some(question.clone()) };
+        let (key, after) = rest.split_once('}')?;
+        let id = self.ids.text(&headcount_model::served::company_id(key))?;
+        Some(Question { path: format!("{before}{id}{after}"), ..question.clone() })
+    }
+}
+
+/// The answer with an order among users of a company who share both figure and name: the contract gives none.
+fn settled(mut body: Json) -> Json {
+    if let Json::Object(fields) = &mut body
+        && let Some(Json::List(users)) = fields.get_mut("users")
+    {
+        let rank = |user: &Json| (user.field("events").clone(), user.field("resolved_identifier").clone());
+        for equals in users.chunk_by_mut(|left, right| rank(left) == rank(right)) {
+            equals.sort_by_key(|user| user.field("last_seen").clone());
+        }
+    }
+    body
+}
+
+fn spelled(status: Status) -> (&'static str, Option<&'static str>) {
+    match status {
+        Status::Recorded => ("recorded", None),
+        Status::Duplicate(_) => ("duplicate", None),
+        Status::Dropped(reason) => ("dropped", Some(reason)),
+    }
+}

@@ -1,0 +1,123 @@
+//! A server as a subject of histories.
+
+use crate::history::History;
+use crate::run::{BatchReply, Subject, TrackReply};
+use headcount_model::subject::{Credential, Method, Request};
+use headcount_model::{Json, Question, Rates};
+use std::collections::BTreeMap;
+
+/// Makes a subject of histories of whatever answers requests.
+#[derive(Debug)]
+pub struct Served<S> {
+    /// What answers.
+    pub server: S,
+    /// The ids and public keys of projects, by name.
+    projects: BTreeMap<String, (String, String)>,
+}
+
+impl<S: headcount_model::Subject> Served<S> {
+    /// A server without projects and events.
+    pub fn new(server: S) -> Served<S> {
+        Served { server, projects: BTreeMap::new() }
+    }
+
+    fn done(&mut self, request: &Request, status: u16) -> Json {
+        let (got, body) = self.server.request(request);
+        assert_eq!(got, status, "{request:?} answered {body}");
+        body
+    }
+
+    fn send(&mut self, project: &str, path: &str, body: String) -> (u16, Json) {
+        let key = self.projects[project].1.clone();
+        self.server.request(&Request {
+            method: Method::Post,
+            path: path.to_owned(),
+            query: Vec::new(),
+            body: Some(body),
+            credential: Credential::PublicKey(key),
+        })
+    }
+}
+
+fn table(rates: &Rates) -> Json {
+    Json::Object(rates.iter().map(|(currency, rate)| (currency.clone(), Json::from(*rate))).collect())
+}
+
+fn text(body: &Json, name: &str) -> Option<String> {
+    body.field(name).text().map(str::to_owned)
+}
+
+fn count(body: &Json, name: &str) -> usize {
+    let number = body.field(name).number().and_then(headcount_model::decimal::Decimal::whole);
+    number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX)
+}
+
+impl<S: headcount_model::Subject> Subject for Served<S> {
+    fn now_ms(&mut self) -> i64 {
+        self.server.now_ms()
+    }
+
+    fn setup(&mut self, history: &History) {
+        let organization = Json::object([
+            ("timezone", Json::from(history.timezone().name())),
+            ("currency", Json::from(history.organization.currency.as_str())),
+            ("fx_rates", table(&history.organization.fx_rates)),
+        ]);
+        self.done(&Request::owner(Method::Patch, "/organization", &organization.to_string()), 200);
+        for project in &history.projects {
+            let made = self.done(&Request::owner(Method::Post, "/projects", &project.body.to_string()), 201);
+            let known = (text(&made, "project_id"), text(&made, "public_key"));
+            let known = known.0.zip(known.1).expect("an id and a key of the project");
+            self.projects.insert(project.name.clone(), known);
+        }
+    }
+
+    fn track(&mut self, project: &str, body: &str) -> TrackReply {
+        let (status, got) = self.send(project, "/track", body.to_owned());
+        match status {
+            202 => TrackReply::Accepted {
+                status: text(&got, "status").unwrap_or_default(),
+                reason: text(&got, "reason"),
+                clamped: *got.field("clamped") == Json::Bool(true),
+                id: text(&got, "id"),
+            },
+            400 => TrackReply::Refused { param: text(got.field("error"), "param") },
+            _ => panic!("{body} to {project} answered {status} {got}"),
+        }
+    }
+
+    fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply {
+        let (status, got) = self.send(project, "/i/batch", format!("{{\"events\": [{}]}}", bodies.join(", ")));
+        assert_eq!(status, 202, "a batch to {project} answered {got}");
+        let errors = got.field("errors").items().iter();
+        BatchReply {
+            recorded: count(&got, "recorded"),
+            duplicates: count(&got, "duplicates"),
+            dropped: count(&got, "dropped"),
+            errors: errors.map(|error| (count(error, "index"), text(error, "param"))).collect(),
+        }
+    }
+
+    fn rates(&mut self, rates: &Rates) {
+        let body = Json::object([("fx_rates", table(rates))]);
+        self.done(&Request::owner(Method::Patch, "/organization", &body.to_string()), 200);
+    }
+
+    fn restart(&mut self) {
+        self.server.restart();
+    }
+
+    fn ask(&mut self, question: &Question) -> (u16, Json) {
+        let mut path = question.path.clone();
+        for (name, (id, _)) in &self.projects {
+            path = path.replace(&format!("{{{name}}}"), id);
+        }
+        self.server.request(&Request {
+            method: question.method,
+            path,
+            query: question.query.clone(),
+            body: question.body.as_ref().map(Json::to_string),
+            credential: Credential::Owner,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Properties of events by name, and filters over them.
+
+use super::params::Params;
+use super::{Asked, Wrong};
+use crate::acquisition::{channel, value};
+use crate::event::Event;
+use crate::json::Json;
+
+/// The property of an event that a name means: built-in, or `metadata.<path>`. `None` for an unknown one.
+fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
+    match name.strip_prefix("metadata.") {
+        Some(path) => Some(metadata(&asked.facts.events[index], path)),
+        None => built_in(asked, index, name),
+    }
+}
+
+/// What stands in the metadata at a dotted path: the whole key first, then nested.
+pub(super) fn metadata(event: &Event, path: &str) -> Json {
+    let Json::Object(fields) = &event.metadata else {
+        return Json::Null;
+    };
+    let whole = fields.get(path);
+    whole.or_else(|| path.split('.').try_fold(&event.metadata, nested)).cloned().unwrap_or(Json::Null)
+}
+
+fn nested<'a>(at: &'a Json, step: &str) -> Option<&'a Json> {
+    match at {
+        Json::Object(fields) => fields.get(step),
+        _ => None,
+    }
+}
+
+/// A built-in field of an event; `null` where the event has none. Fields that only a user agent or an address tells
+/// (browser, os, device, country) are not the model's.
+pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
+    let event = &asked.facts.events[index];
+    let utm = || event.url.as_ref().and_then(|url| url.query(name)).map(value);
+    let page = |event: &Event| event.url.as_ref().map(|url| url.page.clone());
+    let entry = || asked.facts.session(index).map(|session| &asked.facts.events[session.entry()]);
+    Some(Json::from(match name {
+        "name" => Some(event.name.clone()),
+        "language" | "screen" | "channel" | "consent_source" => event.others.get(name).cloned(),
+        "hostname" => event.hostname.clone(),
+        "url" => page(event),
+        "path" => event.url.as_ref().and_then(|url| url.path.clone()),
+        "entry_url" => entry().and_then(page),
+        "referrer" => event.referrer.clone(),
+        "utm_source" | "utm_medium" | "utm_campaign" | "utm_term" | "utm_content" => utm(),
+        "acquisition_channel" => entry().map(channel),
+        "currency" => event.money.as_ref().map(|money| money.currency.clone()),
+        "group_type" => event.group.as_ref().map(|(kind, _)| kind.clone()),
+        "group_id" => event.group.as_ref().map(|(_, id)| id.clone()),
+        "user_id" => event.user_id.clone(),
+        _ => return None,
+    }))
+}
+
+/// One condition.
+struct Filter {
+    field: String,
+    operator: String,
+    value: Json,
+}
+
+impl Filter {
+    fn holds(&self, property: &Json) -> bool {
+        match self.operator.as_str() {
+            "is" => self.is(property),
+            "is_not" => !self.is(property),
+            "contains" => self.contains(property),
+            "not_contains" => !self.contains(property),
+            "is_set" => *property != Json::Null,
+            "is_not_set" => *property == Json::Null,
+            _ => self.compares(property),
+        }
+    }
+
+    fn is(&self, property: &Json) -> bool {
+        match &self.value {
+            Json::List(allowed) => allowed.contains(property),
+            value => value == property,
+        }
+    }
+
+    fn contains(&self, property: &Json) -> bool {
+        let part = self.value.text().unwrap_or_default().to_lowercase();
+        property.text().is_some_and(|text| text.to_lowercase().contains(&part))
+    }
+
+    fn compares(&self, property: &Json) -> bool {
+        let (Some(found), Some(bound)) = (property.number(), self.value.number()) else {
+            return false;
+        };
+        match self.operator.as_str() {
+            "gt" => found > bound,
+            "gte" => found >= bound,
+            "lt" => found < bound,
+            _ => found <= bound,
+        }
+    }
+}
+
+/// Which events a question is about: `event_name` and `filters`.
+pub(super) struct Chosen {
+    event_name: Option<String>,
+    filters: Vec<Filter>,
+}
+
+const OPERATORS: [&str; 10] = ["is", "is_not", "contains", "not_contains", "gt", "gte", "lt", "lte", "is_set", "is_not_set"];
+
+impl Chosen {
+    pub(super) fn of(params: &mut Params) -> Result<Chosen, Wrong> {
+        let event_name = params.text("event_name")?;
+        let given = params.take("filters");
+        let mut filters = Vec::new();
+        for (index, filter) in given.iter().flat_map(Json::items).enumerate() {
+            let text = |name: &str| filter.field(name).text().unwrap_or_default().to_owned();
+            let operator = text("operator");
+            if !OPERATORS.contains(&operator.as_str()) {
+                return Err(Wrong::param(&format!("filters[{index}].operator")));
+            }
+            filters.push(Filter { field: text("field"), operator, value: filter.field("value").clone() });
+        }
+        Ok(Chosen { event_name, filters })
+    }
+
+    /// Whether the event is one of them.
+    ///
+    /// # Panics
+    /// For fields that the model does not have.
+    pub(super) fn holds(&self, asked: &Asked<'_>, index: usize) -> bool {
+        let named = self.event_name.as_ref().is_none_or(|name| asked.facts.events[index].name == *name);
+        let property = |filter: &Filter| property(asked, index, &filter.field).expect("a field of the model");
+        named && self.filters.iter().all(|filter| filter.holds(&property(filter)))
+    }
+}

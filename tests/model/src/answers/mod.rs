@@ -1,0 +1,168 @@
+//! The questions and their answers.
+
+mod aggregate;
+mod attribution;
+mod cohorts;
+mod companies;
+mod fields;
+mod groups;
+mod identities;
+mod params;
+mod revenue;
+mod unique_users;
+
+use crate::facts::Facts;
+use crate::json::Json;
+use crate::model::Model;
+use crate::subject::Method;
+use crate::time::day_of;
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use params::Params;
+
+pub(crate) use companies::id_name as company_id_name;
+pub(crate) use identities::find as find_identities;
+
+/// A request that changes nothing. In its path the project is named: `/projects/{shop}/revenue/metrics`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// `Get` or `Post`.
+    pub method: Method,
+    /// Its path. `{…}` stands for the id of the project of that name, or for an id that an answer showed.
+    pub path: String,
+    /// The fields of its query.
+    pub query: Vec<(String, String)>,
+    /// Its body.
+    pub body: Option<Json>,
+}
+
+impl Question {
+    /// A `GET`.
+    #[must_use]
+    pub fn get(path: &str, query: &[(&str, &str)]) -> Question {
+        let query = query.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Question { method: Method::Get, path: path.to_owned(), query, body: None }
+    }
+
+    /// A `POST`.
+    #[must_use]
+    pub fn post(path: &str, body: Json) -> Question {
+        Question { method: Method::Post, path: path.to_owned(), query: Vec::new(), body: Some(body) }
+    }
+}
+
+/// An answer. Identifiers are [`Json::Id`]s, and fields that follow from nothing (messages, ids of requests) are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub body: Json,
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// 400, with the code and the field where the contract says which.
+    Invalid { code: Option<&'static str>, param: Option<String> },
+    /// 404
+    NotFound,
+}
+
+impl Wrong {
+    fn param(name: &str) -> Wrong {
+        Wrong::Invalid { code: None, param: Some(name.to_owned()) }
+    }
+
+    fn answer(self) -> Answer {
+        let error = |kind: &str| Json::object([("error", Json::object([("type", Json::from(kind))]))]);
+        let (code, param) = match self {
+            Wrong::NotFound => {
+                return Answer { status: 404, body: error("not_found") };
+            }
+            Wrong::Invalid { code, param } => (code, param),
+        };
+        let mut body = error("invalid_request");
+        if let Json::Object(fields) = &mut body
+            && let Some(Json::Object(error)) = fields.get_mut("error")
+        {
+            error.extend(code.map(|code| ("code".to_owned(), Json::from(code))));
+            error.extend(param.map(|param| ("param".to_owned(), Json::from(param))));
+        }
+        Answer { status: 400, body }
+    }
+}
+
+/// What an answer is worked out from.
+struct Asked<'a> {
+    model: &'a Model,
+    facts: Facts<'a>,
+    timezone: Tz,
+    today: NaiveDate,
+}
+
+impl Asked<'_> {
+    /// The day of an event.
+    fn day(&self, index: usize) -> NaiveDate {
+        day_of(self.facts.events[index].at_ms, self.timezone)
+    }
+}
+
+/// Works out the answer.
+///
+/// # Panics
+/// If the model knows no such path.
+pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer {
+    let timezone = model.organization.timezone;
+    let asked = Asked { model, facts: model.facts(), timezone, today: day_of(now_ms, timezone) };
+    let path: Vec<&str> = question.path.split('/').skip(1).collect();
+    let params = Params::of(question);
+    let answered = match path[..] {
+        ["projects", project, "analytics" | "revenue", operation] => in_project(&asked, project, operation, params),
+        ["identities", "profile"] => identities::profile(&asked, params),
+        ["identities", "referrers"] => identities::referrers(&asked, params),
+        ["identities", "top-pages"] => identities::top_pages(&asked, params),
+        ["companies", "lookup"] => companies::lookup(&asked, params),
+        ["companies", "top"] => companies::top(&asked, params),
+        ["companies", company, "metrics"] => companies::metrics(&asked, unbraced(company), params),
+        ["companies", company, "top-users"] => companies::top_users(&asked, unbraced(company), params),
+        ["groups", "metrics"] => groups::metrics(&asked, params),
+        ["groups", "top"] => groups::top(&asked, params),
+        _ => panic!("the model has no {}", question.path),
+    };
+    match answered {
+        Ok(body) => Answer { status: 200, body },
+        Err(wrong) => wrong.answer(),
+    }
+}
+
+fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params) -> Result<Json, Wrong> {
+    let project = unbraced(project);
+    if !asked.model.projects.contains_key(project) {
+        return Err(Wrong::NotFound);
+    }
+    match operation {
+        "aggregate" => aggregate::aggregate(asked, project, params),
+        "count-unique-users-per-day" => unique_users::count(asked, project, params),
+        "metrics" => revenue::metrics(asked, project, params),
+        "timeseries" => revenue::timeseries(asked, project, params),
+        "by-attribution" => attribution::by_attribution(asked, project, params),
+        "ltv-cohorts" => cohorts::ltv_cohorts(asked, project, params),
+        _ => panic!("the model has no {operation}"),
+    }
+}
+
+/// `{shop}` is `shop`.
+fn unbraced(name: &str) -> &str {
+    name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
+}
+
+/// Orders rows by their main figure, descending, ties by name, ascending in byte order.
+fn ranked<Row, Figure: Ord, Name: Ord>(
+    mut rows: Vec<Row>,
+    figure: impl Fn(&Row) -> Figure,
+    name: impl Fn(&Row) -> Name,
+) -> Vec<Row> {
+    rows.sort_by(|left, right| figure(right).cmp(&figure(left)).then_with(|| name(left).cmp(&name(right))));
+    rows
+}

@@ -1,0 +1,113 @@
+//! `GET /projects/{project_id}/revenue/metrics` and `…/timeseries`, and what all money has in common.
+
+use super::params::Params;
+use super::{Asked, Wrong};
+use crate::decimal::{Decimal, Micros, ratio};
+use crate::event::{Event, Money};
+use crate::json::Json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Money added up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Till {
+    /// Orders less refunds.
+    pub(super) revenue: Micros,
+    /// How many orders.
+    pub(super) orders: usize,
+}
+
+impl Till {
+    fn add(&mut self, value: Micros, amount: Micros) {
+        self.revenue += amount;
+        self.orders += usize::from(value > 0);
+    }
+
+    /// Adds what an event is worth in its project's currency.
+    pub(super) fn add_in_project(&mut self, event: &Event) {
+        if let Some(money) = counted(event)
+            && let Some(amount) = money.in_project
+        {
+            self.add(money.value, amount);
+        }
+    }
+
+    /// Adds what an event is worth in the organization's currency.
+    pub(super) fn add_in_organization(&mut self, event: &Event) {
+        if let Some(money) = counted(event)
+            && let Some(amount) = money.in_organization
+        {
+            self.add(money.value, amount);
+        }
+    }
+
+    /// As `revenue` and `orders`.
+    pub(super) fn revenue_json(&self) -> Json {
+        Json::from(Decimal::of_micros(self.revenue))
+    }
+}
+
+/// The money of an event that is an order or a refund, and counts.
+pub(super) fn counted(event: &Event) -> Option<&Money> {
+    event.money.as_ref().filter(|money| money.counted && money.value != 0)
+}
+
+/// Money without a rate, by currency: never added to anything.
+pub(super) fn unconverted<'e>(events: impl Iterator<Item = &'e Event>) -> Json {
+    let mut tills: BTreeMap<String, Till> = BTreeMap::new();
+    for money in events.filter_map(counted).filter(|money| money.in_project.is_none()) {
+        tills.entry(money.currency.clone()).or_default().add(money.value, money.value);
+    }
+    let row = |till: Till| Json::object([("revenue", till.revenue_json()), ("orders", Json::from(till.orders))]);
+    Json::Object(tills.into_iter().map(|(currency, till)| (currency, row(till))).collect())
+}
+
+pub(super) fn currency(asked: &Asked<'_>, project: &str) -> Json {
+    Json::from(asked.model.projects[project].currency.as_str())
+}
+
+pub(super) fn metrics(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
+    let window = params.window(asked)?;
+    params.done()?;
+
+    let events: Vec<_> = asked.facts.of_project(project).filter(|&index| window.holds(asked.day(index))).collect();
+    let mut till = Till::default();
+    let (mut users, mut accounts) = (BTreeSet::new(), BTreeSet::new());
+    for &index in &events {
+        till.add_in_project(&asked.facts.events[index]);
+        users.extend(asked.facts.identities[index].clone());
+        accounts.extend(asked.facts.account(index));
+    }
+    Ok(Json::object([
+        ("total_revenue", till.revenue_json()),
+        ("orders", Json::from(till.orders)),
+        ("aov", Json::from(ratio(till.revenue, till.orders))),
+        ("arpa", Json::from(ratio(till.revenue, accounts.len()))),
+        ("arpu", Json::from(ratio(till.revenue, users.len()))),
+        ("currency", currency(asked, project)),
+        ("unconverted", unconverted(events.iter().map(|&index| &asked.facts.events[index]))),
+    ]))
+}
+
+pub(super) fn timeseries(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
+    let window = params.window(asked)?;
+    params.done()?;
+
+    let events: Vec<_> = asked.facts.of_project(project).filter(|&index| window.holds(asked.day(index))).collect();
+    let mut tills: BTreeMap<_, Till> = BTreeMap::new();
+    for &index in &events {
+        tills.entry(asked.day(index)).or_default().add_in_project(&asked.facts.events[index]);
+    }
+    let row = |day| {
+        let till = tills.get(&day).cloned().unwrap_or_default();
+        Json::object([
+            ("day", Json::from(day.to_string())),
+            ("revenue", till.revenue_json()),
+            ("orders", Json::from(till.orders)),
+        ])
+    };
+    Ok(Json::object([
+        ("currency", currency(asked, project)),
+        ("series", Json::list(window.days().map(row))),
+        ("unconverted", unconverted(events.iter().map(|&index| &asked.facts.events[index]))),
+    ]))
+}

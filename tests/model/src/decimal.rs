@@ -1,0 +1,167 @@
+//! Exact decimals: what JSON numbers are here, and the arithmetic of money.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Millionths of a unit: what money and sums are added up in.
+pub type Micros = i128;
+
+/// Millionths in one unit.
+pub const MICROS: i128 = 1_000_000;
+
+/// An exact decimal number, `mantissa / 10^scale`, without trailing zeros, so that equal numbers are equal values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    mantissa: i128,
+    scale: u32,
+}
+
+impl Decimal {
+    /// `mantissa / 10^scale`.
+    #[must_use]
+    pub fn new(mut mantissa: i128, mut scale: u32) -> Decimal {
+        while scale > 0 && mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale -= 1;
+        }
+        Decimal { mantissa, scale }
+    }
+
+    /// Reads a JSON number, exponents included. `None` for what is no number, or is longer than 38 digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Decimal> {
+        let (number, exponent) = match text.split_once(['e', 'E']) {
+            Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let scale = i32::try_from(fraction.len()).ok()? - exponent;
+        if scale >= 0 {
+            return Some(Decimal::new(digits, scale.unsigned_abs()));
+        }
+        let factor = 10_i128.checked_pow(scale.unsigned_abs())?;
+        Some(Decimal::new(digits.checked_mul(factor)?, 0))
+    }
+
+    /// A number of millionths.
+    #[must_use]
+    pub fn of_micros(micros: Micros) -> Decimal {
+        Decimal::new(micros, 6)
+    }
+
+    /// As millionths, if it has no more than 6 places.
+    #[must_use]
+    pub fn micros(self) -> Option<Micros> {
+        (self.scale <= 6).then(|| self.mantissa * 10_i128.pow(6 - self.scale))
+    }
+
+    /// As millionths, rounded half away from zero.
+    #[must_use]
+    pub fn micros_rounded(self) -> Micros {
+        match self.micros() {
+            Some(micros) => micros,
+            None => divide_rounded(self.mantissa, 10_i128.pow(self.scale - 6)),
+        }
+    }
+
+    /// As a whole number, if it is one.
+    #[must_use]
+    pub fn whole(self) -> Option<i128> {
+        (self.scale == 0).then_some(self.mantissa)
+    }
+}
+
+impl From<i128> for Decimal {
+    fn from(whole: i128) -> Decimal {
+        Decimal::new(whole, 0)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Decimal) -> Ordering {
+        let scale = self.scale.max(other.scale);
+        let left = self.mantissa * 10_i128.pow(scale - self.scale);
+        let right = other.mantissa * 10_i128.pow(scale - other.scale);
+        left.cmp(&right)
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scale == 0 {
+            return write!(f, "{}", self.mantissa);
+        }
+        let sign = if self.mantissa < 0 { "-" } else { "" };
+        let one = 10_u128.pow(self.scale);
+        let digits = self.mantissa.unsigned_abs();
+        let width = self.scale as usize;
+        write!(f, "{sign}{}.{:0width$}", digits / one, digits % one)
+    }
+}
+
+/// `dividend / divisor`, rounded half away from zero.
+#[must_use]
+pub fn divide_rounded(dividend: i128, divisor: i128) -> i128 {
+    let sign = dividend.signum() * divisor.signum();
+    let (dividend, divisor) = (dividend.abs(), divisor.abs());
+    sign * ((2 * dividend + divisor) / (2 * divisor))
+}
+
+/// A ratio as the service shows it: `total` millionths over `count`, to 6 places, and 0 over nothing.
+#[must_use]
+pub fn ratio(total: Micros, count: usize) -> Decimal {
+    match i128::try_from(count) {
+        Ok(count) if count > 0 => Decimal::of_micros(divide_rounded(total, count)),
+        _ => Decimal::from(0),
+    }
+}
+
+/// `amount` of a currency worth `from` in units of one worth `to`: rounded once, half away from zero, to 6 places.
+#[must_use]
+pub fn convert(amount: Micros, from: Decimal, to: Decimal) -> Micros {
+    let dividend = amount * from.mantissa * 10_i128.pow(to.scale);
+    let divisor = to.mantissa * 10_i128.pow(from.scale);
+    divide_rounded(dividend, divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact() {
+        for (text, shown) in [
+            ("1e2", "100"),
+            ("2.50", "2.5"),
+            ("-0.000001", "-0.000001"),
+            ("-0", "0"),
+            ("0.0", "0"),
+            ("1.5E-3", "0.0015"),
+            ("1000000000000", "1000000000000"),
+        ] {
+            assert_eq!(Decimal::parse(text).unwrap().to_string(), shown, "{text}");
+        }
+        assert!(Decimal::parse("0.1").unwrap() < Decimal::parse("0.11").unwrap());
+        assert!(Decimal::parse("-3").unwrap() < Decimal::parse("-2.5").unwrap());
+    }
+
+    #[test]
+    fn rounding_is_half_away_from_zero() {
+        assert_eq!(divide_rounded(5, 2), 3);
+        assert_eq!(divide_rounded(-5, 2), -3);
+        assert_eq!(divide_rounded(4, 3), 1);
+        assert_eq!(ratio(20 * MICROS, 3).to_string(), "6.666667");
+        assert_eq!(ratio(20 * MICROS, 0).to_string(), "0");
+        let rate = |text| Decimal::parse(text).unwrap();
+        assert_eq!(convert(500_000, rate("0.0119833"), rate("1")), 5_992);
+        assert_eq!(convert(-500_000, rate("0.0119833"), rate("1")), -5_992);
+        assert_eq!(convert(10 * MICROS, rate("1.08"), rate("1.25")), 8_640_000);
+    }
+}

@@ -1,0 +1,309 @@
+//! One recorded event: its body as sent, and what it says.
+
+use crate::decimal::{Decimal, MICROS, Micros, convert};
+use crate::json::Json;
+use crate::text::{Url, without_www};
+use crate::time::{AHEAD_MS, OLDEST_MS, instant_ms};
+use std::collections::BTreeMap;
+
+/// Worth of one unit of each currency in USD.
+pub type Rates = BTreeMap<String, Decimal>;
+
+/// Who sent an event, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Whether it came with a bearer token of a server, not with a public key.
+    pub server: bool,
+    /// The user agent.
+    pub agent: String,
+    /// The client's address.
+    pub address: String,
+}
+
+impl Sender {
+    /// A usual browser with a public key.
+    #[must_use]
+    pub fn browser() -> Sender {
+        let agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
+        Sender { server: false, agent: agent.to_owned(), address: "127.0.0.1".to_owned() }
+    }
+
+    /// A server with a bearer token; agent and address come from the event.
+    #[must_use]
+    pub fn server() -> Sender {
+        Sender { server: true, agent: String::new(), address: String::new() }
+    }
+}
+
+/// A project's settings that change what events count for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectSetup {
+    /// The currency of its figures.
+    pub currency: String,
+    /// Whether bots are recorded (else dropped).
+    pub record_bots: bool,
+    /// What becomes of events with a privacy signal.
+    pub signals: Signals,
+    /// Whether money sent with a public key is left uncounted.
+    pub server_only_revenue: bool,
+    /// Whether events without any id get a visitor id.
+    pub cookieless: bool,
+}
+
+impl Default for ProjectSetup {
+    fn default() -> ProjectSetup {
+        ProjectSetup {
+            currency: "USD".to_owned(),
+            record_bots: false,
+            signals: Signals::Record,
+            server_only_revenue: false,
+            cookieless: true,
+        }
+    }
+}
+
+/// A project's policy for events with a privacy signal (`gpc`, `dnt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// As any other.
+    Record,
+    /// As if consent were refused.
+    Anonymize,
+    /// Not recorded.
+    Drop,
+}
+
+/// An event's money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Money {
+    /// As sent.
+    pub value: Micros,
+    /// Upper-case, the project's where none was sent.
+    pub currency: String,
+    /// In the project's currency; `None` without a rate.
+    pub in_project: Option<Micros>,
+    /// In the organization's currency; `None` without a rate.
+    pub in_organization: Option<Micros>,
+    /// False for money that the project takes from servers only.
+    pub counted: bool,
+}
+
+/// What a refused event did wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The field.
+    pub param: &'static str,
+}
+
+/// What one event says. Empty strings are absent; an event without consent says no ids.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The project's name.
+    pub project: String,
+    /// When it happened.
+    pub at_ms: i64,
+    /// Whether its timestamp was too far ahead, and the time of receipt took its place.
+    pub clamped: bool,
+    /// Its name.
+    pub name: String,
+    /// As sent.
+    pub user_id: Option<String>,
+    /// As sent.
+    pub anonymous_id: Option<String>,
+    /// What tells cookieless visitors apart: the same text means the same visitor.
+    pub visitor: Option<String>,
+    /// The idempotency key.
+    pub external_id: Option<String>,
+    /// The page.
+    pub url: Option<Url>,
+    /// As sent, else the url's.
+    pub hostname: Option<String>,
+    /// The host of an external referrer.
+    pub referrer: Option<String>,
+    /// Its group: type and id as sent, the type `company` where absent.
+    pub group: Option<(String, String)>,
+    /// Any JSON.
+    pub metadata: Json,
+    /// `_acOverrides`.
+    pub overrides: Json,
+    /// Its money, if it has a value.
+    pub money: Option<Money>,
+    /// The other fields, as sent: `language`, `screen`, `channel`, `consent_source`.
+    pub others: BTreeMap<&'static str, String>,
+    /// Whether it may say who it is of.
+    pub consent: bool,
+    /// Whether it comes from a bot.
+    pub bot: bool,
+    /// Whether the project wants no such event.
+    pub unwanted: bool,
+    /// Whether it was erased: what it told of groups and companies is all that stays.
+    pub erased: bool,
+}
+
+impl Event {
+    /// Whether the event is in this group.
+    #[must_use]
+    pub fn is_in(&self, group_type: &str, group_id: &str) -> bool {
+        self.group.as_ref().is_some_and(|(kind, id)| kind == group_type && id == group_id)
+    }
+
+    /// Whether it is a pageview.
+    #[must_use]
+    pub fn is_pageview(&self) -> bool {
+        ["pageview", "page_view", "$pageview", "page"].contains(&self.name.as_str())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn example(fields: &str) -> Event {
+        let body = format!(r#"{{"name": "pageview", {fields}}}"#);
+        let place = Place { project: "shop", setup: &ProjectSetup::default(), currency: "USD", rates: &Rates::new() };
+        read(&body, 0, &Sender::browser(), &place).unwrap()
+    }
+}
+
+/// Where an event is recorded, and the rates of the moment.
+pub struct Place<'a> {
+    /// The project's name.
+    pub project: &'a str,
+    /// Its settings.
+    pub setup: &'a ProjectSetup,
+    /// The organization's currency.
+    pub currency: &'a str,
+    /// The organization's rates.
+    pub rates: &'a Rates,
+}
+
+/// Reads the body of an event.
+///
+/// # Errors
+/// The field for which it is refused.
+pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) -> Result<Event, Refused> {
+    let body = Json::parse(body).map_err(|_| Refused { param: "" })?;
+    let (at_ms, clamped) = instant(body.field("timestamp"), received_ms)?;
+    let text = |name: &str| body.field(name).filled().map(str::to_owned);
+    let name = text("name").filter(|name| name.chars().count() <= 100).ok_or(Refused { param: "name" })?;
+    let signalled = signals(&body);
+    let consent = granted(&body) && !(signalled && place.setup.signals == Signals::Anonymize);
+    let url = text("url").map(|url| Url::parse(&url));
+    let hostname = text("hostname").or_else(|| url.as_ref().and_then(|url| url.host.clone()));
+    let agent = if sender.server { text("user_agent").unwrap_or_default() } else { sender.agent.clone() };
+    let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };
+    let days = (day_number(at_ms), day_number(received_ms));
+    let visitor = place.setup.cookieless.then(|| format!("{}/{address}/{agent}/{days:?}", place.project));
+    let mut others = BTreeMap::new();
+    for field in ["language", "screen", "channel", "consent_source"] {
+        if let Some(value) = text(field) {
+            others.insert(field, value);
+        }
+    }
+    Ok(Event {
+        project: place.project.to_owned(),
+        at_ms,
+        clamped,
+        name,
+        user_id: text("user_id").filter(|_| consent),
+        anonymous_id: text("anonymous_id").filter(|_| consent),
+        visitor: visitor.filter(|_| consent),
+        external_id: text("external_id"),
+        referrer: text("referrer").and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref())),
+        url,
+        hostname,
+        group: group(&body)?,
+        metadata: body.field("metadata").clone(),
+        overrides: body.field("_acOverrides").clone(),
+        money: money(&body, sender, place)?,
+        others,
+        consent,
+        bot: ["bot", "crawler", "spider"].iter().any(|mark| agent.to_lowercase().contains(mark)),
+        unwanted: signalled && place.setup.signals == Signals::Drop,
+        erased: false,
+    })
+}
+
+fn day_number(at_ms: i64) -> i64 {
+    at_ms.div_euclid(24 * 60 * 60 * 1000)
+}
+
+fn instant(given: &Json, received_ms: i64) -> Result<(i64, bool), Refused> {
+    let refused = Refused { param: "timestamp" };
+    let at_ms = match given {
+        Json::Null => return Ok((received_ms, false)),
+        Json::Text(text) if text.is_empty() => return Ok((received_ms, false)),
+        Json::Text(text) => instant_ms(text),
+        Json::Number(number) => number.whole().and_then(|at| i64::try_from(at).ok()),
+        _ => None,
+    };
+    match at_ms {
+        Some(at_ms) if at_ms > received_ms + AHEAD_MS => Ok((received_ms, true)),
+        Some(at_ms) if at_ms >= OLDEST_MS => Ok((at_ms, false)),
+        _ => Err(refused),
+    }
+}
+
+/// Of two spellings of a field, the long one wins where it is given.
+fn long_or_short<'a>(body: &'a Json, long: &str, short: &str) -> Option<&'a str> {
+    body.field(long).text().or_else(|| body.field(short).text())
+}
+
+fn granted(body: &Json) -> bool {
+    let categories = long_or_short(body, "privacy_categories", "pc");
+    categories.is_none_or(|granted| granted.split(',').any(|category| category.trim() == "analytics"))
+}
+
+fn signals(body: &Json) -> bool {
+    let given = long_or_short(body, "privacy_signals", "ps").unwrap_or_default();
+    given.split(',').any(|signal| ["gpc", "dnt"].contains(&signal.trim()))
+}
+
+fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>) -> Option<String> {
+    let host = Url::parse(referrer).host?;
+    let host = without_www(&host);
+    let own = [hostname, url.and_then(|url| url.host.as_deref())];
+    let is_own = own.into_iter().flatten().any(|own| without_www(&own.to_lowercase()) == host);
+    (!is_own).then(|| host.to_owned())
+}
+
+fn group(body: &Json) -> Result<Option<(String, String)>, Refused> {
+    let kind = body.field("group_type").filled().unwrap_or("company");
+    if !is_group_type(kind) {
+        return Err(Refused { param: "group_type" });
+    }
+    Ok(body.field("group_id").filled().map(|id| (kind.to_owned(), id.to_owned())))
+}
+
+/// `^[a-z][a-z0-9_]{0,63}$`
+#[must_use]
+pub fn is_group_type(kind: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    kind.starts_with(|letter: char| letter.is_ascii_lowercase()) && kind.chars().all(plain) && kind.len() <= 64
+}
+
+fn money(body: &Json, sender: &Sender, place: &Place<'_>) -> Result<Option<Money>, Refused> {
+    let currency = body.field("currency").filled().unwrap_or(&place.setup.currency).to_uppercase();
+    if currency.len() != 3 || !currency.chars().all(|letter| letter.is_ascii_uppercase()) {
+        return Err(Refused { param: "currency" });
+    }
+    let value = match body.field("value") {
+        Json::Null => return Ok(None),
+        Json::Number(value) => value.micros().filter(|value| value.abs() <= 1_000_000_000_000 * MICROS),
+        _ => None,
+    };
+    let value = value.ok_or(Refused { param: "value" })?;
+    Ok(Some(Money {
+        value,
+        in_project: converted(value, &currency, &place.setup.currency, place.rates),
+        in_organization: converted(value, &currency, place.currency, place.rates),
+        currency,
+        counted: sender.server || !place.setup.server_only_revenue,
+    }))
+}
+
+fn converted(value: Micros, from: &str, to: &str, rates: &Rates) -> Option<Micros> {
+    if from == to {
+        return Some(value);
+    }
+    let rate = |currency: &str| {
+        if currency == "USD" { Some(Decimal::from(1)) } else { rates.get(currency).copied() }
+    };
+    Some(convert(value, rate(from)?, rate(to)?))
+}

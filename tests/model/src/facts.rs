@@ -1,0 +1,261 @@
+//! What the events of an organization say of who is who: recomputed from all of them, each time it is asked.
+
+use crate::event::Event;
+use crate::text::{company_of_email, email, reads_as_domain};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who an event is of, once links are followed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Identity {
+    /// A user, organization-wide.
+    User(String),
+    /// An anonymous id of a project that is linked to nobody.
+    Anonymous(String, String),
+    /// A cookieless visitor.
+    Visitor(String),
+}
+
+/// Whose account an event is on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Account {
+    /// A company, by its key.
+    Company(String),
+    /// An identity without one.
+    Identity(Identity),
+}
+
+/// Events of one identity in one project with no gap of more than 30 minutes: indices in order of time.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Whose it is.
+    pub identity: Identity,
+    /// The events.
+    pub events: Vec<usize>,
+}
+
+impl Session {
+    /// The earliest event.
+    #[must_use]
+    pub fn entry(&self) -> usize {
+        self.events[0]
+    }
+
+    /// The latest event.
+    #[must_use]
+    pub fn last(&self) -> usize {
+        self.events[self.events.len() - 1]
+    }
+}
+
+/// A gap longer than this starts a new session.
+const GAP_MS: i64 = 30 * 60 * 1000;
+
+/// Everything that the events say of each other. Events are known by their index, which is the order of recording.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The events.
+    pub events: &'a [Event],
+    /// Who each event is of.
+    pub identities: Vec<Option<Identity>>,
+    /// All sessions.
+    pub sessions: Vec<Session>,
+    /// The session that each event is in.
+    session_of: Vec<Option<usize>>,
+    /// The key of each event's company as it was told: a domain, or an id that may be linked to one.
+    told_companies: Vec<Option<String>>,
+    /// The user that each anonymous id of a project is linked to.
+    links: BTreeMap<(&'a str, &'a str), &'a str>,
+    /// The first domain told of a company, by project and key: the telling event and the domain.
+    domains: BTreeMap<(String, String), (usize, String)>,
+}
+
+impl<'a> Facts<'a> {
+    /// Works it all out.
+    #[must_use]
+    pub fn of(events: &'a [Event]) -> Facts<'a> {
+        let links = links(events);
+        let identities: Vec<_> = events.iter().map(|event| identity(event, &links)).collect();
+        let sessions = sessions(events, &identities);
+        let mut session_of = vec![None; events.len()];
+        for (number, session) in sessions.iter().enumerate() {
+            for &index in &session.events {
+                session_of[index] = Some(number);
+            }
+        }
+        let told_companies = told_companies(events, &identities);
+        Facts { events, sessions, session_of, told_companies, links, domains: domains(events), identities }
+    }
+
+    /// The indices of a project's events, in order of recording.
+    pub fn of_project(&self, project: &str) -> impl Iterator<Item = usize> {
+        self.all().filter(move |&index| self.events[index].project == project)
+    }
+
+    /// The indices of all projects' events, in order of recording.
+    pub fn all(&self) -> impl Iterator<Item = usize> {
+        (0..self.events.len()).filter(|&index| !self.events[index].erased)
+    }
+
+    /// Whose an anonymous id of a project is.
+    #[must_use]
+    pub fn owner(&self, project: &str, anonymous_id: &str) -> Identity {
+        match self.links.get(&(project, anonymous_id)) {
+            Some(user) => Identity::User((*user).to_owned()),
+            None => Identity::Anonymous(project.to_owned(), anonymous_id.to_owned()),
+        }
+    }
+
+    /// The session that an event is in.
+    #[must_use]
+    pub fn session(&self, index: usize) -> Option<&Session> {
+        self.session_of[index].map(|number| &self.sessions[number])
+    }
+
+    /// What orders events in time: their instant, then the order of recording.
+    #[must_use]
+    pub fn moment(&self, index: usize) -> (i64, usize) {
+        (self.events[index].at_ms, index)
+    }
+
+    /// The key of the event's company, by what its project was told.
+    #[must_use]
+    pub fn company_in_project(&self, index: usize) -> Option<String> {
+        let told = self.told_companies[index].clone()?;
+        let linked = self.domains.get(&(self.events[index].project.clone(), told.clone()));
+        Some(linked.map_or(told, |(_, domain)| domain.clone()))
+    }
+
+    /// The event's account, by what its project was told.
+    #[must_use]
+    pub fn account(&self, index: usize) -> Option<Account> {
+        let company = self.company_in_project(index).map(Account::Company);
+        company.or_else(|| self.identities[index].clone().map(Account::Identity))
+    }
+
+    /// The key of the event's company, organization-wide.
+    #[must_use]
+    pub fn company(&self, index: usize) -> Option<String> {
+        self.told_companies[index].as_deref().map(|told| self.company_by_key(told))
+    }
+
+    /// The company that a key means organization-wide: of the projects' links, the one told earliest.
+    #[must_use]
+    pub fn company_by_key(&self, key: &str) -> String {
+        let links = self.domains.iter().filter(|((_, told), _)| told == key);
+        let earliest = links.map(|(_, (index, domain))| (self.moment(*index), domain)).min();
+        earliest.map_or(key, |(_, domain)| domain).to_owned()
+    }
+
+    /// The e-mail that resolves an identity (the latest told), and all it ever had.
+    #[must_use]
+    pub fn emails(&self, identity: &Identity) -> (Option<String>, BTreeSet<String>) {
+        let mut told: Vec<_> = self
+            .all()
+            .filter(|&index| self.identities[index].as_ref() == Some(identity))
+            .filter_map(|index| told_email(&self.events[index]).map(|email| (self.moment(index), email)))
+            .collect();
+        told.sort();
+        let latest = told.last().map(|(_, email)| email.clone());
+        (latest, told.into_iter().map(|(_, email)| email).collect())
+    }
+}
+
+/// The first recorded link of each anonymous id.
+fn links(events: &[Event]) -> BTreeMap<(&str, &str), &str> {
+    let mut links = BTreeMap::new();
+    for event in events {
+        if let (Some(user), Some(anonymous)) = (&event.user_id, &event.anonymous_id) {
+            links.entry((event.project.as_str(), anonymous.as_str())).or_insert(user.as_str());
+        }
+    }
+    links
+}
+
+fn identity(event: &Event, links: &BTreeMap<(&str, &str), &str>) -> Option<Identity> {
+    if event.erased {
+        return None;
+    }
+    if let Some(user) = &event.user_id {
+        return Some(Identity::User(user.clone()));
+    }
+    let Some(anonymous) = &event.anonymous_id else {
+        return event.visitor.clone().map(Identity::Visitor);
+    };
+    Some(match links.get(&(event.project.as_str(), anonymous.as_str())) {
+        Some(user) => Identity::User((*user).to_owned()),
+        None => Identity::Anonymous(event.project.clone(), anonymous.clone()),
+    })
+}
+
+fn sessions(events: &[Event], identities: &[Option<Identity>]) -> Vec<Session> {
+    let mut by_owner: BTreeMap<(&Identity, &str), Vec<usize>> = BTreeMap::new();
+    for (index, identity) in identities.iter().enumerate() {
+        if let Some(identity) = identity {
+            by_owner.entry((identity, &events[index].project)).or_default().push(index);
+        }
+    }
+    let mut sessions: Vec<Session> = Vec::new();
+    for ((identity, _), mut indices) in by_owner {
+        indices.sort_by_key(|&index| (events[index].at_ms, index));
+        let mut last_ms = None;
+        for index in indices {
+            let at_ms = events[index].at_ms;
+            match sessions.last_mut() {
+                Some(session) if last_ms.is_some_and(|last_ms| at_ms - last_ms <= GAP_MS) => session.events.push(index),
+                _ => sessions.push(Session { identity: identity.clone(), events: vec![index] }),
+            }
+            last_ms = Some(at_ms);
+        }
+    }
+    sessions
+}
+
+/// The e-mail that an event tells of its identity.
+#[must_use]
+pub fn told_email(event: &Event) -> Option<String> {
+    let tells = event.name == "identify" || event.user_id.is_some();
+    let trait_ = event.metadata.field("email").text().filter(|_| tells).and_then(email);
+    trait_.or_else(|| event.user_id.as_deref().and_then(email))
+}
+
+/// The key of the company that an event names: the domain where it reads as one.
+#[must_use]
+pub fn explicit_company(event: &Event) -> Option<String> {
+    let (kind, id) = event.group.as_ref()?;
+    (kind == "company").then(|| reads_as_domain(id).unwrap_or_else(|| id.clone()))
+}
+
+/// Each event's company: the one it names, else the first that was recorded for its identity in its project.
+fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Option<String>> {
+    let mut firsts = BTreeMap::new();
+    for (event, identity) in events.iter().zip(identities) {
+        let company = explicit_company(event).or_else(|| told_email(event).as_deref().and_then(company_of_email));
+        if let (Some(identity), Some(company)) = (identity, company) {
+            firsts.entry((event.project.as_str(), identity)).or_insert(company);
+        }
+    }
+    let of = |event: &Event, identity: &Option<Identity>| {
+        let first = identity.as_ref().and_then(|identity| firsts.get(&(event.project.as_str(), identity)));
+        explicit_company(event).or_else(|| first.cloned()).filter(|_| !event.erased)
+    };
+    events.iter().zip(identities).map(|(event, identity)| of(event, identity)).collect()
+}
+
+/// The first domain recorded for each company that is none itself, by project.
+fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
+    let mut domains = BTreeMap::new();
+    for (index, event) in events.iter().enumerate() {
+        let told = event.metadata.field("domain").filled().and_then(reads_as_domain);
+        let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
+        if let (Some(key), Some(told)) = (key, told) {
+            domains.entry((event.project.clone(), key)).or_insert((index, told));
+        }
+    }
+    domains
+}
+
+/// The domain that a company's key is, if it is one.
+#[must_use]
+pub fn domain_of(key: &str) -> Option<&str> {
+    (reads_as_domain(key).as_deref() == Some(key)).then_some(key)
+}

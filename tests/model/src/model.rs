@@ -1,0 +1,156 @@
+//! The list of events, and how one gets onto it.
+
+use crate::answers::{Answer, Question, answer};
+use crate::event::{Event, Place, ProjectSetup, Rates, Refused, Sender, read};
+use crate::facts::{Facts, Identity};
+use chrono_tz::Tz;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An organization's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrganizationSetup {
+    /// Whose days count.
+    pub timezone: Tz,
+    /// What organization-wide money is in.
+    pub currency: String,
+    /// Worth of one unit of each currency in USD.
+    pub fx_rates: Rates,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It counts.
+    Recorded,
+    /// The event with this index took its `external_id` first; `None` if that one was erased since.
+    Duplicate(Option<usize>),
+    /// It does not count, for this reason.
+    Dropped(&'static str),
+}
+
+/// The answer to an event that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// What became of it.
+    pub status: Status,
+    /// Whether its timestamp was too far ahead.
+    pub clamped: bool,
+    /// Its index, if it was recorded.
+    pub index: Option<usize>,
+}
+
+/// One organization.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its settings.
+    pub organization: OrganizationSetup,
+    /// Its projects, by name.
+    pub projects: BTreeMap<String, ProjectSetup>,
+    events: Vec<Event>,
+    external_ids: BTreeMap<(String, String), usize>,
+    suppressed_users: BTreeSet<String>,
+    suppressed_anonymous: BTreeSet<(String, String)>,
+}
+
+impl Model {
+    /// An organization without projects.
+    #[must_use]
+    pub fn new(organization: OrganizationSetup) -> Model {
+        Model {
+            organization,
+            projects: BTreeMap::new(),
+            events: Vec::new(),
+            external_ids: BTreeMap::new(),
+            suppressed_users: BTreeSet::new(),
+            suppressed_anonymous: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a project.
+    pub fn add_project(&mut self, name: &str, setup: ProjectSetup) {
+        self.projects.insert(name.to_owned(), setup);
+    }
+
+    /// Replaces the rates; they hold for later events only.
+    pub fn set_rates(&mut self, fx_rates: Rates) {
+        self.organization.fx_rates = fx_rates;
+    }
+
+    /// Records an event, as sent.
+    ///
+    /// # Errors
+    /// The field for which it is refused; nothing is recorded then.
+    ///
+    /// # Panics
+    /// If there is no such project.
+    pub fn record(&mut self, project: &str, body: &str, received_ms: i64, sender: &Sender) -> Result<Recorded, Refused> {
+        let setup = self.projects.get(project).expect("a project of the model");
+        let OrganizationSetup { currency, fx_rates, .. } = &self.organization;
+        let event = read(body, received_ms, sender, &Place { project, setup, currency, rates: fx_rates })?;
+        let clamped = event.clamped;
+        let answer = |status, index| Ok(Recorded { status, clamped, index });
+        if event.bot && !setup.record_bots {
+            return answer(Status::Dropped("bot"), None);
+        }
+        if event.unwanted {
+            return answer(Status::Dropped("consent"), None);
+        }
+        if self.is_suppressed(&event) {
+            return answer(Status::Dropped("opted_out"), None);
+        }
+        let index = self.events.len();
+        if let Some(external_id) = &event.external_id {
+            let key = (project.to_owned(), external_id.clone());
+            let first = *self.external_ids.entry(key).or_insert(index);
+            if first != index {
+                let known = Some(first).filter(|&first| !self.events[first].erased);
+                return answer(Status::Duplicate(known), None);
+            }
+        }
+        self.events.push(event);
+        answer(Status::Recorded, Some(index))
+    }
+
+    fn is_suppressed(&self, event: &Event) -> bool {
+        let user = event.user_id.as_ref().is_some_and(|user| self.suppressed_users.contains(user));
+        let key = |id: &String| (event.project.clone(), id.clone());
+        let anonymous = event.anonymous_id.as_ref().map(key);
+        user || anonymous.is_some_and(|key| self.suppressed_anonymous.contains(&key))
+    }
+
+    /// Erases identities: their events stop counting, and later ones of their ids are dropped.
+    pub fn erase(&mut self, identities: &BTreeSet<Identity>) {
+        let facts = Facts::of(&self.events);
+        let is_theirs = |index: usize| facts.identities[index].as_ref().is_some_and(|of| identities.contains(of));
+        let erased: Vec<_> = facts.all().filter(|&index| is_theirs(index)).collect();
+        // An anonymous id that is linked to somebody else stays theirs.
+        let anonymous = erased.iter().filter_map(|&index| {
+            let event = &self.events[index];
+            let id = event.anonymous_id.clone()?;
+            identities.contains(&facts.owner(&event.project, &id)).then(|| (event.project.clone(), id))
+        });
+        self.suppressed_anonymous.extend(anonymous);
+        for index in erased {
+            self.events[index].erased = true;
+            self.suppressed_users.extend(self.events[index].user_id.clone());
+        }
+    }
+
+    /// The recorded events, in order.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// What the events say of each other.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_> {
+        Facts::of(&self.events)
+    }
+
+    /// The answer to a question that is asked at `now_ms`.
+    #[must_use]
+    pub fn answer(&self, now_ms: i64, question: &Question) -> Answer {
+        answer(self, now_ms, question)
+    }
+}

