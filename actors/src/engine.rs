@@ -211,7 +211,7 @@ impl Engine {
             fresh = true;
         }
         if fresh {
-            format = format.renew(&dir).map_err(directory)?;
+            format = renew(format, &dir)?;
         }
         let opening = Opening { dir: &dir, config: &config, secrets: &secrets, reader: &reader, dead: &dead };
         let state = match opening.state(store, format.incarnation) {
@@ -219,7 +219,7 @@ impl Engine {
             Err((fault, store)) => {
                 tracing::warn!(%fault, "the store is damaged and is rebuilt from the log");
                 let store = reset_store_if(store, &dir)?;
-                format = format.renew(&dir).map_err(directory)?;
+                format = renew(format, &dir)?;
                 opening.state(store, format.incarnation).map_err(|(fault, _)| fault)?
             }
         };
@@ -530,6 +530,15 @@ impl Opening<'_> {
 /// Which shard hosts each partition.
 fn assignment(shards: usize) -> Vec<usize> {
     (0..usize::from(PARTITIONS)).map(|partition| partition % shards).collect()
+}
+
+/// Begins a new life of the state: what was derived from the log before belongs to the old one.
+fn renew(format: Format, dir: &Path) -> Result<Format, OpenError> {
+    let fingerprints = dir.join("fingerprints");
+    if fingerprints.exists() {
+        std::fs::remove_dir_all(&fingerprints).map_err(directory)?;
+    }
+    format.renew(dir).map_err(directory)
 }
 
 fn reset_store(store: SledStore, dir: &Path) -> Result<SledStore, OpenError> {

@@ -207,6 +207,15 @@ fn answer(held: &Held, operation: &str, window: Window) -> Json {
 /// Whether the domain answers this without a scan of events.
 fn is_answered(step: &Step) -> bool {
     let Step::Ask(question) = step else { return true };
+    // Names of parameters are the HTTP interface's affair.
+    let known = |name: &str| matches!(name, "start_date" | "end_date");
+    let fields = match &question.body {
+        Some(Json::Object(fields)) => fields.keys().all(|name| known(name) || matches!(name.as_str(), "event_name" | "filters")),
+        _ => true,
+    };
+    if !fields || !question.query.iter().all(|(name, _)| known(name)) {
+        return false;
+    }
     match question.path.split_once("}/").map(|(_, operation)| operation) {
         Some("analytics/count-unique-users-per-day") => {
             let body = question.body.as_ref();

@@ -73,7 +73,9 @@ impl Aggregator {
     /// Another round if one is needed; else everybody who waits for the drain hears of it.
     fn finish_drain(&mut self, ctx: &mut Context<Self>) {
         match self.shard.begin_checkpoints(true) {
-            Next::Rest => self.drained.drain(..).for_each(|waiting| drop(waiting.send(()))),
+            Next::Rest => self.drained.drain(..).for_each(|waiting| {
+                let _ = waiting.send(());
+            }),
             _ => ctx.notify(Step),
         }
     }

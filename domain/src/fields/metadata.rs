@@ -194,7 +194,9 @@ mod tests {
     fn what_is_no_object_has_nothing() {
         let path = MetadataPath::parse("a.b").expect("a path");
         let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-        for metadata in ["", "5", "null", "\"a.b\"", "[1]", r#"["a.b", 5]"#, "{", r#"{"a.b": 5"#, r#"{"a.b" 5}"#, r#"{"a.b": x}"#, &deep] {
+        for metadata in
+            ["", "5", "null", "\"a.b\"", "[1]", r#"["a.b", 5]"#, "{", r#"{"a.b": 5"#, r#"{"a.b" 5}"#, r#"{"a.b": x}"#, &deep]
+        {
             assert_eq!(path.find(metadata), Scalar::Null, "{}", &metadata[..metadata.len().min(40)]);
         }
     }

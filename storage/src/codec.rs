@@ -1,0 +1,134 @@
+//! How a typed value becomes bytes: one version byte, then bincode (serde, standard configuration).
+//!
+//! This is the only module that names bincode, so that another encoder of the same bytes can take its place.
+//! Every stored type has a version of its own; a reader names the versions it understands and how each becomes
+//! today's type ([`decode_any`]). Nothing decodes past [`MAX_ENCODED_BYTES`], whatever lengths the bytes claim.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// The most that one encoded value may take, version byte included: 64 MiB.
+pub const MAX_ENCODED_BYTES: usize = 64 << 20;
+
+/// Why bytes did not become a value, or a value bytes.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// There was not even a version byte.
+    #[error("nothing to decode: the value is empty")]
+    Empty,
+    /// The version byte is none that the reader understands.
+    #[error("unknown version {found} (understood here: {understood:?})")]
+    UnknownVersion {
+        /// The version that the bytes carry.
+        found: u8,
+        /// The versions that the reader named.
+        understood: Vec<u8>,
+    },
+    /// The value ended before the bytes did.
+    #[error("{count} bytes too many after the value")]
+    TrailingBytes {
+        /// How many bytes were left over.
+        count: usize,
+    },
+    /// The bytes ended before the value did.
+    #[error("the value is cut short")]
+    Truncated,
+    /// The value is larger than [`MAX_ENCODED_BYTES`].
+    #[error("the value is larger than {MAX_ENCODED_BYTES} bytes")]
+    TooLarge,
+    /// The bytes do not spell a value of this type.
+    #[error("not a valid value: {0}")]
+    Malformed(String),
+    /// The value cannot be encoded (for instance a sequence that does not know its length).
+    #[error("cannot be encoded: {0}")]
+    Unencodable(String),
+}
+
+/// One understood version of a stored type: its number, and how its payload becomes the type of today.
+pub type Version<T> = (u8, fn(&[u8]) -> Result<T, CodecError>);
+
+fn config() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<MAX_ENCODED_BYTES>()
+}
+
+/// Encodes `value` behind the version byte.
+///
+/// # Errors
+/// [`CodecError::TooLarge`] and [`CodecError::Unencodable`].
+pub fn encode<T: Serialize + ?Sized>(version: u8, value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = Vec::new();
+    encode_into(version, value, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Appends the version byte and the encoded `value` to `bytes`; on an error `bytes` is as it was.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_into<T: Serialize + ?Sized>(version: u8, value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    let start = bytes.len();
+    bytes.push(version);
+    let outcome = bincode::serde::encode_into_std_write(value, bytes, config());
+    let outcome = match outcome {
+        Ok(_) if bytes.len() - start > MAX_ENCODED_BYTES => Err(CodecError::TooLarge),
+        Ok(_) => Ok(()),
+        Err(error) => Err(CodecError::Unencodable(error.to_string())),
+    };
+    if outcome.is_err() {
+        bytes.truncate(start);
+    }
+    outcome
+}
+
+/// Splits the version byte from the payload.
+///
+/// # Errors
+/// [`CodecError::Empty`] when there is no version byte.
+pub fn split(bytes: &[u8]) -> Result<(u8, &[u8]), CodecError> {
+    let (version, payload) = bytes.split_first().ok_or(CodecError::Empty)?;
+    Ok((*version, payload))
+}
+
+/// Decodes a value that is known in one version only.
+///
+/// # Errors
+/// Any [`CodecError`] but those of encoding.
+pub fn decode<T: DeserializeOwned>(version: u8, bytes: &[u8]) -> Result<T, CodecError> {
+    decode_any(bytes, &[(version, payload)])
+}
+
+/// Decodes a value that may be of any of the `versions`.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_any<T>(bytes: &[u8], versions: &[Version<T>]) -> Result<T, CodecError> {
+    let (found, rest) = split(bytes)?;
+    match versions.iter().find(|(version, _)| *version == found) {
+        Some((_, read)) => read(rest),
+        None => Err(CodecError::UnknownVersion { found, understood: versions.iter().map(|(version, _)| *version).collect() }),
+    }
+}
+
+/// Decodes a payload without its version byte; all bytes must be used. This is what a table of versions points to.
+///
+/// # Errors
+/// As [`decode`].
+pub fn payload<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    use bincode::error::DecodeError;
+    if bytes.len() >= MAX_ENCODED_BYTES {
+        return Err(CodecError::TooLarge);
+    }
+    match bincode::serde::decode_from_slice(bytes, config()) {
+        Ok((value, used)) if used == bytes.len() => Ok(value),
+        Ok((_, used)) => Err(CodecError::TrailingBytes { count: bytes.len() - used }),
+        Err(DecodeError::UnexpectedEnd { .. }) => Err(CodecError::Truncated),
+        Err(DecodeError::LimitExceeded) => Err(CodecError::TooLarge),
+        Err(error) => Err(CodecError::Malformed(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

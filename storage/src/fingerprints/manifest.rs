@@ -1,0 +1,130 @@
+//! The list of runs that count. It is replaced atomically after a run is durable; files that it doesn't name are
+//! left-overs, and removed at open.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::FingerprintError;
+use crate::codec;
+use crate::files::{PRIVATE_FILE, sync_dir, write_atomically};
+use crate::format::Incarnation;
+
+const FILE_NAME: &str = "RUNS";
+const VERSION: u8 = 1;
+
+/// The list of runs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    incarnation: u128,
+    next: u64,
+    pub(super) runs: BTreeSet<u64>,
+}
+
+/// Where a run lies.
+pub(super) fn run_path(dir: &Path, id: u64) -> PathBuf {
+    dir.join(format!("{id:016x}.run"))
+}
+
+impl Manifest {
+    /// Reads the list of `dir`, and removes what it doesn't name; begins one where there is nothing.
+    pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<Self, FingerprintError> {
+        let manifest = match fs::read(dir.join(FILE_NAME)) {
+            Ok(bytes) => Self::decode(&bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !files(dir)?.is_empty() {
+                    return Err(FingerprintError::damaged("there are runs but no list of them"));
+                }
+                let manifest = Self { incarnation: incarnation.number(), next: 1, runs: BTreeSet::new() };
+                manifest.write(dir)?;
+                manifest
+            }
+            Err(source) => return Err(FingerprintError::Io { action: "read its list of runs", source }),
+        };
+        if manifest.incarnation != incarnation.number() {
+            let found = Incarnation::from_number(manifest.incarnation);
+            return Err(FingerprintError::OtherIncarnation { found, expected: incarnation });
+        }
+        let named: BTreeSet<_> = manifest.runs.iter().map(|id| run_path(dir, *id)).collect();
+        for path in files(dir)?.difference(&named) {
+            fs::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
+        }
+        Ok(manifest)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, FingerprintError> {
+        let unreadable = || FingerprintError::damaged("the list of runs is unreadable");
+        let (body, crc) = bytes.split_last_chunk().ok_or_else(unreadable)?;
+        if crc32c::crc32c(body) != u32::from_be_bytes(*crc) {
+            return Err(unreadable());
+        }
+        codec::decode(VERSION, body).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
+    }
+
+    fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
+        let mut bytes =
+            codec::encode(VERSION, self).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))?;
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_be_bytes());
+        write_atomically(&dir.join(FILE_NAME), &bytes, PRIVATE_FILE).map_err(FingerprintError::io("write its list of runs"))
+    }
+
+    /// A number for a run to be written. One that is never added is used again after the next open.
+    pub(super) fn allocate(&mut self) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        id
+    }
+
+    /// Puts a durable run in the place of others, durably.
+    pub(super) fn replace(&mut self, dir: &Path, old: &[u64], new: u64) -> Result<(), FingerprintError> {
+        if !old.iter().all(|id| self.runs.contains(id)) {
+            return Err(FingerprintError::damaged("a merged run is not in the list of runs"));
+        }
+        let before = self.runs.clone();
+        self.runs.retain(|id| !old.contains(id));
+        self.runs.insert(new);
+        let written = self.write(dir);
+        if written.is_err() {
+            self.runs = before;
+        }
+        written
+    }
+}
+
+/// Removes all that belongs to an index.
+pub(super) fn remove_all(dir: &Path) -> Result<(), FingerprintError> {
+    let remove = || -> std::io::Result<()> {
+        match fs::remove_file(dir.join(FILE_NAME)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        for path in list(dir)? {
+            fs::remove_file(path)?;
+        }
+        if dir.exists() { sync_dir(dir) } else { Ok(()) }
+    };
+    remove().map_err(FingerprintError::io("remove its files"))
+}
+
+fn files(dir: &Path) -> Result<BTreeSet<PathBuf>, FingerprintError> {
+    list(dir).map_err(FingerprintError::io("list its files"))
+}
+
+/// Runs and left-overs; not the list itself, nor what is none of ours.
+fn list(dir: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    if !dir.exists() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "run" || extension == "tmp") {
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}

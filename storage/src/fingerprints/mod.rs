@@ -1,0 +1,271 @@
+//! The index of external ids: which position holds each of them first. It is kept for ever.
+//!
+//! An id is known by a 128-bit keyed fingerprint. New ones go to a table in memory; now and then the table is
+//! [frozen](Fingerprints::freeze), written as a sorted, immutable run by another thread, and exchanged for it.
+//! Runs of like size are [merged](Fingerprints::merge), so that their number grows with the logarithm of the entries.
+//! In memory a run takes about 1.5 bytes an entry, on disk at most 24.
+//!
+//! Two rules tie it to the log and the checkpoints:
+//! - It may be *ahead* of the checkpoint: at a replay an event finds its own position, and so is the first again.
+//! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written.
+//!
+//! ```text
+//! owner's thread                     another thread
+//! freeze() ── Frozen ──────────────▶ write(): run synced, list replaced
+//! adopt()  ◀───────────── Written ──
+//! merge()  ── Merge ───────────────▶ write(): runs merged, list replaced, old files removed
+//! adopt()  ◀───────────── Written ──
+//! ```
+
+mod error;
+mod filter;
+mod jobs;
+mod manifest;
+mod run;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+pub use error::FingerprintError;
+pub use jobs::{Frozen, Merge, Written};
+
+use crate::files::create_private_dir;
+use crate::format::Incarnation;
+use jobs::Replaced;
+use manifest::{Manifest, run_path};
+use run::Run;
+
+/// Runs below this many entries are all of one size class; each further class is four times as large.
+const SMALLEST_CLASS: u64 = 1 << 16;
+const CLASS_FACTOR: u64 = 4;
+/// So many runs of one class are merged.
+const MERGE_AT: usize = 4;
+/// What an entry of the table takes: 32 bytes, a control byte, and the room that a hash table leaves free.
+const TABLE_ENTRY_BYTES: u64 = 33 * 8 / 7;
+
+/// Fingerprints are uniformly random, so their low half is as good a hash as any.
+#[derive(Debug, Default)]
+struct LowHalf(u64);
+
+impl Hasher for LowHalf {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, fingerprint: u128) {
+        self.0 = fingerprint as u64;
+    }
+}
+
+type Table = HashMap<u128, u64, BuildHasherDefault<LowHalf>>;
+
+/// What the owner and its jobs share.
+#[derive(Debug)]
+struct Shared {
+    dir: PathBuf,
+    incarnation: Incarnation,
+    manifest: Mutex<Manifest>,
+}
+
+/// How to open an index.
+#[derive(Debug, Clone, Copy)]
+pub struct FingerprintOptions {
+    /// The life of the data directory; an index of another one is refused.
+    pub incarnation: Incarnation,
+}
+
+/// The index of one partition's (or shard's) external ids. Used by one thread.
+#[derive(Debug)]
+pub struct Fingerprints {
+    shared: Arc<Shared>,
+    active: Table,
+    frozen: Option<(Arc<Table>, Weak<()>)>,
+    runs: Vec<Arc<Run>>,
+    merging: Vec<(Weak<()>, Vec<u64>)>,
+}
+
+/// What [`Fingerprints::freeze`] found.
+#[derive(Debug)]
+pub enum Freeze {
+    /// Everything is in runs, durable.
+    Nothing,
+    /// An earlier frozen table is still being written or waits to be adopted.
+    Busy,
+    /// This is to be written.
+    Write(Frozen),
+}
+
+impl Fingerprints {
+    /// Opens the index in `dir`, or begins one.
+    ///
+    /// # Errors
+    /// Any [`FingerprintError`] but [`FingerprintError::Stopped`].
+    pub fn open(dir: &Path, options: FingerprintOptions) -> Result<Self, FingerprintError> {
+        create_private_dir(dir).map_err(FingerprintError::io("create its directory"))?;
+        let incarnation = options.incarnation;
+        let manifest = Manifest::open(dir, incarnation)?;
+        let open = |id: &u64| Run::open(&run_path(dir, *id), *id, incarnation.number()).map(Arc::new);
+        let runs = manifest.runs.iter().map(open).collect::<Result<_, _>>()?;
+        let shared = Shared { dir: dir.to_owned(), incarnation, manifest: Mutex::new(manifest) };
+        Ok(Self { shared: Arc::new(shared), active: Table::default(), frozen: None, runs, merging: Vec::new() })
+    }
+
+    /// Removes an index, so that an empty one can be opened and filled from the log. It must not be open.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Io`].
+    pub fn reset(dir: &Path) -> Result<(), FingerprintError> {
+        manifest::remove_all(dir)
+    }
+
+    /// Notes that the event at `position` has this fingerprint, and returns the first position that has it: `position`
+    /// itself, if none before has. Of several the smallest counts, in whatever order they are told.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
+    pub fn first(&mut self, fingerprint: u128, position: u64) -> Result<u64, FingerprintError> {
+        if let Some(known) = self.active.get_mut(&fingerprint) {
+            *known = position.min(*known);
+            return Ok(*known);
+        }
+        match self.first_before(fingerprint)? {
+            Some(known) if known <= position => Ok(known),
+            _ => {
+                self.active.insert(fingerprint, position);
+                Ok(position)
+            }
+        }
+    }
+
+    /// The first position that has this fingerprint, if any is known.
+    ///
+    /// # Errors
+    /// As [`Fingerprints::first`].
+    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+        match self.active.get(&fingerprint) {
+            Some(known) => Ok(Some(*known)),
+            None => self.first_before(fingerprint),
+        }
+    }
+
+    /// What is known outside the active table, whose positions are always smaller.
+    fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+        if let Some(known) = self.frozen.as_ref().and_then(|(table, _)| table.get(&fingerprint)) {
+            return Ok(Some(*known));
+        }
+        let mut first = None;
+        for run in &self.runs {
+            if let Some(known) = run.get(fingerprint)? {
+                first = Some(first.map_or(known, |first: u64| first.min(known)));
+            }
+        }
+        Ok(first)
+    }
+
+    /// Sets the active table aside to be written; it is still consulted. When the [`Frozen`] is written, all that was
+    /// told before this call is durable. A frozen table whose job was dropped unadopted is part of the next one.
+    pub fn freeze(&mut self) -> Freeze {
+        if let Some((_, job)) = &self.frozen
+            && job.strong_count() > 0
+        {
+            return Freeze::Busy;
+        }
+        let mut table = std::mem::take(&mut self.active);
+        if let Some((abandoned, _)) = self.frozen.take() {
+            for (fingerprint, position) in abandoned.iter() {
+                // What is active has smaller positions.
+                table.entry(*fingerprint).or_insert(*position);
+            }
+        }
+        if table.is_empty() {
+            return Freeze::Nothing;
+        }
+        let (table, token) = (Arc::new(table), Arc::new(()));
+        self.frozen = Some((table.clone(), Arc::downgrade(&token)));
+        Freeze::Write(Frozen { shared: self.shared.clone(), table, token })
+    }
+
+    /// The next merge that is worth while, if any. Several may be under way, of different runs.
+    pub fn merge(&mut self) -> Option<Merge> {
+        self.merging.retain(|(job, _)| job.strong_count() > 0);
+        let mut classes: HashMap<u32, Vec<Arc<Run>>> = HashMap::new();
+        for run in &self.runs {
+            if !self.merging.iter().any(|(_, busy)| busy.contains(&run.id)) {
+                classes.entry(class(run.header.count)).or_default().push(run.clone());
+            }
+        }
+        let (_, runs) = classes.into_iter().filter(|(_, runs)| runs.len() >= MERGE_AT).min_by_key(|(class, _)| *class)?;
+        let token = Arc::new(());
+        self.merging.push((Arc::downgrade(&token), runs.iter().map(|run| run.id).collect()));
+        Some(Merge { shared: self.shared.clone(), runs, token })
+    }
+
+    /// Uses a written run in the place of what it was made from.
+    pub fn adopt(&mut self, written: Written) {
+        match &written.replaces {
+            Replaced::Frozen => self.frozen = None,
+            Replaced::Runs(old) => self.runs.retain(|run| !old.contains(&run.id)),
+        }
+        self.runs.push(Arc::new(written.run));
+    }
+
+    /// How many fingerprints are in memory only, and would have to be told again after a crash.
+    #[must_use]
+    pub fn unwritten(&self) -> usize {
+        self.active.len() + self.frozen.as_ref().map_or(0, |(table, _)| table.len())
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// How many entries the runs have.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.runs.iter().map(|run| run.header.count).sum()
+    }
+
+    /// The memory it takes, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let tables = self.active.capacity() + self.frozen.as_ref().map_or(0, |(table, _)| table.capacity());
+        tables as u64 * TABLE_ENTRY_BYTES + self.runs.iter().map(|run| run.memory_bytes()).sum::<u64>()
+    }
+
+    /// Reads every page of every run and checks it.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
+    pub fn verify(&self) -> Result<(), FingerprintError> {
+        for run in &self.runs {
+            let mut entries = run.iter();
+            let mut count = 0;
+            while entries.next()?.is_some() {
+                count += 1;
+            }
+            if count != run.header.count {
+                return Err(FingerprintError::damaged(format!("the number of entries of run {}", run.id)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The size class of a run.
+fn class(entries: u64) -> u32 {
+    (entries / SMALLEST_CLASS).checked_ilog(CLASS_FACTOR).map_or(0, |class| class + 1)
+}

@@ -1,0 +1,282 @@
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use super::*;
+
+const HERE: FingerprintOptions = FingerprintOptions { incarnation: Incarnation::from_number(77) };
+static GO: AtomicBool = AtomicBool::new(false);
+
+fn fingerprint(number: u64) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(&number.to_le_bytes())
+}
+
+fn open(dir: &Path) -> Fingerprints {
+    Fingerprints::open(dir, HERE).unwrap()
+}
+
+fn frozen(index: &mut Fingerprints) -> Frozen {
+    match index.freeze() {
+        Freeze::Write(frozen) => frozen,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Freezes, writes and adopts, as at a checkpoint.
+fn write(index: &mut Fingerprints) {
+    let written = frozen(index).write().unwrap();
+    index.adopt(written);
+}
+
+fn tell(index: &mut Fingerprints, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        assert_eq!(index.first(fingerprint(number), 1_000 + number).unwrap(), 1_000 + number);
+    }
+}
+
+fn knows(index: &Fingerprints, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        assert_eq!(index.get(fingerprint(number)).unwrap(), Some(1_000 + number), "{number}");
+    }
+}
+
+#[test]
+fn the_first_position_is_kept_wherever_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    tell(&mut index, 0..1_000);
+    write(&mut index);
+    tell(&mut index, 1_000..2_000);
+    let job = frozen(&mut index);
+    tell(&mut index, 2_000..3_000);
+    for number in 0..3_000 {
+        // A duplicate finds the first, the event itself finds itself.
+        assert_eq!(index.first(fingerprint(number), 1 << 40).unwrap(), 1_000 + number);
+        assert_eq!(index.first(fingerprint(number), 1_000 + number).unwrap(), 1_000 + number);
+    }
+    let written = job.write().unwrap();
+    index.adopt(written);
+    knows(&index, 0..3_000);
+    assert_eq!(index.get(fingerprint(3_000)).unwrap(), None);
+    assert_eq!((index.runs(), index.unwritten()), (2, 1_000));
+    index.verify().unwrap();
+}
+
+#[test]
+fn a_smaller_position_takes_over_for_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for position in [900, 500, 700, 300, 400] {
+        index.first(fingerprint(1), position).unwrap();
+        index.first(fingerprint(2), 10_000 - position).unwrap();
+        write(index_with_something(&mut index, position));
+    }
+    assert_eq!(index.get(fingerprint(1)).unwrap(), Some(300));
+    drop(index);
+    let mut index = open(dir.path());
+    assert_eq!(index.first(fingerprint(1), 600).unwrap(), 300);
+    let merged = index.merge().unwrap().write(&GO).unwrap();
+    index.adopt(merged);
+    assert_eq!(index.runs(), 1);
+    assert_eq!(index.get(fingerprint(1)).unwrap(), Some(300));
+    assert_eq!(index.get(fingerprint(2)).unwrap(), Some(9_100));
+    assert_eq!(index.entries(), 2 + 5);
+}
+
+/// Adds a fingerprint of its own, so that there is something to freeze.
+fn index_with_something(index: &mut Fingerprints, position: u64) -> &mut Fingerprints {
+    index.first(fingerprint(1 << 50 | position), position).unwrap();
+    index
+}
+
+#[test]
+fn what_is_written_outlives_a_crash_and_the_rest_is_told_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    tell(&mut index, 0..500);
+    write(&mut index);
+    tell(&mut index, 500..700);
+    let ahead = frozen(&mut index).write().unwrap();
+    tell(&mut index, 700..800);
+    drop((index, ahead));
+    let mut index = open(dir.path());
+    knows(&index, 0..700);
+    assert_eq!(index.get(fingerprint(700)).unwrap(), None);
+    // The checkpoint covered 0..500 only; the rest is replayed, and each event is the first again.
+    tell(&mut index, 500..800);
+    assert_eq!(index.unwritten(), 100);
+}
+
+#[test]
+fn merging_keeps_everything_and_the_number_of_runs_small() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in 0..60 {
+        tell(&mut index, round * 3_000..(round + 1) * 3_000);
+        write(&mut index);
+        while let Some(merge) = index.merge() {
+            let merged = merge.write(&GO).unwrap();
+            index.adopt(merged);
+        }
+        assert!(index.runs() <= 8, "{} runs", index.runs());
+    }
+    knows(&index, 0..180_000);
+    assert_eq!(index.entries(), 180_000);
+    drop(index);
+    let index = open(dir.path());
+    knows(&index, 0..180_000);
+    let on_disk: u64 = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    assert!(on_disk <= 24 * 180_000, "{on_disk} bytes");
+    assert!(index.memory_bytes() <= 2 * 180_000, "{} bytes", index.memory_bytes());
+}
+
+#[test]
+fn jobs_wait_their_turn_and_may_be_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    assert!(matches!(index.freeze(), Freeze::Nothing));
+    tell(&mut index, 0..10);
+    let job = frozen(&mut index);
+    tell(&mut index, 10..20);
+    assert!(matches!(index.freeze(), Freeze::Busy));
+    drop(job);
+    // Nobody will write that table any more: the next job has all of it.
+    let job = frozen(&mut index);
+    assert_eq!(job.len(), 20);
+    let written = job.write().unwrap();
+    drop(job);
+    assert!(matches!(index.freeze(), Freeze::Busy), "until it is adopted");
+    index.adopt(written);
+    assert!(matches!(index.freeze(), Freeze::Nothing));
+    for round in 1..4 {
+        tell(&mut index, round * 20..(round + 1) * 20);
+        write(&mut index);
+    }
+    let merge = index.merge().unwrap();
+    assert!(index.merge().is_none(), "the runs are taken");
+    drop(merge);
+    assert!(index.merge().is_some());
+    knows(&index, 0..80);
+}
+
+#[test]
+fn a_stopped_merge_leaves_everything_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in 0..4 {
+        tell(&mut index, round * 5_000..(round + 1) * 5_000);
+        write(&mut index);
+    }
+    let stopped = index.merge().unwrap().write(&AtomicBool::new(true));
+    assert!(matches!(stopped, Err(FingerprintError::Stopped)));
+    drop(index);
+    let index = open(dir.path());
+    assert_eq!(index.runs(), 4);
+    knows(&index, 0..20_000);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5, "left-overs are removed");
+}
+
+#[test]
+fn an_index_of_another_life_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let other = FingerprintOptions { incarnation: Incarnation::from_number(78) };
+    let refused = Fingerprints::open(dir.path(), other).unwrap_err();
+    assert!(matches!(refused, FingerprintError::OtherIncarnation { .. }) && refused.is_damage());
+    Fingerprints::reset(dir.path()).unwrap();
+    Fingerprints::open(dir.path(), other).unwrap();
+}
+
+#[test]
+fn any_flipped_byte_and_any_cut_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    tell(&mut index, 0..500);
+    write(&mut index);
+    drop(index);
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let sound = fs::read(&path).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let noticed = |what: &str| {
+            let outcome = Fingerprints::open(dir.path(), HERE).and_then(|index| index.verify());
+            let damage = outcome.is_err_and(|error| error.is_damage());
+            assert!(damage, "{what} in {}", path.display());
+        };
+        for at in (0..sound.len()).step_by(7) {
+            file.write_all_at(&[sound[at] ^ 4], at as u64).unwrap();
+            noticed(&format!("byte {at}"));
+            file.write_all_at(&sound[at..=at], at as u64).unwrap();
+        }
+        for len in [0, 1, sound.len() / 2, sound.len() - 1] {
+            file.set_len(len as u64).unwrap();
+            noticed(&format!("cut at {len}"));
+            file.write_all_at(&sound, 0).unwrap();
+        }
+        fs::rename(&path, path.with_extension("gone")).unwrap();
+        noticed("absence");
+        fs::rename(path.with_extension("gone"), &path).unwrap();
+    }
+    knows(&open(dir.path()), 0..500);
+}
+
+#[test]
+fn positions_of_any_size_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in [0, 1, 255, 256, 1 << 40, u64::MAX] {
+        index.first(fingerprint(round), round).unwrap();
+        write(&mut index);
+    }
+    let merged = index.merge().unwrap().write(&GO).unwrap();
+    index.adopt(merged);
+    for round in [0, 1, 255, 256, 1 << 40, u64::MAX] {
+        assert_eq!(index.get(fingerprint(round)).unwrap(), Some(round));
+    }
+}
+
+#[test]
+#[ignore = "a measurement; run it in release"]
+fn speed() {
+    const COUNT: u64 = 5_000_000;
+    const TABLE: u64 = 250_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    let (mut told, mut written, mut merged) = (0.0, 0.0, 0.0);
+    for round in 0..COUNT / TABLE {
+        let begin = Instant::now();
+        for number in round * TABLE..(round + 1) * TABLE {
+            index.first(fingerprint(number), number).unwrap();
+        }
+        told += begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        write(&mut index);
+        written += begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        while let Some(merge) = index.merge() {
+            let run = merge.write(&GO).unwrap();
+            index.adopt(run);
+        }
+        merged += begin.elapsed().as_secs_f64();
+    }
+    let begin = Instant::now();
+    for number in 0..COUNT / 10 {
+        assert_eq!(index.first(fingerprint(number * 7 % COUNT), COUNT).unwrap(), number * 7 % COUNT);
+    }
+    let duplicates = begin.elapsed().as_secs_f64();
+    let on_disk: u64 = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let rate = |count: u64, seconds: f64| count as f64 / seconds;
+    println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, told));
+    println!("duplicates: {:.0}/s; {} runs", rate(COUNT / 10, duplicates), index.runs());
+    let each = |bytes: u64| bytes as f64 / COUNT as f64;
+    println!("{:.2} bytes each on disk, {:.2} in memory", each(on_disk), each(index.memory_bytes()));
+    drop(index);
+    let begin = Instant::now();
+    let index = open(dir.path());
+    println!("opened in {:?}", begin.elapsed());
+    let begin = Instant::now();
+    index.verify().unwrap();
+    println!("verified in {:?}", begin.elapsed());
+}

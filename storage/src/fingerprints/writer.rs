@@ -1,0 +1,99 @@
+//! Writing a run: in one pass, in order, into a temporary file that is renamed when it is whole and synced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::FingerprintError;
+use super::filter::{BLOCK_BYTES, Filter};
+use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
+use crate::files::{PRIVATE_FILE, sync_dir};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A run being written.
+pub(super) struct RunWriter {
+    tmp: PathBuf,
+    path: PathBuf,
+    out: BufWriter<File>,
+    header: Header,
+    page: Vec<u8>,
+    fences: Vec<u8>,
+    filter: Filter,
+}
+
+impl RunWriter {
+    /// Begins the run at `path`, for at most `entries` entries with positions from `smallest` to `largest`.
+    pub(super) fn create(
+        path: &Path,
+        incarnation: u128,
+        entries: u64,
+        (smallest, largest): (u64, u64),
+    ) -> Result<Self, FingerprintError> {
+        let tmp = path.with_extension("tmp");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(PRIVATE_FILE);
+        let mut file = options.open(&tmp).map_err(FingerprintError::io("create a run"))?;
+        file.seek(SeekFrom::Start(PAGE_BYTES as u64)).map_err(FingerprintError::io("write a run"))?;
+        let header =
+            Header { incarnation, count: 0, smallest, largest, pages: 0, filter_blocks: 0, fences_crc: 0, filter_crc: 0 };
+        Ok(Self {
+            tmp,
+            path: path.to_owned(),
+            out: BufWriter::with_capacity(BUFFER_BYTES, file),
+            header,
+            page: Vec::with_capacity(PAGE_BYTES),
+            fences: Vec::new(),
+            filter: Filter::for_entries(entries),
+        })
+    }
+
+    /// Appends an entry, which must be greater than the one before.
+    pub(super) fn push(&mut self, fingerprint: u128, position: u64) -> Result<(), FingerprintError> {
+        if self.page.is_empty() {
+            self.fences.extend_from_slice(&((fingerprint >> 64) as u64).to_be_bytes());
+        }
+        self.page.extend_from_slice(&fingerprint.to_be_bytes());
+        let relative = position.wrapping_sub(self.header.smallest).to_be_bytes();
+        self.page.extend_from_slice(&relative[relative.len() - self.header.width()..]);
+        self.filter.insert(fingerprint);
+        self.header.count += 1;
+        if self.page.len() + self.header.entry_bytes() > PAGE_BYTES - CRC_BYTES {
+            self.end_page()?;
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<(), FingerprintError> {
+        if self.page.is_empty() {
+            return Ok(());
+        }
+        self.page.resize(PAGE_BYTES - CRC_BYTES, 0);
+        let crc = page_crc(self.header.pages, &self.page);
+        self.page.extend_from_slice(&crc.to_be_bytes());
+        self.out.write_all(&self.page).map_err(FingerprintError::io("write a run"))?;
+        self.page.clear();
+        self.header.pages += 1;
+        Ok(())
+    }
+
+    /// Completes the run; when this returns it is durable under its name.
+    pub(super) fn finish(mut self) -> Result<(), FingerprintError> {
+        self.end_page()?;
+        let filter = self.filter.encode();
+        self.header.filter_blocks = (filter.len() / BLOCK_BYTES) as u64;
+        self.header.fences_crc = crc32c::crc32c(&self.fences);
+        self.header.filter_crc = crc32c::crc32c(&filter);
+        let complete = || -> std::io::Result<()> {
+            self.out.write_all(&self.fences)?;
+            self.out.write_all(&filter)?;
+            let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            file.write_all_at(&self.header.encode(), 0)?;
+            file.sync_all()?;
+            fs::rename(&self.tmp, &self.path)?;
+            self.path.parent().map_or(Ok(()), sync_dir)
+        };
+        complete().map_err(FingerprintError::io("write a run"))
+    }
+}

@@ -1,0 +1,254 @@
+//! What a data directory says of itself: the file `FORMAT`, with the version of its layout and its incarnation.
+//!
+//! ```text
+//! headcount data directory
+//! layout = 1
+//! incarnation = 5f0c…
+//! ```
+//!
+//! It is read before anything else in the directory. A layout that is newer than the program is refused; an older one
+//! is brought up by the steps in `MIGRATIONS`, one version at a time, the file being rewritten after each.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::files::{PRIVATE_FILE, create_private_dir, write_atomically};
+
+/// The layout that this program writes.
+pub const LAYOUT_VERSION: u32 = 1;
+
+const FILE_NAME: &str = "FORMAT";
+const TITLE: &str = "headcount data directory";
+
+/// A step from one layout to the next. It must do no harm when it is done again after a crash in its middle.
+type Migration = fn(&Path) -> io::Result<()>;
+
+/// The step at index `n` brings a directory from layout `n + 1` to layout `n + 2`.
+const MIGRATIONS: [Migration; LAYOUT_VERSION as usize - 1] = [];
+
+/// Which life of a data directory this is: new after each creation, restoration and rebuild, so that what was derived
+/// in an earlier one (an index, a client's `ETag`) is not taken for current.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Incarnation(u128);
+
+impl Incarnation {
+    /// A new one, from the operating system's random numbers.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Self(u128::from_le_bytes(bytes)))
+    }
+
+    /// The one of this number.
+    #[must_use]
+    pub const fn from_number(number: u128) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Incarnation({self})")
+    }
+}
+
+/// Why a data directory is refused.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// A newer program wrote it.
+    #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+    },
+    /// The file is not one of ours, or not whole.
+    #[error("{} does not describe a data directory: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// There are other files, but none that says what they are.
+    #[error("{} is not empty and has no {FILE_NAME} file: not a data directory", dir.display())]
+    NotOurs {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("the description of the data directory, {}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// The description of a data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// The version of the layout; [`LAYOUT_VERSION`] once opened.
+    pub layout: u32,
+    /// Which life of the directory this is.
+    pub incarnation: Incarnation,
+}
+
+impl Format {
+    /// Reads the description of `dir`, migrating an older layout; describes a directory that is new. A directory
+    /// with nothing but `LOCK` in it counts as new.
+    ///
+    /// # Errors
+    /// Any [`FormatError`].
+    pub fn open(dir: &Path) -> Result<Self, FormatError> {
+        let path = dir.join(FILE_NAME);
+        let failed = |source| FormatError::Io { path: path.clone(), source };
+        create_private_dir(dir).map_err(failed)?;
+        let format = match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(FormatError::Unreadable { path, reason: "it is not text" });
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        if format.layout > LAYOUT_VERSION {
+            return Err(FormatError::Newer { path, found: format.layout });
+        }
+        format.migrate(dir, &MIGRATIONS)
+    }
+
+    /// Begins a new life of the directory, as after a restoration or a rebuild.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`].
+    pub fn renew(self, dir: &Path) -> Result<Self, FormatError> {
+        let failed = |source| FormatError::Io { path: dir.join(FILE_NAME), source };
+        let format = Self { incarnation: Incarnation::random().map_err(failed)?, ..self };
+        format.write(dir)?;
+        Ok(format)
+    }
+
+    fn create(dir: &Path) -> Result<Self, FormatError> {
+        let failed = |source| FormatError::Io { path: dir.to_owned(), source };
+        for entry in fs::read_dir(dir).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if name != "LOCK" && name != "FORMAT.tmp" {
+                return Err(FormatError::NotOurs { dir: dir.to_owned() });
+            }
+        }
+        let format = Self { layout: LAYOUT_VERSION, incarnation: Incarnation::random().map_err(failed)? };
+        format.write(dir)?;
+        Ok(format)
+    }
+
+    fn migrate(mut self, dir: &Path, migrations: &[Migration]) -> Result<Self, FormatError> {
+        for step in migrations.iter().skip(self.layout.saturating_sub(1) as usize) {
+            step(dir).map_err(|source| FormatError::Io { path: dir.to_owned(), source })?;
+            self.layout += 1;
+            self.write(dir)?;
+        }
+        Ok(self)
+    }
+
+    fn write(&self, dir: &Path) -> Result<(), FormatError> {
+        let path = dir.join(FILE_NAME);
+        let Self { layout, incarnation } = self;
+        let text = format!("{TITLE}\nlayout = {layout}\nincarnation = {incarnation}\n");
+        write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(|source| FormatError::Io { path, source })
+    }
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut lines = text.lines();
+        if lines.next() != Some(TITLE) {
+            return Err("the first line is not the title");
+        }
+        // The layout is looked at first: a newer one may have other lines.
+        let layout = lines.next().and_then(|line| line.strip_prefix("layout = "));
+        let layout = layout.and_then(|layout| layout.parse().ok()).filter(|layout| *layout > 0);
+        let layout = layout.ok_or("the second line gives no layout")?;
+        if layout > LAYOUT_VERSION {
+            return Ok(Self { layout, incarnation: Incarnation(0) });
+        }
+        let incarnation = lines.next().and_then(|line| line.strip_prefix("incarnation = "));
+        let incarnation = incarnation.filter(|hex| hex.len() == 32).and_then(|hex| u128::from_str_radix(hex, 16).ok());
+        let incarnation = incarnation.ok_or("the third line gives no incarnation")?;
+        match lines.next() {
+            None if text.ends_with('\n') => Ok(Self { layout, incarnation: Incarnation(incarnation) }),
+            _ => Err("it does not end after the third line"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_directory_keeps_its_incarnation_until_it_is_renewed() {
+        let dir = tempfile::tempdir().unwrap();
+        let format = Format::open(dir.path()).unwrap();
+        assert_eq!(Format::open(dir.path()).unwrap(), format);
+        let renewed = format.renew(dir.path()).unwrap();
+        assert_ne!(renewed.incarnation, format.incarnation);
+        assert_eq!(Format::open(dir.path()).unwrap(), renewed);
+    }
+
+    #[test]
+    fn a_newer_layout_is_refused_whatever_else_it_says() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("FORMAT"), format!("{TITLE}\nlayout = 2\nshape = round\n")).unwrap();
+        let refused = Format::open(dir.path()).unwrap_err();
+        assert!(refused.to_string().contains("written by a newer version"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_not_ours_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "").unwrap();
+        assert!(matches!(Format::open(dir.path()), Err(FormatError::NotOurs { .. })));
+        for text in [
+            "",
+            "something else\n",
+            "headcount data directory\nlayout = 0\n",
+            "headcount data directory\nlayout = 1\nincarnation = 12\n",
+        ] {
+            fs::write(dir.path().join("FORMAT"), text).unwrap();
+            assert!(matches!(Format::open(dir.path()), Err(FormatError::Unreadable { .. })), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_layout_is_brought_up_step_by_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let steps: [Migration; 2] =
+            [|dir| fs::write(dir.join("second"), ""), |dir| fs::rename(dir.join("second"), dir.join("third"))];
+        let format = Format { layout: 1, incarnation: Incarnation::from_number(5) };
+        assert_eq!(format.migrate(dir.path(), &steps).unwrap().layout, 3);
+        assert!(dir.path().join("third").exists());
+        let written = fs::read_to_string(dir.path().join("FORMAT")).unwrap();
+        assert_eq!(written, format!("{TITLE}\nlayout = 3\nincarnation = {:032x}\n", 5));
+    }
+}

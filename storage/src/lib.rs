@@ -1,0 +1,20 @@
+//! Bytes that last. This crate knows partitions, positions, keys and values; nothing of analytics.
+//!
+//! - [`log`]: the event log (segments, group commit, recovery).
+//! - [`store`]: rollups and records, changed by checkpoints (sled, and its in-memory twin).
+//! - [`fingerprints`]: the index of external ids.
+//! - [`keys`]: the key spaces of the store, as types.
+//! - [`codec`]: a version byte and bincode.
+//! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
+//!   written whole or not at all.
+
+pub mod codec;
+pub mod files;
+pub mod fingerprints;
+pub mod format;
+pub mod keys;
+pub mod lock;
+pub mod log;
+pub mod store;
+
+pub use store::{Checkpoint, MemoryStore, Realm, SledStore, Store, StoreError};

@@ -1,0 +1,70 @@
+//! One process per data directory.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::files::{PRIVATE_FILE, create_private_dir};
+
+/// Why a data directory could not be taken.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another process holds it.
+    #[error("the data directory {} is in use by another process", dir.display())]
+    InUse {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("the data directory {} could not be locked: {source}", dir.display())]
+    Io {
+        /// The directory.
+        dir: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Holds a data directory until it is dropped. The kernel drops it with the process, however that ends.
+#[derive(Debug)]
+pub struct DirLock {
+    _file: File,
+}
+
+impl DirLock {
+    /// Takes the directory, creating it (mode 0700) if need be.
+    ///
+    /// # Errors
+    /// [`LockError::InUse`] at once if another process, or another part of this one, holds it.
+    pub fn acquire(dir: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io { dir: dir.to_owned(), source };
+        create_private_dir(dir).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(PRIVATE_FILE);
+        let file = options.open(dir.join("LOCK")).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(LockError::InUse { dir: dir.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_holder() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = DirLock::acquire(dir.path()).unwrap();
+        let refused = DirLock::acquire(dir.path()).unwrap_err();
+        assert!(refused.to_string().ends_with("is in use by another process"), "{refused}");
+        drop(held);
+        DirLock::acquire(dir.path()).unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+//! Reads the blocks of one segment file, one after the other, with a bounded buffer.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::Position;
+use super::block::{BLOCK_HEADER, Block, BlockHeader, align, marker};
+use super::durable::read_full_at;
+use super::error::{Damage, LogError};
+use super::segment::{Chain, HEADER_BYTES, SegmentHeader, le_u64, segment_path};
+
+/// How much is read ahead at least.
+const READ_BYTES: usize = 256 * 1024;
+
+/// What lies at the cursor.
+#[derive(Debug)]
+pub(super) enum Step<'a> {
+    /// An intact block that continues the positions. The cursor is behind it now.
+    Block(Block<'a>),
+    /// Zeroes, or the end of the file. The cursor stays.
+    End,
+    /// Something else. The cursor stays.
+    Bad(Damage),
+}
+
+/// A place in a segment file, between two blocks.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    file: File,
+    path: PathBuf,
+    /// Size of the file in bytes, when it was opened.
+    pub(super) file_bytes: u64,
+    salt: u64,
+    segment: Position,
+    /// Where the next block begins.
+    pub(super) offset: u64,
+    /// The position that the next block has to begin with.
+    pub(super) next: Position,
+    /// Chain over the blocks so far.
+    pub(super) chain: Chain,
+    buf: Vec<u8>,
+    buf_offset: u64,
+}
+
+impl Cursor {
+    /// Opens the segment that begins at `first` and reads its header.
+    pub(super) fn open(dir: &std::path::Path, first: Position) -> Result<(Self, SegmentHeader), LogError> {
+        let path = segment_path(dir, first);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(LogError::Damaged { segment: first, offset: 0, reason: Damage::Missing });
+            }
+            Err(error) => return Err(LogError::io("open", &path, error)),
+        };
+        let file_bytes = file.metadata().map_err(|error| LogError::io("inspect", &path, error))?.len();
+        let header = SegmentHeader::read(&file, &path, first)?;
+        let cursor = Cursor {
+            file,
+            path,
+            file_bytes,
+            salt: header.salt,
+            segment: first,
+            offset: HEADER_BYTES,
+            next: first,
+            chain: Chain::begin(&header),
+            buf: Vec::new(),
+            buf_offset: HEADER_BYTES,
+        };
+        Ok((cursor, header))
+    }
+
+    /// Reads what lies at the cursor, and moves behind it if it is a block.
+    pub(super) fn step(&mut self) -> Result<Step<'_>, LogError> {
+        let room = self.file_bytes.saturating_sub(self.offset);
+        if room < BLOCK_HEADER as u64 {
+            return Ok(Step::End);
+        }
+        let start = self.fill(BLOCK_HEADER)?;
+        let head = &self.buf[start..start + BLOCK_HEADER];
+        if head.iter().all(|&byte| byte == 0) {
+            return Ok(Step::End);
+        }
+        let header = BlockHeader::parse(head);
+        let bytes = match header.stored_bytes(self.salt, self.offset, room) {
+            Ok(bytes) => bytes,
+            Err(damage) => return Ok(Step::Bad(damage)),
+        };
+        let start = self.fill(bytes)?;
+        let block = match Block::decode(&self.buf[start..start + bytes], self.salt) {
+            Ok(block) => block,
+            Err(damage) => return Ok(Step::Bad(damage)),
+        };
+        if block.header.first != self.next {
+            return Ok(Step::Bad(Damage::Positions));
+        }
+        self.offset += bytes as u64;
+        self.next += block.header.count;
+        self.chain = self.chain.extend(block.header.checksum, block.last());
+        Ok(Step::Block(block))
+    }
+
+    /// Makes sure that `need` bytes from the cursor on are in the buffer; returns where they begin in it.
+    fn fill(&mut self, need: usize) -> Result<usize, LogError> {
+        let start = usize::try_from(self.offset - self.buf_offset).unwrap_or(usize::MAX).min(self.buf.len());
+        if self.buf.len() - start >= need {
+            return Ok(start);
+        }
+        self.buf.drain(..start);
+        self.buf_offset = self.offset;
+        let have = self.buf.len();
+        self.buf.resize(need.max(READ_BYTES), 0);
+        let read = read_full_at(&self.file, &mut self.buf[have..], self.offset + have as u64)
+            .map_err(|error| LogError::io("read", &self.path, error))?;
+        self.buf.truncate(have + read);
+        // The file got shorter while it was read: nobody but a person does that.
+        if self.buf.len() < need { Err(self.damaged(Damage::EndsEarly)) } else { Ok(0) }
+    }
+
+    /// An error that names the cursor's place.
+    pub(super) fn damaged(&self, reason: Damage) -> LogError {
+        LogError::Damaged { segment: self.segment, offset: self.offset, reason }
+    }
+
+    /// Looks at everything from the cursor to the end of the file.
+    pub(super) fn inspect_tail(&self) -> Result<Tail, LogError> {
+        const CHUNK: usize = 1024 * 1024;
+        let mut tail = Tail { end_of_data: self.offset, later_markers: Vec::new() };
+        let (mut at, mut buf) = (self.offset, vec![0u8; CHUNK]);
+        while at < self.file_bytes {
+            let n = read_full_at(&self.file, &mut buf, at).map_err(|error| LogError::io("read", &self.path, error))?;
+            if n == 0 {
+                break;
+            }
+            if let Some(last) = buf[..n].iter().rposition(|&byte| byte != 0) {
+                tail.end_of_data = at + last as u64 + 1;
+                let markers = buf[..n].chunks_exact(8).zip((at..).step_by(8));
+                tail.later_markers.extend(
+                    markers
+                        .filter(|(word, offset)| *offset > self.offset && le_u64(word, 0) == marker(self.salt, *offset))
+                        .map(|(_, offset)| offset),
+                );
+            }
+            at += n as u64;
+        }
+        Ok(tail)
+    }
+
+    /// First position of the intact block at `offset`, if there is one.
+    pub(super) fn intact_block_at(&self, offset: u64) -> Result<Option<Position>, LogError> {
+        let failed = |error| LogError::io("read", &self.path, error);
+        let mut bytes = vec![0u8; BLOCK_HEADER];
+        if read_full_at(&self.file, &mut bytes, offset).map_err(failed)? < BLOCK_HEADER {
+            return Ok(None);
+        }
+        let room = self.file_bytes.saturating_sub(offset);
+        let Ok(whole) = BlockHeader::parse(&bytes).stored_bytes(self.salt, offset, room) else { return Ok(None) };
+        bytes.resize(whole, 0);
+        if read_full_at(&self.file, &mut bytes, offset).map_err(failed)? < whole {
+            return Ok(None);
+        }
+        Ok(Block::decode(&bytes, self.salt).ok().map(|block| block.header.first))
+    }
+
+    /// Takes the cursor over a gap that a repair has just written there.
+    pub(super) fn pass(&mut self, bytes: u64, next: Position, checksum: u32) {
+        self.offset += align(bytes);
+        self.next = next;
+        self.chain = self.chain.extend(checksum, next.saturating_sub(1));
+        self.buf.clear();
+        self.buf_offset = self.offset;
+        self.file_bytes = self.file_bytes.max(self.offset);
+    }
+}
+
+/// What lies behind the last good block of a segment.
+#[derive(Debug)]
+pub(super) struct Tail {
+    /// Where the zeroes begin that reach to the end of the file.
+    pub(super) end_of_data: u64,
+    /// Offsets behind the cursor at which the log once began a block. Nobody else can make one: it is a hash of the
+    /// segment's secret salt and the offset.
+    pub(super) later_markers: Vec<u64>,
+}

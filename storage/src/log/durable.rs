@@ -1,0 +1,65 @@
+//! The few places where a file is forced to disk, and what happens when the disk says no.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::error::LogError;
+
+/// Ends the process after a write or sync of live log bytes failed.
+///
+/// After a failed fsync the kernel may have marked the dirty pages clean: trying again would succeed without the bytes
+/// being on disk, and reading back would return them from memory. A half-done write leaves a block that a later one may
+/// follow. So there is no state that this process could honestly go on with; recovery at the next start reads what the
+/// disk really has. `abort` and not `exit`, so that no destructor writes anything either.
+pub(super) fn abort(doing: &'static str, path: &Path, error: &io::Error) -> ! {
+    tracing::error!(path = %path.display(), %error, "log failed to {doing}: aborting, what is on disk decides");
+    std::process::abort()
+}
+
+/// Makes the names in `dir` durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Reads until `buf` is full or the file ends; returns how much was read.
+pub(super) fn read_full_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buf.len() {
+        match file.read_at(&mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes zeroes over the bytes from `from` up to `to`.
+pub(super) fn write_zeroes(file: &File, from: u64, to: u64) -> io::Result<()> {
+    const CHUNK: usize = 64 * 1024;
+    let zeroes = [0u8; CHUNK];
+    let mut at = from;
+    while at < to {
+        let n = usize::try_from(to - at).map_or(CHUNK, |left| left.min(CHUNK));
+        file.write_all_at(&zeroes[..n], at)?;
+        at += n as u64;
+    }
+    Ok(())
+}
+
+/// Replaces the file `name` in `dir` by `bytes`, so that after a crash there is the old one or the new one, whole.
+pub(super) fn replace_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), LogError> {
+    let tmp = dir.join(format!("{name}.tmp"));
+    let path = dir.join(name);
+    let write = || {
+        let file = File::create(&tmp)?;
+        file.write_all_at(bytes, 0)?;
+        file.sync_all()?;
+        std::fs::rename(&tmp, &path)?;
+        sync_dir(dir)
+    };
+    write().map_err(|error| LogError::creating("write", &path, error))
+}

@@ -1,0 +1,141 @@
+//! What can go wrong with the log, and how it is told apart.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Position;
+
+/// Why the log could not do what it was asked.
+///
+/// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// There is no room for another segment. A later append succeeds once there is.
+    #[error("no space left for another log segment")]
+    Full {
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// What is on disk is not what was written. Nothing is skipped: `LogOptions::repair` is the way past it.
+    #[error("log segment {segment:020} is damaged at byte {offset}: {reason}")]
+    Damaged {
+        /// First position of the segment, which is also its file name.
+        segment: Position,
+        /// Byte in the segment's file where the damaged part begins.
+        offset: u64,
+        /// What is wrong there.
+        reason: Damage,
+    },
+    /// A segment was written by a version of the program that this one does not know.
+    #[error("log segment {segment:020} has format version {found}, this program reads version {supported}")]
+    UnsupportedVersion {
+        /// First position of the segment.
+        segment: Position,
+        /// Version found in its header.
+        found: u32,
+        /// The version this program reads and writes.
+        supported: u32,
+    },
+    /// One append was larger than a block may be.
+    #[error("an append of {size_bytes} bytes is over the limit of {limit_bytes} bytes")]
+    TooLarge {
+        /// Size of what was to be appended.
+        size_bytes: u64,
+        /// [`super::MAX_BLOCK_BYTES`].
+        limit_bytes: u64,
+    },
+    /// An append without shares, or with a share of no events: it would have no position.
+    #[error("an append needs at least one share, and each share at least one event")]
+    Empty,
+    /// Segments were removed while they were being read, so that the rest would not follow what has been visited.
+    #[error("log segment {segment:020} was removed while the log was read")]
+    Removed {
+        /// First position of the segment that was to be read next.
+        segment: Position,
+    },
+    /// Any other failure of the file system, before anything was recorded.
+    #[error("could not {doing} {}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// What is wrong with a damaged place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// A segment that the others point to is not there.
+    #[error("the segment is missing")]
+    Missing,
+    /// The file is shorter than a segment header.
+    #[error("the file is shorter than its header")]
+    ShortHeader,
+    /// The header does not match its checksum, or is no header at all.
+    #[error("the header is not intact")]
+    Header,
+    /// The header belongs to another file name, or changed since the log was opened.
+    #[error("the header belongs to another segment")]
+    WrongHeader,
+    /// The header does not name the segment before it as its predecessor.
+    #[error("the segment does not follow the one before it")]
+    Order,
+    /// The checksums of all blocks do not add up to what the next segment recorded.
+    #[error("the chain of checksums does not match the one in the next segment")]
+    Chain,
+    /// Something is there that is not the beginning of a block.
+    #[error("no block begins here")]
+    Marker,
+    /// A block claims a length that cannot be.
+    #[error("the block's length is impossible")]
+    Length,
+    /// A block does not match its CRC32C.
+    #[error("the block does not match its checksum")]
+    Checksum,
+    /// A block is intact but has another first position than the one before it leads to.
+    #[error("the block's positions do not follow those before it")]
+    Positions,
+    /// A block is intact but its table of shares contradicts its header.
+    #[error("the block's table of shares is inconsistent")]
+    Table,
+    /// A block is intact but its payload does not decompress to what its header says.
+    #[error("the block's payload does not decompress")]
+    Payload,
+    /// A segment ends before the position at which the next one begins.
+    #[error("the segment ends before its last position")]
+    EndsEarly,
+    /// Bytes after the last block of a sealed segment are not zero.
+    #[error("bytes after the last block are not zero")]
+    Tail,
+    /// The file that records where the log begins is not intact.
+    #[error("the record of the log's first position is not intact")]
+    Floor,
+}
+
+impl Damage {
+    /// Whether a crash in the middle of a write can look like this. A block that is intact but out of place was written
+    /// like that.
+    pub(super) fn could_be_torn(self) -> bool {
+        !matches!(self, Damage::Positions | Damage::Table)
+    }
+}
+
+impl LogError {
+    /// Wraps a failure to create or extend a file: a full disk or an exhausted quota becomes [`LogError::Full`].
+    pub(super) fn creating(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::Full { source },
+            _ => LogError::io(doing, path, source),
+        }
+    }
+
+    /// Wraps any other failure.
+    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        LogError::Io { doing, path: path.to_path_buf(), source }
+    }
+}

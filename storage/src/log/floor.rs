@@ -1,0 +1,36 @@
+//! The file that records where the log begins, once old segments have been removed.
+//!
+//! Without it a log whose oldest segments went missing would look like one that had been shortened on purpose.
+
+use std::path::Path;
+
+use super::Position;
+use super::durable::replace_file;
+use super::error::{Damage, LogError};
+use super::segment::{le_u32, le_u64};
+
+const NAME: &str = "floor";
+const MAGIC: [u8; 8] = *b"hcntflr\x01";
+const LEN: usize = 20;
+
+/// Records that the log begins at `first`. Durable when this returns.
+pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&first.to_le_bytes());
+    bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+    replace_file(dir, NAME, &bytes)
+}
+
+/// Where the log begins; `None` if nothing has been recorded, as in a directory without a log.
+pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
+    let path = dir.join(NAME);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LogError::io("read", &path, error)),
+    };
+    if bytes.len() != LEN || bytes[0..8] != MAGIC || crc32c::crc32c(&bytes[..16]) != le_u32(&bytes, 16) {
+        return Err(LogError::Damaged { segment: 0, offset: 0, reason: Damage::Floor });
+    }
+    Ok(Some(le_u64(&bytes, 8)))
+}

@@ -1,0 +1,183 @@
+//! What happens when a log is opened: the chain of segments is checked, and a torn tail cut.
+//!
+//! A log is appended to by one writer that waits for each block to be on disk before it begins the next. So a crash can
+//! leave exactly one incomplete block, behind all others, in the last segment. That, and only that, is cut; nobody was
+//! told that it had been written. It can't be told from a last block that was acknowledged and rotted since: such a
+//! block is cut too, and `Recovery::cut_bytes` is the only trace of it.
+//!
+//! Everything else that doesn't fit is damage: an error that names the place. The blocks of sealed segments are not read
+//! here, or else starting would take longer the more data there is; whoever reads them checks them.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use super::Position;
+use super::cursor::{Cursor, Step};
+use super::durable::write_zeroes;
+use super::error::{Damage, LogError};
+use super::floor;
+use super::index::{SegmentIndex, index_path};
+use super::segment::{Chain, SegmentHeader, parse_segment_name, segment_path};
+
+/// What opening a log found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Bytes of an incomplete last block that were cut off; 0 after a clean stop.
+    pub cut_bytes: u64,
+    /// Position of the oldest event that is kept.
+    pub first_position: Position,
+    /// Position of the last event; `first_position - 1` in an empty log.
+    pub last_position: Position,
+    /// Number of segments.
+    pub segments: usize,
+    /// What a repair could not keep. Always empty without `LogOptions::repair`.
+    pub lost: Vec<Lost>,
+}
+
+/// A range of positions that a repair could not keep. None of them will be read, and none is given out again, but for
+/// those of a range whose end is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// First position of the segment, which is also its file name.
+    pub segment: Position,
+    /// Byte in the segment's file where the damaged part began.
+    pub offset: u64,
+    /// First position that is lost.
+    pub first: Position,
+    /// Last position that is lost; `None` at the end of the log, where nothing tells how many there were. New events
+    /// take these positions again, so whatever was derived from the log beyond `first` has to be rebuilt.
+    pub last: Option<Position>,
+}
+
+/// The segment that is appended to.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) header: SegmentHeader,
+    /// Where the next block goes.
+    pub(super) offset: u64,
+    /// Size of the file.
+    pub(super) file_bytes: u64,
+    pub(super) chain: Chain,
+    pub(super) index: SegmentIndex,
+}
+
+/// A log as it was found.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    /// Headers of all segments, in order; the last is that of `active`.
+    pub(super) headers: Vec<SegmentHeader>,
+    pub(super) active: Active,
+    pub(super) cut_bytes: u64,
+}
+
+/// Checks the log in `dir`; `None` if there is none yet.
+pub(super) fn recover(dir: &Path) -> Result<Option<Recovered>, LogError> {
+    let floor = floor::read(dir)?;
+    let names = list_segments(dir, floor.unwrap_or(0))?;
+    let Some(&last) = names.last() else {
+        return match floor {
+            Some(floor) => Err(LogError::Damaged { segment: floor, offset: 0, reason: Damage::Missing }),
+            None => Ok(None),
+        };
+    };
+    let headers = names.iter().map(|&first| Ok(Cursor::open(dir, first)?.1)).collect::<Result<Vec<_>, LogError>>()?;
+    check_order(&headers, floor.unwrap_or(1))?;
+    let (active, cut_bytes) = recover_last(dir, last)?;
+    if SegmentIndex::load(dir, &active.header, None).is_some() {
+        // An index is written after the next segment was made: so there was one.
+        return Err(LogError::Damaged { segment: active.index.last + 1, offset: 0, reason: Damage::Missing });
+    }
+    Ok(Some(Recovered { headers, active, cut_bytes }))
+}
+
+/// Names of the segments, in order. Files that a crash left half-made are removed, and so are segments below the floor,
+/// whose removal was interrupted.
+pub(super) fn list_segments(dir: &Path, floor: Position) -> Result<Vec<Position>, LogError> {
+    let failed = |error| LogError::io("list", dir, error);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        match parse_segment_name(name) {
+            Some(first) if first >= floor => names.push(first),
+            Some(first) => remove_segment(dir, first)?,
+            None if name.ends_with(".tmp") => {
+                std::fs::remove_file(entry.path()).map_err(|error| LogError::io("remove", &entry.path(), error))?;
+            }
+            None => {}
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Removes a segment and its index.
+pub(super) fn remove_segment(dir: &Path, first: Position) -> Result<(), LogError> {
+    for path in [index_path(dir, first), segment_path(dir, first)] {
+        match std::fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(LogError::io("remove", &path, error)),
+        }
+    }
+    Ok(())
+}
+
+fn check_order(headers: &[SegmentHeader], floor: Position) -> Result<(), LogError> {
+    let damaged = |segment, reason| Err(LogError::Damaged { segment, offset: 0, reason });
+    if let Some(first) = headers.first()
+        && first.first != floor
+    {
+        return damaged(floor, Damage::Missing);
+    }
+    for pair in headers.windows(2) {
+        let (before, after) = (&pair[0], &pair[1]);
+        if after.previous_first > before.first {
+            return damaged(after.previous_first, Damage::Missing);
+        }
+        if after.previous_first != before.first {
+            return damaged(after.first, Damage::Order);
+        }
+    }
+    Ok(())
+}
+
+/// Reads all of the last segment and cuts what was being written when the process ended.
+fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> {
+    let (mut cursor, header) = Cursor::open(dir, first)?;
+    let mut index = SegmentIndex::new(&header);
+    let reason = loop {
+        let chain_before = cursor.chain;
+        match cursor.step()? {
+            Step::Block(block) => index.add(&block, chain_before.extend(block.header.checksum, block.last())),
+            Step::End => break Damage::Marker,
+            Step::Bad(reason) => break reason,
+        }
+    };
+    if !reason.could_be_torn() {
+        return Err(cursor.damaged(reason));
+    }
+    let tail = cursor.inspect_tail()?;
+    if !tail.later_markers.is_empty() {
+        // The log began another block here later, so it had seen this one safely on disk.
+        return Err(cursor.damaged(reason));
+    }
+    cut(dir, first, cursor.offset, tail.end_of_data)?;
+    let active = Active { header, offset: cursor.offset, file_bytes: cursor.file_bytes, chain: cursor.chain, index };
+    Ok((active, tail.end_of_data - cursor.offset))
+}
+
+/// Zeroes what is left of a torn block, so that nothing of it can ever be read again.
+pub(super) fn cut(dir: &Path, first: Position, from: u64, to: u64) -> Result<(), LogError> {
+    if to <= from {
+        return Ok(());
+    }
+    let path = segment_path(dir, first);
+    OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .and_then(|file| write_zeroes(&file, from, to).and_then(|()| file.sync_data()))
+        .map_err(|error| LogError::io("cut the tail of", &path, error))
+}

@@ -1,0 +1,233 @@
+//! Keeps what can be kept of a damaged log.
+//!
+//! A repair reads every block. Where blocks are lost it leaves a *gap*: a block without events that takes the lost
+//! positions, so that those behind it keep theirs. Segments whose header is not intact can't be read at all, since the
+//! salt is lost with it: they are renamed to `*.damaged` and their positions become a gap at the end of the segment
+//! before. Then the chain is written anew. A repair that is interrupted can be repeated; whoever wants to look at the
+//! damage later copies the directory first, because the damaged bytes are overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::Position;
+use super::block::{BLOCK_HEADER, Encoder, align};
+use super::cursor::{Cursor, Step, Tail};
+use super::durable::{sync_dir, write_zeroes};
+use super::error::{Damage, LogError};
+use super::floor;
+use super::index::{SegmentIndex, index_path};
+use super::recovery::{Lost, cut, list_segments};
+use super::segment::{Chain, SegmentHeader, segment_path};
+
+/// Repairs the log in `dir`, so that `recover` finds nothing wrong. Returns what was lost.
+pub(super) fn repair(dir: &Path) -> Result<Vec<Lost>, LogError> {
+    let mut lost = Vec::new();
+    let recorded_floor = match floor::read(dir) {
+        Ok(floor) => floor,
+        Err(LogError::Damaged { reason: Damage::Floor, .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let names = keep_readable(dir, list_segments(dir, recorded_floor.unwrap_or(0))?, &mut lost)?;
+    let Some(&first) = names.first() else {
+        return repair_empty(dir, recorded_floor, lost);
+    };
+    let floor = recorded_floor.unwrap_or(1);
+    if first > floor {
+        lost.push(Lost { segment: floor, offset: 0, first: floor, last: Some(first - 1) });
+    }
+    if recorded_floor != Some(first) {
+        floor::write(dir, first)?;
+    }
+    let mut previous: Option<(Position, Chain)> = None;
+    for (i, &first) in names.iter().enumerate() {
+        if let Some((previous_first, chain)) = previous {
+            rewrite_header(dir, first, previous_first, chain)?;
+        }
+        let chain = repair_segment(dir, first, names.get(i + 1).copied(), &mut lost)?;
+        previous = Some((first, chain));
+    }
+    for range in &lost {
+        tracing::warn!(
+            segment = range.segment, offset = range.offset, first = range.first, last = ?range.last,
+            "log repaired: positions lost"
+        );
+    }
+    Ok(lost)
+}
+
+/// No segment is left: the log begins anew.
+fn repair_empty(dir: &Path, floor: Option<Position>, mut lost: Vec<Lost>) -> Result<Vec<Lost>, LogError> {
+    if let Some(floor) = floor {
+        if lost.is_empty() {
+            lost.push(Lost { segment: floor, offset: 0, first: floor, last: None });
+        }
+        remove_if_there(&dir.join("floor"))?;
+    }
+    Ok(lost)
+}
+
+/// Sets aside segments whose header is not intact. The positions of all but the last of them are reported when the
+/// segment before is repaired.
+fn keep_readable(dir: &Path, names: Vec<Position>, lost: &mut Vec<Lost>) -> Result<Vec<Position>, LogError> {
+    let mut kept: Vec<Position> = Vec::new();
+    let mut lost_at_the_end = None;
+    for first in names {
+        match Cursor::open(dir, first) {
+            Ok(_) => {
+                kept.push(first);
+                lost_at_the_end = None;
+            }
+            Err(LogError::Damaged { .. }) => {
+                let path = segment_path(dir, first);
+                std::fs::rename(&path, path.with_extension("seg.damaged"))
+                    .and_then(|()| sync_dir(dir))
+                    .map_err(|error| LogError::io("set aside", &path, error))?;
+                remove_if_there(&index_path(dir, first))?;
+                lost_at_the_end.get_or_insert(first);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(first) = lost_at_the_end {
+        lost.push(Lost { segment: first, offset: 0, first, last: None });
+    }
+    Ok(kept)
+}
+
+/// Makes the segment the successor of the one before it, as that is now.
+fn rewrite_header(dir: &Path, first: Position, previous_first: Position, chain: Chain) -> Result<(), LogError> {
+    let (_, header) = Cursor::open(dir, first)?;
+    let wanted = SegmentHeader { previous_first, previous_chain: chain.0, ..header };
+    if wanted == header {
+        return Ok(());
+    }
+    let path = segment_path(dir, first);
+    open_for_repair(&path)?
+        .write_all_at(&wanted.encode(), 0)
+        .map_err(|error| LogError::io("rewrite the header of", &path, error))?;
+    sync(&path)
+}
+
+/// Replaces what can't be read in one segment by gaps; returns the chain at its end. `next_segment` is the first
+/// position of the segment behind it.
+fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, lost: &mut Vec<Lost>) -> Result<Chain, LogError> {
+    let (mut cursor, header) = Cursor::open(dir, first)?;
+    loop {
+        let bad = match cursor.step()? {
+            Step::Block(_) => continue,
+            Step::End => None,
+            Step::Bad(reason) => Some(reason),
+        };
+        let tail = cursor.inspect_tail()?;
+        if next_segment == Some(cursor.next) && tail.later_markers.is_empty() {
+            // Complete; whatever is behind it is no block.
+            cut(dir, first, cursor.offset, tail.end_of_data)?;
+            break;
+        }
+        let range = match (next_intact(&cursor, &tail)?, next_segment) {
+            (Some((offset, position)), _) => Gap { until: Some(offset), next: position },
+            (None, Some(next)) => Gap { until: None, next },
+            (None, None) => {
+                end_of_log(dir, first, &cursor, &tail, bad, lost)?;
+                break;
+            }
+        };
+        if range.next > cursor.next {
+            lost.push(Lost { segment: first, offset: cursor.offset, first: cursor.next, last: Some(range.next - 1) });
+        }
+        write_gap(dir, &header, &mut cursor, &range)?;
+        if range.until.is_none() {
+            break;
+        }
+    }
+    if next_segment.is_some_and(|next| next != cursor.next) {
+        return Err(cursor.damaged(Damage::Positions));
+    }
+    if next_segment.is_none() {
+        report_missing_successor(dir, &header, cursor.next, lost);
+        remove_if_there(&index_path(dir, first))?;
+    }
+    Ok(cursor.chain)
+}
+
+/// An index is written after the next segment was made. So if the last segment has one, there were more.
+fn report_missing_successor(dir: &Path, header: &SegmentHeader, next: Position, lost: &mut Vec<Lost>) {
+    let reported = lost.iter().any(|range| range.last.is_none());
+    if !reported && SegmentIndex::load(dir, header, None).is_some() {
+        lost.push(Lost { segment: next, offset: 0, first: next, last: None });
+    }
+}
+
+/// A range to be replaced: up to which byte (`None`: the end of the segment), and the position that follows it.
+struct Gap {
+    until: Option<u64>,
+    next: Position,
+}
+
+/// The next intact block that doesn't go back in positions: its offset and first position.
+fn next_intact(cursor: &Cursor, tail: &Tail) -> Result<Option<(u64, Position)>, LogError> {
+    for &offset in &tail.later_markers {
+        if offset < cursor.offset + BLOCK_HEADER as u64 {
+            continue;
+        }
+        if let Some(position) = cursor.intact_block_at(offset)?
+            && position >= cursor.next
+        {
+            return Ok(Some((offset, position)));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing behind the cursor can be read, and no segment follows: the log ends here.
+fn end_of_log(
+    dir: &Path,
+    first: Position,
+    cursor: &Cursor,
+    tail: &Tail,
+    bad: Option<Damage>,
+    lost: &mut Vec<Lost>,
+) -> Result<(), LogError> {
+    let torn = bad.is_none_or(|reason| reason.could_be_torn());
+    if tail.later_markers.is_empty() && torn {
+        // Recovery cuts and reports it.
+        return Ok(());
+    }
+    lost.push(Lost { segment: first, offset: cursor.offset, first: cursor.next, last: None });
+    cut(dir, first, cursor.offset, tail.end_of_data)
+}
+
+fn write_gap(dir: &Path, header: &SegmentHeader, cursor: &mut Cursor, gap: &Gap) -> Result<(), LogError> {
+    let path = segment_path(dir, header.first);
+    let failed = |error| LogError::io("write a gap to", &path, error);
+    let file = open_for_repair(&path)?;
+    let bytes = match gap.until {
+        Some(until) => until - cursor.offset,
+        None => BLOCK_HEADER as u64,
+    };
+    let mut encoder = Encoder::default();
+    encoder.encode_gap(usize::try_from(bytes).unwrap_or(BLOCK_HEADER), cursor.next, gap.next - cursor.next);
+    let (block, checksum) = encoder.place(header.salt, cursor.offset);
+    file.write_all_at(block, cursor.offset).map_err(failed)?;
+    if gap.until.is_none() {
+        write_zeroes(&file, cursor.offset + bytes, align(cursor.file_bytes)).map_err(failed)?;
+    }
+    cursor.pass(bytes, gap.next, checksum);
+    sync(&path)
+}
+
+fn open_for_repair(path: &Path) -> Result<File, LogError> {
+    OpenOptions::new().write(true).open(path).map_err(|error| LogError::io("open", path, error))
+}
+
+fn sync(path: &Path) -> Result<(), LogError> {
+    open_for_repair(path)?.sync_all().map_err(|error| LogError::io("sync", path, error))
+}
+
+fn remove_if_there(path: &Path) -> Result<(), LogError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LogError::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,169 @@
+//! Makes segment files ahead of time: allocated, filled with zeroes and synced, so that an append only overwrites.
+//!
+//! Overwriting allocated blocks needs no change of the file's metadata, which makes the sync of an append about twice
+//! as fast as when the file grows; and a full disk shows here, before anything is promised.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use super::durable::{abort, sync_dir, write_zeroes};
+use super::segment::{SegmentHeader, segment_path};
+
+/// Between two syncs of a file that is being filled: little enough that an append's sync never waits long behind it.
+const CHUNK_BYTES: u64 = 1024 * 1024;
+
+/// Fills part of a file with zeroes that are on disk; a seam, so that tests can have a full disk.
+pub(super) trait Fill: Send + Sync + 'static {
+    /// Allocates and zeroes the bytes from `from` to `to` and syncs them. Gives up between chunks once `stop` is set.
+    fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()>;
+}
+
+/// The real thing.
+#[derive(Debug)]
+pub(super) struct FillOnDisk;
+
+impl Fill for FillOnDisk {
+    fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
+        // Asks for all the space at once, so that a nearly full disk is not filled up chunk by chunk just to fail.
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), from, to - from) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut at = from;
+        while at < to {
+            if stop.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let end = to.min(at + CHUNK_BYTES);
+            write_zeroes(file, at, end)?;
+            file.sync_data()?;
+            at = end;
+        }
+        file.sync_all()
+    }
+}
+
+/// A file of zeroes that is no segment yet. Removed when dropped before it became one.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    installed: bool,
+}
+
+impl Prepared {
+    fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, stop: &AtomicBool) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
+        let prepared = Prepared { file, path, bytes, installed: false };
+        fill.fill(&prepared.file, 0, bytes, stop)?;
+        Ok(prepared)
+    }
+
+    /// Size in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Gives the file its header and its name, both durable when this returns. On an error nothing has changed.
+    pub(super) fn install(mut self, dir: &Path, header: &SegmentHeader) -> io::Result<File> {
+        self.file.write_all_at(&header.encode(), 0)?;
+        self.file.sync_all()?;
+        let path = segment_path(dir, header.first);
+        let file = self.file.try_clone()?;
+        std::fs::rename(&self.path, &path)?;
+        self.installed = true;
+        if let Err(error) = sync_dir(dir) {
+            // The name is there or not: only the next start will tell.
+            abort("sync the directory of", &path, &error);
+        }
+        Ok(file)
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if !self.installed
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "could not remove an unused segment file");
+        }
+    }
+}
+
+/// Prepares one segment file at a time, on a thread of its own.
+pub(super) struct Preparer {
+    dir: PathBuf,
+    fill: Arc<dyn Fill>,
+    pending: Option<JoinHandle<io::Result<Prepared>>>,
+    stop: Arc<AtomicBool>,
+    serial: u64,
+}
+
+impl Preparer {
+    pub(super) fn new(dir: &Path, fill: Arc<dyn Fill>) -> Self {
+        Preparer { dir: dir.to_path_buf(), fill, pending: None, stop: Arc::default(), serial: 0 }
+    }
+
+    fn next_path(&mut self) -> PathBuf {
+        self.serial += 1;
+        self.dir.join(format!("prepared-{}.tmp", self.serial))
+    }
+
+    /// Begins to prepare a file of `bytes`, unless one is under way.
+    pub(super) fn start(&mut self, bytes: u64) {
+        if self.pending.is_some() {
+            return;
+        }
+        let (path, fill, stop) = (self.next_path(), Arc::clone(&self.fill), Arc::clone(&self.stop));
+        let work = move || Prepared::create(path, bytes, fill.as_ref(), &stop);
+        match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
+            Ok(thread) => self.pending = Some(thread),
+            Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
+        }
+    }
+
+    /// The prepared file if it has at least `bytes`, or else one made now.
+    pub(super) fn take(&mut self, bytes: u64) -> io::Result<Prepared> {
+        if let Some(thread) = self.pending.take() {
+            match thread.join() {
+                Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
+                Ok(Ok(_too_small)) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "could not prepare a segment ahead of time"),
+                Err(_panic) => tracing::warn!("the thread that prepares segments panicked"),
+            }
+        }
+        let path = self.next_path();
+        Prepared::create(path, bytes, self.fill.as_ref(), &self.stop)
+    }
+
+    /// Makes an empty segment longer. On an error it has its old length.
+    pub(super) fn extend(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
+        self.fill.fill(file, from, to, &self.stop).inspect_err(|_| {
+            if let Err(error) = file.set_len(from) {
+                tracing::warn!(%error, "could not take back the extension of a segment");
+            }
+        })
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.pending.take() {
+            // Whatever it made is removed by its own drop.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Preparer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Preparer").field("dir", &self.dir).field("pending", &self.pending.is_some()).finish()
+    }
+}

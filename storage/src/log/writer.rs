@@ -1,0 +1,231 @@
+//! Appends to a log.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::block::Encoder;
+use super::durable::{abort, sync_dir};
+use super::error::LogError;
+use super::floor;
+use super::index::SegmentIndex;
+use super::reader::{LogReader, LogTrimmer, Removed, Shared};
+use super::recovery::{Active, Recovered, Recovery, recover};
+use super::repair::repair;
+use super::segment::{Chain, HEADER_BYTES, SegmentHeader, segment_path};
+use super::space::{Fill, FillOnDisk, Preparer};
+use super::{EventLog, LogOptions, Position, Share};
+
+const MIN_SEGMENT_BYTES: u64 = 2 * HEADER_BYTES;
+const MAX_SEGMENT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// The log in a directory, open for appending.
+#[derive(Debug)]
+pub struct Log {
+    shared: Arc<Shared>,
+    segment_bytes: u64,
+    prepare_ahead: bool,
+    preparer: Preparer,
+    file: File,
+    active: Active,
+    encoder: Encoder,
+    next: Position,
+}
+
+/// Whether an append waits until its block is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    Wait,
+    #[cfg(feature = "fault-injection")]
+    Skip,
+}
+
+impl Log {
+    /// Opens the log in `dir`, or creates one there. Takes time for the last segment, however many there are.
+    ///
+    /// # Errors
+    /// [`LogError::Damaged`] if something is not as it was written, but for an incomplete last block, which is cut and
+    /// reported. [`LogError::UnsupportedVersion`], [`LogError::Full`] (only if a log is created), [`LogError::Io`].
+    pub fn open(dir: impl AsRef<Path>, options: LogOptions) -> Result<(Self, Recovery), LogError> {
+        Self::open_with(dir.as_ref(), options, Arc::new(FillOnDisk))
+    }
+
+    pub(super) fn open_with(dir: &Path, options: LogOptions, fill: Arc<dyn Fill>) -> Result<(Self, Recovery), LogError> {
+        create_dir(dir)?;
+        let lost = if options.repair { repair(dir)? } else { Vec::new() };
+        let segment_bytes = options.segment_bytes.clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES).next_multiple_of(HEADER_BYTES);
+        let mut preparer = Preparer::new(dir, fill);
+        let recovered = match recover(dir)? {
+            Some(recovered) => recovered,
+            None => create(dir, segment_bytes, &mut preparer)?,
+        };
+        let Recovered { headers, active, cut_bytes } = recovered;
+        let path = segment_path(dir, active.header.first);
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(|error| LogError::io("open", &path, error))?;
+        let recovery = Recovery {
+            cut_bytes,
+            first_position: headers.first().map_or(1, |header| header.first),
+            last_position: active.index.last,
+            segments: headers.len(),
+            lost,
+        };
+        if options.prepare_ahead {
+            preparer.start(segment_bytes);
+        }
+        let log = Log {
+            shared: Arc::new(Shared::new(dir, headers, recovery.last_position)),
+            segment_bytes,
+            prepare_ahead: options.prepare_ahead,
+            preparer,
+            file,
+            next: recovery.last_position + 1,
+            active,
+            encoder: Encoder::default(),
+        };
+        Ok((log, recovery))
+    }
+
+    /// Appends the shares in order as one block: all of them or none. Returns the position of the first event once
+    /// the block is on disk; the others follow it.
+    ///
+    /// # Errors
+    /// [`LogError::Full`] if another segment is needed and there is no room for it, [`LogError::TooLarge`] over
+    /// [`super::MAX_BLOCK_BYTES`], [`LogError::Empty`] without events, [`LogError::Io`] if the new segment can't be made for
+    /// another reason. Nothing was recorded, and the log can be used again.
+    ///
+    /// # Aborts
+    /// The process, if the block can't be written or synced.
+    pub fn append(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
+        self.append_block(shares, Sync::Wait)
+    }
+
+    /// Position of the last event; the one before the log's first position if there is none.
+    pub fn last_position(&self) -> Position {
+        self.next - 1
+    }
+
+    /// A handle for reading, that other threads can use while this one appends.
+    pub fn reader(&self) -> LogReader {
+        LogReader::new(Arc::clone(&self.shared))
+    }
+
+    /// A handle for removing old segments, that other threads can use while this one appends.
+    pub fn trimmer(&self) -> LogTrimmer {
+        LogTrimmer::new(Arc::clone(&self.shared))
+    }
+
+    /// Removes the sealed segments that end before `position`. See [`LogTrimmer::remove_before`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_before(&mut self, position: Position) -> Result<Removed, LogError> {
+        self.trimmer().remove_before(position)
+    }
+
+    fn append_block(&mut self, shares: &[Share<'_>], sync: Sync) -> Result<Position, LogError> {
+        let first = self.next;
+        let bytes = self.encoder.encode(shares, first)?;
+        if self.active.offset + bytes > self.active.file_bytes {
+            self.make_room(bytes)?;
+        }
+        let offset = self.active.offset;
+        let (block, checksum) = self.encoder.place(self.active.header.salt, offset);
+        if let Err(error) = self.file.write_all_at(block, offset) {
+            abort("write a block to", &segment_path(&self.shared.dir, self.active.header.first), &error);
+        }
+        if sync == Sync::Wait
+            && let Err(error) = self.file.sync_data()
+        {
+            abort("sync a block of", &segment_path(&self.shared.dir, self.active.header.first), &error);
+        }
+        for share in shares {
+            let last = self.next + u64::from(share.count) - 1;
+            self.active.index.add_share(share.partition, self.next, last);
+            self.next = last + 1;
+        }
+        let last = self.next - 1;
+        self.active.offset += bytes;
+        self.active.chain = self.active.chain.extend(checksum, last);
+        self.active.index.finish_block(last, self.active.chain);
+        self.shared.set_durable(last);
+        Ok(first)
+    }
+
+    /// Gets a segment in which `bytes` fit. On an error the current one stays.
+    fn make_room(&mut self, bytes: u64) -> Result<(), LogError> {
+        let dir = self.shared.dir.clone();
+        let path = segment_path(&dir, self.next);
+        if self.active.offset == HEADER_BYTES {
+            // An empty segment has the very name that the next one would get.
+            let wanted = HEADER_BYTES + bytes;
+            self.preparer
+                .extend(&self.file, self.active.file_bytes, wanted)
+                .map_err(|error| LogError::creating("extend", &path, error))?;
+            self.active.file_bytes = wanted;
+            return Ok(());
+        }
+        let prepared = self
+            .preparer
+            .take(self.segment_bytes.max(HEADER_BYTES + bytes))
+            .map_err(|error| LogError::creating("create", &path, error))?;
+        let header = SegmentHeader::new(self.next, self.active.header.first, self.active.chain.0);
+        let file_bytes = prepared.bytes();
+        self.file = prepared.install(&dir, &header).map_err(|error| LogError::creating("create", &path, error))?;
+        self.active.index.save(&dir);
+        self.active = empty(header, file_bytes);
+        self.shared.push_segment(header);
+        if self.prepare_ahead {
+            self.preparer.start(self.segment_bytes);
+        }
+        Ok(())
+    }
+}
+
+impl EventLog for Log {
+    type Reader = LogReader;
+
+    fn append(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
+        Log::append(self, shares)
+    }
+
+    #[cfg(feature = "fault-injection")]
+    fn append_unsynced(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
+        self.append_block(shares, Sync::Skip)
+    }
+
+    fn last_position(&self) -> Position {
+        Log::last_position(self)
+    }
+
+    fn reader(&self) -> LogReader {
+        Log::reader(self)
+    }
+}
+
+fn empty(header: SegmentHeader, file_bytes: u64) -> Active {
+    Active { offset: HEADER_BYTES, file_bytes, chain: Chain::begin(&header), index: SegmentIndex::new(&header), header }
+}
+
+fn create_dir(dir: &Path) -> Result<(), LogError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let failed = |error| LogError::creating("create", dir, error);
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent).map_err(failed),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the first segment of a new log.
+fn create(dir: &Path, segment_bytes: u64, preparer: &mut Preparer) -> Result<Recovered, LogError> {
+    let header = SegmentHeader::new(1, 0, 0);
+    let failed = |error| LogError::creating("create", &segment_path(dir, 1), error);
+    let prepared = preparer.take(segment_bytes).map_err(failed)?;
+    prepared.install(dir, &header).map_err(failed)?;
+    // Last, so that a floor without a segment means that one was lost.
+    floor::write(dir, 1)?;
+    Ok(Recovered { headers: vec![header], active: empty(header, segment_bytes), cut_bytes: 0 })
+}

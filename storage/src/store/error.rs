@@ -1,0 +1,66 @@
+use std::io;
+
+use thiserror::Error;
+
+use super::Realm;
+
+/// What can go wrong in a [`Store`](super::Store).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
+    /// log; [`SledStore::open_or_reset`](super::SledStore::open_or_reset) makes the room for it.
+    #[error("the store is damaged: {what}")]
+    Damaged {
+        /// What was found, and where.
+        what: String,
+    },
+    /// The operating system refused.
+    #[error("the store could not {action}: {source}")]
+    Io {
+        /// What was being done.
+        action: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A key outside the realm, too short to name one, or longer than [`MAX_KEY_BYTES`](super::MAX_KEY_BYTES).
+    #[error("not a key for this place: {reason}")]
+    Key {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value longer than [`MAX_VALUE_BYTES`](super::MAX_VALUE_BYTES).
+    #[error("a value of {len} bytes is too large")]
+    TooLarge {
+        /// The length of the value.
+        len: usize,
+    },
+    /// Another checkpoint of the realm is open.
+    #[error("a checkpoint of realm {realm} is open already")]
+    Busy {
+        /// The realm.
+        realm: Realm,
+    },
+    /// An earlier commit of this realm failed half way. Whether it counts is decided by opening the store again.
+    #[error("an earlier commit of realm {realm} failed; open the store again")]
+    Stopped {
+        /// The realm.
+        realm: Realm,
+    },
+}
+
+impl StoreError {
+    /// Whether only a rebuild from the log helps.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+
+    pub(super) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
+
+    pub(super) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action: action.into(), source }
+    }
+}

@@ -1,0 +1,102 @@
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The in-memory twin of [`SledStore`](super::SledStore): the same semantics, and nothing outlives the last clone.
+///
+/// Clones share their contents; that is how a test "reopens" it.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    realms: HashMap<Realm, Arc<Pairs>>,
+    open: HashSet<Realm>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // Nothing that can panic runs under this lock.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pairs(&self, realm: Realm) -> Arc<Pairs> {
+        self.lock().realms.get(&realm).cloned().unwrap_or_default()
+    }
+}
+
+impl Store for MemoryStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.pairs(realm_of(key)?).get(key).cloned())
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let pairs = self.pairs(realm_of(prefix)?);
+        for (key, value) in pairs.range(prefix.to_vec()..) {
+            if !key.starts_with(prefix) || visit(key, value) == ControlFlow::Break(()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
+        if !self.lock().open.insert(realm) {
+            return Err(StoreError::Busy { realm });
+        }
+        Ok(Box::new(MemoryCheckpoint { store: self.clone(), realm, changes: BTreeMap::new() }))
+    }
+}
+
+struct MemoryCheckpoint {
+    store: MemoryStore,
+    realm: Realm,
+    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+impl Checkpoint for MemoryCheckpoint {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        check_key(self.realm, key)?;
+        check_value(value)?;
+        self.changes.insert(key.to_vec(), Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        check_key(self.realm, key)?;
+        self.changes.insert(key.to_vec(), None);
+        Ok(())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
+        let changes = std::mem::take(&mut self.changes);
+        let mut shared = self.store.lock();
+        // A scan that is under way keeps the map it began with; the change then goes to a copy.
+        let pairs = Arc::make_mut(shared.realms.entry(self.realm).or_default());
+        for (key, value) in changes {
+            match value {
+                Some(value) => pairs.insert(key, value),
+                None => pairs.remove(&key),
+            };
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MemoryCheckpoint {
+    fn drop(&mut self) {
+        self.store.lock().open.remove(&self.realm);
+    }
+}

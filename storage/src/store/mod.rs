@@ -1,0 +1,133 @@
+//! Rollups and records: an ordered map from keys to values, changed by *checkpoints*.
+//!
+//! A [`Realm`] (the first two bytes of every key) is the unit of change: one checkpoint at a time per realm, realms
+//! independent of each other. A checkpoint becomes visible and durable as a whole at [`Checkpoint::commit`] or not at
+//! all, which is what lets a record and the log position that it reflects be written together. What the store holds
+//! can always be rebuilt from the log, so its answer to damage is to say so ([`StoreError::Damaged`]), never to guess.
+//!
+//! There are two: [`SledStore`] on disk and [`MemoryStore`], its twin for tests and trials. One conformance suite
+//! (`tests/store_conformance.rs`) runs over both.
+
+mod error;
+mod memory;
+mod on_sled;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use on_sled::{Check, Opened, SledOptions, SledStore};
+
+/// The longest key: 1 KiB.
+pub const MAX_KEY_BYTES: usize = 1 << 10;
+
+/// The largest value: 64 MiB.
+pub const MAX_VALUE_BYTES: usize = 64 << 20;
+
+/// A part of the key space that is changed as one: the first two bytes of its keys, big endian. The partition number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Realm(u16);
+
+impl Realm {
+    /// The realm of this number.
+    #[must_use]
+    pub const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The two bytes that each of its keys begins with.
+    #[must_use]
+    pub const fn prefix(self) -> [u8; 2] {
+        self.0.to_be_bytes()
+    }
+
+    /// The realm that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
+    #[must_use]
+    pub fn of(key: &[u8]) -> Option<Self> {
+        key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
+    }
+}
+
+impl fmt::Display for Realm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An ordered map that is changed by checkpoints.
+pub trait Store: Send + Sync + 'static {
+    /// The committed value of `key`.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], [`StoreError::Io`], [`StoreError::Key`].
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Visits every committed pair whose key begins with `prefix`, in the order of the keys, until `visit` breaks.
+    /// The prefix names at least the realm (two bytes). One scan sees one state of its realm, whatever commits meanwhile.
+    ///
+    /// A commit of the realm waits for the scans that began before it, so `visit` must not itself wait for a commit.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
+
+    /// Opens the next checkpoint of `realm`. It owns what it needs, so it may move to another thread.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while another one is open, [`StoreError::Stopped`] after a failed commit, [`StoreError::Io`].
+    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError>;
+}
+
+/// What a scan calls for each key and value.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
+/// Changes to one realm, invisible until committed. Dropped without [`commit`](Checkpoint::commit), it never was.
+pub trait Checkpoint: Send + 'static {
+    /// Sets the value of a key. The last change of a key within the checkpoint counts.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`], [`StoreError::TooLarge`], [`StoreError::Io`], [`StoreError::Damaged`]. After one of the
+    /// latter two the checkpoint can't be committed any more.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes a key; a key that isn't there is no error.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::put`].
+    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError>;
+
+    /// Makes all of it durable, then visible.
+    ///
+    /// # Errors
+    /// After an error it is undecided whether the checkpoint counts, and the realm takes no more
+    /// ([`StoreError::Stopped`]) until the store is opened again, which decides it: wholly or not at all.
+    fn commit(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// Refuses keys that are outside `realm` or too long.
+fn check_key(realm: Realm, key: &[u8]) -> Result<(), StoreError> {
+    if Realm::of(key) != Some(realm) {
+        return Err(StoreError::Key { reason: format!("it does not begin with the two bytes of realm {realm}") });
+    }
+    if key.len() > MAX_KEY_BYTES {
+        return Err(StoreError::Key { reason: format!("it has {} bytes, more than {MAX_KEY_BYTES}", key.len()) });
+    }
+    Ok(())
+}
+
+/// Refuses values that are too large.
+fn check_value(value: &[u8]) -> Result<(), StoreError> {
+    if value.len() > MAX_VALUE_BYTES { Err(StoreError::TooLarge { len: value.len() }) } else { Ok(()) }
+}
+
+/// The realm that a key to read or a prefix to scan names.
+fn realm_of(key: &[u8]) -> Result<Realm, StoreError> {
+    Realm::of(key).ok_or_else(|| StoreError::Key { reason: "it is shorter than the two bytes of a realm".into() })
+}

@@ -1,0 +1,181 @@
+//! The store on disk: one sled tree, and a journal file per realm through which every checkpoint goes.
+//!
+//! A checkpoint is written to its realm's [journal] and synced: that is the commit. Readers then see it as an overlay
+//! over sled, while it is brought into sled in small batches (one huge batch would block sled's readers); when sled is
+//! synced too, the overlay goes. A crash on the way is undone by doing the second half again at the next open. So
+//! sled never carries a promise that a plain, synced file does not carry as well, and nothing that it holds has to be
+//! written in two versions.
+//!
+//! sled 0.34.7 may lose a part of a damaged file without a word (see [`check`]). Hence the seals, which say what it must
+//! at least hold, and the digest of each realm, which an opening store compares with what it finds.
+
+mod check;
+mod checkpoint;
+mod frame;
+mod journal;
+mod read;
+mod realm;
+mod reset;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use reset::Opened;
+
+use super::{Checkpoint, Realm, Store, StoreError, Visit};
+use crate::files::{create_private_dir, sync_dir};
+use checkpoint::SledCheckpoint;
+use frame::RealmState;
+use realm::RealmSlot;
+use tree::Tree;
+
+/// The file whose presence says that damage was found while the store was in use.
+const DAMAGED: &str = "DAMAGED";
+
+/// How thoroughly a store is examined when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Every value is read; checksums, counts and digests of all realms must agree. Takes time in proportion to the
+    /// store; it is the only check that finds a page that sled has silently lost.
+    Full,
+    /// Seals and realm states only: finds a lost tail, an exchanged or an emptied file.
+    Quick,
+}
+
+/// How to open a [`SledStore`].
+#[derive(Debug, Clone, Copy)]
+pub struct SledOptions {
+    /// sled's page cache. It takes about three times as much memory; at most 64 MiB is used.
+    pub cache_bytes: u64,
+    /// What to examine.
+    pub check: Check,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 32 << 20, check: Check::Full }
+    }
+}
+
+const MIN_CACHE_BYTES: u64 = 1 << 20;
+const MAX_CACHE_BYTES: u64 = 64 << 20;
+
+/// A [`Store`] on disk.
+#[derive(Clone)]
+pub struct SledStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    tree: Tree,
+    dir: PathBuf,
+    journals: PathBuf,
+    realms: RwLock<HashMap<Realm, Arc<RealmSlot>>>,
+}
+
+impl SledStore {
+    /// Opens the store in `dir`, or creates it. Takes up what a crash left undone.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
+    pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+        Self::open_noting(dir, options).map(|(store, _created)| store)
+    }
+
+    /// As [`SledStore::open`], and whether the store is new.
+    fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+        let journals = dir.join("journal");
+        for path in [dir, &journals] {
+            create_private_dir(path).map_err(StoreError::io("create a directory"))?;
+        }
+        if let Ok(what) = fs::read_to_string(dir.join(DAMAGED)) {
+            return Err(StoreError::Damaged { what });
+        }
+        let tree = Tree::open(&dir.join("tree"), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
+        let inner = Inner { tree, dir: dir.to_owned(), journals, realms: RwLock::default() };
+        let created = inner.recover()?;
+        if options.check == Check::Full {
+            inner.check_all()?;
+        }
+        Ok((Self { inner: Arc::new(inner) }, created))
+    }
+
+    /// Reads everything and compares it with the digests of the realms. Checkpoints wait meanwhile, realm by realm.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if something is missing or changed.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        self.inner.check_all()
+    }
+
+    /// How many bytes the store's files take.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn size_bytes(&self) -> Result<u64, StoreError> {
+        let mut size_bytes = 0;
+        for dir in [self.inner.dir.join("tree"), self.inner.dir.join("tree/blobs"), self.inner.journals.clone()] {
+            for entry in fs::read_dir(dir).map_err(StoreError::io("list its files"))? {
+                size_bytes += entry.and_then(|entry| entry.metadata()).map_or(0, |about| about.len());
+            }
+        }
+        Ok(size_bytes)
+    }
+}
+
+impl Store for SledStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.inner.scan(prefix, visit)
+    }
+
+    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let slot = self.inner.slot(realm);
+        if slot.is_stopped() {
+            return Err(StoreError::Stopped { realm });
+        }
+        if !slot.claim() {
+            return Err(StoreError::Busy { realm });
+        }
+        Ok(Box::new(SledCheckpoint::begin(self.inner.clone(), slot)?))
+    }
+}
+
+impl Inner {
+    /// The slot of a realm; a realm that nobody has written yet is an empty one.
+    fn slot(&self, realm: Realm) -> Arc<RealmSlot> {
+        if let Some(slot) = self.realms.read().unwrap_or_else(PoisonError::into_inner).get(&realm) {
+            return slot.clone();
+        }
+        let mut realms = self.realms.write().unwrap_or_else(PoisonError::into_inner);
+        realms.entry(realm).or_insert_with(|| Arc::new(RealmSlot::new(realm, RealmState::default()))).clone()
+    }
+
+    fn create_journal(&self, realm: Realm, generation: u64) -> Result<journal::JournalWriter, StoreError> {
+        let path = journal::path(&self.journals, realm, generation);
+        let is_new = !path.exists();
+        let writer = journal::JournalWriter::create(&path).map_err(StoreError::io("create a journal"))?;
+        if is_new {
+            sync_dir(&self.journals).map_err(StoreError::io("sync a directory"))?;
+        }
+        Ok(writer)
+    }
+
+    /// Leaves a note of damage for the next open, which then does not trust the store again.
+    fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Damaged { what }) = &outcome {
+            // Where even this fails, the damage is found again when it is met again.
+            let _ = fs::write(self.dir.join(DAMAGED), what);
+        }
+        outcome
+    }
+}

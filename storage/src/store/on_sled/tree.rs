@@ -1,0 +1,151 @@
+//! sled behind a guard. On damaged files sled 0.34 returns errors, but also panics; here both become
+//! [`StoreError::Damaged`]. And its `flush` only hands the data to the kernel (`sync_file_range`), so each flush is
+//! followed by an `fdatasync` of its file.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use sled::{Batch, Db, IVec};
+
+use super::super::StoreError;
+
+/// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
+const BATCH_PAIRS: usize = 256;
+const BATCH_BYTES: usize = 256 << 10;
+
+/// An open sled database and the file that it keeps its data in.
+pub(super) struct Tree {
+    db: Option<Db>,
+    data: File,
+}
+
+impl Tree {
+    /// Opens or creates the database in `dir`.
+    pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
+        let db = guarded("opening", || config.open())?;
+        let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
+        let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
+        for name in ["conf", "blobs", "."] {
+            sync_all(&dir.join(name)).map_err(StoreError::io("sync sled's directory"))?;
+        }
+        Ok(Self { db: Some(db), data })
+    }
+
+    fn db(&self) -> Result<&Db, StoreError> {
+        self.db.as_ref().ok_or_else(|| StoreError::damaged("sled is closed"))
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let db = self.db()?;
+        guarded("reading", || db.get(key))
+    }
+
+    /// Visits the pairs under a prefix in order until `visit` returns false.
+    pub(super) fn scan(
+        &self,
+        prefix: &[u8],
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let db = self.db()?;
+        let mut pairs = db.scan_prefix(prefix);
+        while let Some((key, value)) = guarded("scanning", || pairs.next().transpose())? {
+            if !visit(&key, &value)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing at all.
+    pub(super) fn is_empty(&self) -> Result<bool, StoreError> {
+        let db = self.db()?;
+        guarded("reading", || db.iter().next().transpose()).map(|first| first.is_none())
+    }
+
+    /// Sets one pair.
+    pub(super) fn set(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let db = self.db()?;
+        guarded("writing", || db.insert(key, value)).map(drop)
+    }
+
+    /// A writer of many pairs, in small batches.
+    pub(super) fn writer(&self) -> TreeWriter<'_> {
+        TreeWriter { tree: self, batch: Batch::default(), pairs: 0, bytes: 0 }
+    }
+
+    /// Makes everything written so far durable.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        let db = self.db()?;
+        guarded("flushing", || db.flush())?;
+        self.data.sync_data().map_err(StoreError::io("sync sled's file"))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // sled flushes on drop, which on a damaged or full store may panic.
+        let db = self.db.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
+    }
+}
+
+/// Gathers pairs into batches of bounded size.
+pub(super) struct TreeWriter<'a> {
+    tree: &'a Tree,
+    batch: Batch,
+    pairs: usize,
+    bytes: usize,
+}
+
+impl TreeWriter<'_> {
+    /// Sets a pair.
+    pub(super) fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.batch.insert(key, value);
+        self.count(key.len() + value.len())
+    }
+
+    /// Removes a key.
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.batch.remove(key);
+        self.count(key.len())
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), StoreError> {
+        self.pairs += 1;
+        self.bytes += bytes;
+        if self.pairs >= BATCH_PAIRS || self.bytes >= BATCH_BYTES { self.write() } else { Ok(()) }
+    }
+
+    /// Hands what has gathered to sled.
+    pub(super) fn write(&mut self) -> Result<(), StoreError> {
+        (self.pairs, self.bytes) = (0, 0);
+        let batch = std::mem::take(&mut self.batch);
+        let db = self.tree.db()?;
+        guarded("writing", || db.apply_batch(batch))
+    }
+}
+
+/// Calls sled; what it reports and what it panics with become a [`StoreError`].
+fn guarded<T>(doing: &str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(answer)) => Ok(answer),
+        // A short read is damage; a refusal (permissions, a full disk, another process's lock) is not.
+        Ok(Err(sled::Error::Io(source))) if !is_damage(source.kind()) => {
+            Err(StoreError::Io { action: format!("go on {doing} in sled"), source })
+        }
+        Ok(Err(error)) => Err(StoreError::damaged(format!("sled, {doing}: {error}"))),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(StoreError::damaged(format!("sled panicked, {doing}: {text}")))
+        }
+    }
+}
+
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::NotFound)
+}

@@ -1,0 +1,363 @@
+//! One suite over every store: what a checkpoint promises.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test: a failure is a failed test")]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_storage::store::{
+    Check, MAX_KEY_BYTES, MAX_VALUE_BYTES, MemoryStore, Realm, SledOptions, SledStore, Store, StoreError,
+};
+
+/// Something that a store can be opened from, again and again, with the same contents.
+trait Place {
+    fn open(&mut self) -> Arc<dyn Store>;
+}
+
+struct InMemory(MemoryStore);
+
+impl Place for InMemory {
+    fn open(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.0.clone())
+    }
+}
+
+struct OnDisk(tempfile::TempDir);
+
+impl Place for OnDisk {
+    fn open(&mut self) -> Arc<dyn Store> {
+        let options = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+        Arc::new(SledStore::open(&self.0.path().join("store"), options).unwrap())
+    }
+}
+
+/// Makes a test per store of each function of the suite.
+macro_rules! suite {
+    ($($name:ident),* $(,)?) => {
+        mod memory {
+            $(#[test] fn $name() { super::$name(&mut super::InMemory(super::MemoryStore::new())); })*
+        }
+        mod sled {
+            $(#[test] fn $name() { super::$name(&mut super::OnDisk(tempfile::tempdir().unwrap())); })*
+        }
+    };
+}
+
+suite!(
+    a_commit_shows_all_of_it_and_stays,
+    nothing_shows_before_the_commit,
+    a_dropped_checkpoint_never_was,
+    the_last_change_of_a_key_counts,
+    deleting,
+    a_scan_visits_a_prefix_in_order,
+    a_scan_sees_one_state,
+    long_values_come_and_go,
+    realms_are_independent,
+    realms_commit_in_parallel,
+    readers_never_see_half_of_a_checkpoint,
+    what_is_not_allowed_is_refused,
+    random_checkpoints_equal_a_map,
+);
+
+const REALM: Realm = Realm::new(3);
+
+fn key(name: &str) -> Vec<u8> {
+    [REALM.prefix().as_slice(), name.as_bytes()].concat()
+}
+
+fn put(store: &dyn Store, pairs: &[(&str, &[u8])]) {
+    let mut checkpoint = store.begin(REALM).unwrap();
+    for (name, value) in pairs {
+        checkpoint.put(&key(name), value).unwrap();
+    }
+    checkpoint.commit().unwrap();
+}
+
+fn get(store: &dyn Store, name: &str) -> Option<Vec<u8>> {
+    store.get(&key(name)).unwrap()
+}
+
+fn names(store: &dyn Store, prefix: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    store
+        .scan(&key(prefix), &mut |key, _| {
+            names.push(String::from_utf8(key[2..].to_vec()).unwrap());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    names
+}
+
+fn a_commit_shows_all_of_it_and_stays(place: &mut dyn Place) {
+    for round in 0..3_u8 {
+        let store = place.open();
+        if round > 0 {
+            assert_eq!(get(&*store, "position"), Some(vec![round - 1]));
+        }
+        put(&*store, &[("a", b"1"), ("b", b""), ("position", &[round])]);
+        drop(store);
+        let store = place.open();
+        assert_eq!(get(&*store, "a"), Some(b"1".to_vec()));
+        assert_eq!(get(&*store, "b"), Some(vec![]));
+        assert_eq!(get(&*store, "position"), Some(vec![round]));
+        assert_eq!(get(&*store, "c"), None);
+    }
+}
+
+fn nothing_shows_before_the_commit(place: &mut dyn Place) {
+    let store = place.open();
+    put(&*store, &[("a", b"old"), ("gone", b"old")]);
+    let mut checkpoint = store.begin(REALM).unwrap();
+    checkpoint.put(&key("a"), b"new").unwrap();
+    checkpoint.put(&key("b"), b"new").unwrap();
+    checkpoint.delete(&key("gone")).unwrap();
+    assert_eq!(get(&*store, "a"), Some(b"old".to_vec()));
+    assert_eq!(names(&*store, ""), ["a", "gone"]);
+    checkpoint.commit().unwrap();
+    assert_eq!(get(&*store, "a"), Some(b"new".to_vec()));
+    assert_eq!(names(&*store, ""), ["a", "b"]);
+}
+
+fn a_dropped_checkpoint_never_was(place: &mut dyn Place) {
+    let store = place.open();
+    put(&*store, &[("a", b"old"), ("b", b"old")]);
+    let mut checkpoint = store.begin(REALM).unwrap();
+    checkpoint.put(&key("a"), b"dropped").unwrap();
+    checkpoint.put(&key("c"), &vec![7; 1 << 20]).unwrap();
+    checkpoint.delete(&key("b")).unwrap();
+    drop(checkpoint);
+    assert_eq!(names(&*store, ""), ["a", "b"]);
+    put(&*store, &[("d", b"new")]);
+    drop(store);
+    let store = place.open();
+    assert_eq!(names(&*store, ""), ["a", "b", "d"]);
+    assert_eq!(get(&*store, "a"), Some(b"old".to_vec()));
+}
+
+fn the_last_change_of_a_key_counts(place: &mut dyn Place) {
+    let store = place.open();
+    let long = vec![1; 100_000];
+    put(&*store, &[("a", &long), ("b", b"1")]);
+    let mut checkpoint = store.begin(REALM).unwrap();
+    for (name, value) in [("a", &b"short"[..]), ("a", &long), ("b", &long), ("a", b"end")] {
+        checkpoint.put(&key(name), value).unwrap();
+    }
+    checkpoint.delete(&key("b")).unwrap();
+    checkpoint.delete(&key("c")).unwrap();
+    checkpoint.put(&key("c"), b"after all").unwrap();
+    checkpoint.commit().unwrap();
+    drop(store);
+    let store = place.open();
+    assert_eq!(get(&*store, "a"), Some(b"end".to_vec()));
+    assert_eq!(names(&*store, ""), ["a", "c"]);
+}
+
+fn deleting(place: &mut dyn Place) {
+    let store = place.open();
+    put(&*store, &[("a", b"1"), ("b", b"2")]);
+    let mut checkpoint = store.begin(REALM).unwrap();
+    checkpoint.delete(&key("a")).unwrap();
+    checkpoint.delete(&key("never there")).unwrap();
+    checkpoint.commit().unwrap();
+    assert_eq!(get(&*store, "a"), None);
+    drop(store);
+    let store = place.open();
+    assert_eq!(names(&*store, ""), ["b"]);
+    put(&*store, &[("a", b"again")]);
+    assert_eq!(get(&*store, "a"), Some(b"again".to_vec()));
+}
+
+fn a_scan_visits_a_prefix_in_order(place: &mut dyn Place) {
+    let store = place.open();
+    put(&*store, &[("m/2", b""), ("n", b""), ("m/10", b""), ("m", b""), ("l", b""), ("m/\u{7f}", b"")]);
+    assert_eq!(names(&*store, "m/"), ["m/10", "m/2", "m/\u{7f}"]);
+    assert_eq!(names(&*store, ""), ["l", "m", "m/10", "m/2", "m/\u{7f}", "n"]);
+    let mut seen = 0;
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        seen += 1;
+        if seen == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    store.scan(&key("m"), visit).unwrap();
+    assert_eq!(seen, 2);
+}
+
+fn a_scan_sees_one_state(place: &mut dyn Place) {
+    let store = place.open();
+    let all: Vec<String> = (0..2_000).map(|number| format!("{number:04}")).collect();
+    let write = |value: &[u8]| put(&*store, &all.iter().map(|name| (name.as_str(), value)).collect::<Vec<_>>());
+    write(b"old");
+    std::thread::scope(|scope| {
+        let mut writer = None;
+        let mut values = Vec::new();
+        let visit = &mut |_: &[u8], value: &[u8]| {
+            if values.len() == 10 {
+                writer = Some(scope.spawn(|| write(b"new")));
+            }
+            if values.len() % 200 == 10 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            values.push(value.to_vec());
+            ControlFlow::Continue(())
+        };
+        store.scan(&REALM.prefix(), visit).unwrap();
+        assert_eq!(values.len(), all.len());
+        assert!(values.iter().all(|value| value == b"old"));
+        writer.unwrap().join().unwrap();
+    });
+    assert_eq!(get(&*store, "0000"), Some(b"new".to_vec()));
+}
+
+fn long_values_come_and_go(place: &mut dyn Place) {
+    let store = place.open();
+    let value = |len: usize| (0..len).map(|at| (at * 31 % 251) as u8).collect::<Vec<_>>();
+    for len in [4_095, 4_096, 4_097, 65_536, 5_000_001] {
+        put(&*store, &[("a", &value(len)), ("b", b"beside")]);
+        assert_eq!(get(&*store, "a"), Some(value(len)));
+    }
+    drop(store);
+    let store = place.open();
+    assert_eq!(get(&*store, "a"), Some(value(5_000_001)));
+    assert_eq!(names(&*store, ""), ["a", "b"]);
+    put(&*store, &[("a", b"short")]);
+    assert_eq!(get(&*store, "a"), Some(b"short".to_vec()));
+}
+
+fn realms_are_independent(place: &mut dyn Place) {
+    let store = place.open();
+    let (first, second) = (Realm::new(0x00ff), Realm::new(0x0100));
+    let mut one = store.begin(first).unwrap();
+    let mut other = store.begin(second).unwrap();
+    assert!(matches!(store.begin(first), Err(StoreError::Busy { realm }) if realm == first));
+    one.put(&[0x00, 0xff, 0xff], b"one").unwrap();
+    other.put(&[0x01, 0x00], b"other").unwrap();
+    other.commit().unwrap();
+    assert_eq!(store.get(&[0x00, 0xff, 0xff]).unwrap(), None);
+    assert_eq!(store.get(&[0x01, 0x00]).unwrap(), Some(b"other".to_vec()));
+    drop(one);
+    store.begin(first).unwrap().commit().unwrap();
+}
+
+fn realms_commit_in_parallel(place: &mut dyn Place) {
+    let store = place.open();
+    let at = |realm: u16, number: u32| [&realm.to_be_bytes()[..], &number.to_be_bytes()].concat();
+    std::thread::scope(|scope| {
+        for realm in 0..8_u16 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..5_u8 {
+                    let mut checkpoint = store.begin(Realm::new(realm)).unwrap();
+                    for number in 0..500 {
+                        checkpoint.put(&at(realm, number), &[round; 40]).unwrap();
+                    }
+                    checkpoint.commit().unwrap();
+                }
+            });
+        }
+    });
+    drop(store);
+    let store = place.open();
+    for realm in 0..8_u16 {
+        let mut count = 0;
+        let visit = &mut |_: &[u8], value: &[u8]| {
+            assert_eq!(value, [4; 40]);
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        store.scan(&realm.to_be_bytes(), visit).unwrap();
+        assert_eq!(count, 500);
+    }
+}
+
+fn readers_never_see_half_of_a_checkpoint(place: &mut dyn Place) {
+    let store = place.open();
+    let all: Vec<String> = (0..300).map(|number| format!("{number:04}")).collect();
+    let write = |value: &[u8]| put(&*store, &all.iter().map(|name| (name.as_str(), value)).collect::<Vec<_>>());
+    write(&[0]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                let mut values = Vec::new();
+                let visit = &mut |_: &[u8], value: &[u8]| {
+                    values.push(value[0]);
+                    ControlFlow::Continue(())
+                };
+                store.scan(&REALM.prefix(), visit).unwrap();
+                assert_eq!(values.len(), all.len());
+                assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
+                // The last key of a checkpoint is visible with the first one.
+                let [first, end] = ["0000", "0299"].map(|name| get(&*store, name).unwrap()[0]);
+                assert!(values[0] >= last && end >= first);
+                last = values[0];
+            }
+        });
+        for round in 1..40 {
+            write(&[round]);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+fn what_is_not_allowed_is_refused(place: &mut dyn Place) {
+    let store = place.open();
+    assert!(matches!(store.get(&[1]), Err(StoreError::Key { .. })));
+    assert!(matches!(store.scan(&[], &mut |_, _| ControlFlow::Break(())), Err(StoreError::Key { .. })));
+    let mut checkpoint = store.begin(REALM).unwrap();
+    assert!(matches!(checkpoint.put(&[0, 4, 1], b""), Err(StoreError::Key { .. })));
+    assert!(matches!(checkpoint.delete(&[0]), Err(StoreError::Key { .. })));
+    let longest = key(&"k".repeat(MAX_KEY_BYTES - 2));
+    checkpoint.put(&longest, b"1").unwrap();
+    assert!(matches!(checkpoint.put(&[longest, vec![1]].concat(), b""), Err(StoreError::Key { .. })));
+    let too_large = vec![0; MAX_VALUE_BYTES + 1];
+    assert!(matches!(checkpoint.put(&key("a"), &too_large), Err(StoreError::TooLarge { .. })));
+    checkpoint.commit().unwrap();
+    assert_eq!(names(&*store, "").len(), 1);
+}
+
+fn random_checkpoints_equal_a_map(place: &mut dyn Place) {
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move |bound: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % bound
+    };
+    let mut expected = BTreeMap::new();
+    let mut store = place.open();
+    for _ in 0..60 {
+        let mut checkpoint = store.begin(REALM).unwrap();
+        let mut wanted = expected.clone();
+        for _ in 0..next(60) {
+            let name = format!("{}", next(100));
+            if next(4) == 0 {
+                checkpoint.delete(&key(&name)).unwrap();
+                wanted.remove(&name);
+            } else {
+                let len = if next(10) == 0 { 20_000 } else { 50 };
+                let value = vec![next(256) as u8; next(len) as usize];
+                checkpoint.put(&key(&name), &value).unwrap();
+                wanted.insert(name, value);
+            }
+        }
+        if next(4) > 0 {
+            checkpoint.commit().unwrap();
+            expected = wanted;
+        } else {
+            drop(checkpoint);
+        }
+        if next(6) == 0 {
+            drop(store);
+            store = place.open();
+        }
+        let mut found = BTreeMap::new();
+        let visit = &mut |key: &[u8], value: &[u8]| {
+            found.insert(String::from_utf8(key[2..].to_vec()).unwrap(), value.to_vec());
+            ControlFlow::Continue(())
+        };
+        store.scan(&REALM.prefix(), visit).unwrap();
+        assert_eq!(found, expected);
+    }
+}

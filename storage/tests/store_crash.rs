@@ -1,0 +1,156 @@
+//! Crashes: a copy of a half-written store, and real processes that are killed.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test: a failure is a failed test")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use headcount_storage::store::{Check, Realm, SledOptions, SledStore, Store};
+
+const FULL: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const REALMS: u16 = 3;
+
+fn key(realm: u16, name: &str) -> Vec<u8> {
+    [&realm.to_be_bytes()[..], name.as_bytes()].concat()
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
+
+/// What crash number `round` leaves is what was committed before it; then the store goes on.
+#[test]
+fn a_half_written_checkpoint_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let mut dir = place.path().join("0");
+    for round in 1..6_u8 {
+        let store = SledStore::open(&dir, FULL).unwrap();
+        let mut checkpoint = store.begin(Realm::new(0)).unwrap();
+        for name in ["a", "b", "c"] {
+            checkpoint.put(&key(0, name), &vec![round; 10_000]).unwrap();
+        }
+        checkpoint.put(&key(0, &format!("only in {round}")), b"").unwrap();
+        checkpoint.commit().unwrap();
+        let mut half = store.begin(Realm::new(0)).unwrap();
+        half.put(&key(0, "a"), &vec![99; 2 << 20]).unwrap();
+        half.put(&key(0, "half"), &vec![99; 1 << 20]).unwrap();
+        half.delete(&key(0, "b")).unwrap();
+        let copy = place.path().join(format!("{round}"));
+        copy_dir(&dir, &copy);
+        drop(half);
+        drop(store);
+        dir = copy;
+        let store = SledStore::open(&dir, FULL).unwrap();
+        for name in ["a", "b", "c"] {
+            assert_eq!(store.get(&key(0, name)).unwrap(), Some(vec![round; 10_000]));
+        }
+        assert_eq!(store.get(&key(0, "half")).unwrap(), None);
+        for earlier in 1..=round {
+            assert!(store.get(&key(0, &format!("only in {earlier}"))).unwrap().is_some());
+        }
+    }
+}
+
+/// Not a test of its own: the process that [`killed_processes_leave_whole_checkpoints`] kills.
+#[test]
+#[ignore = "run by killed_processes_leave_whole_checkpoints"]
+fn child() {
+    let Ok(dir) = std::env::var("HEADCOUNT_CRASH_DIR") else { return };
+    let store = SledStore::open(Path::new(&dir), FULL).unwrap();
+    println!("opened");
+    std::thread::scope(|scope| {
+        for realm in 0..REALMS {
+            let store = &store;
+            scope.spawn(move || write_for_ever(store, realm));
+        }
+    });
+}
+
+fn write_for_ever(store: &SledStore, realm: u16) {
+    let last = store.get(&key(realm, "position")).unwrap();
+    let mut position = last.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()));
+    loop {
+        position += 1;
+        let mut checkpoint = store.begin(Realm::new(realm)).unwrap();
+        checkpoint.put(&key(realm, "position"), &position.to_be_bytes()).unwrap();
+        for number in 0..200 {
+            let len = if number == 7 { 50_000 } else { 60 };
+            let value = [&position.to_be_bytes()[..], &vec![1; len]].concat();
+            checkpoint.put(&key(realm, &format!("value {number}")), &value).unwrap();
+        }
+        // Each checkpoint has a key of its own, which the next one removes.
+        checkpoint.put(&key(realm, &format!("mark {position}")), b"").unwrap();
+        checkpoint.delete(&key(realm, &format!("mark {}", position - 1))).unwrap();
+        checkpoint.commit().unwrap();
+        println!("committed {realm} {position}");
+    }
+}
+
+#[test]
+fn killed_processes_leave_whole_checkpoints() {
+    let place = tempfile::tempdir().unwrap();
+    let mut committed = vec![0_u64; usize::from(REALMS)];
+    for round in 0..12_u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["child", "--exact", "--ignored", "--nocapture"])
+            .env("HEADCOUNT_CRASH_DIR", place.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().ends_with("opened")));
+        std::thread::sleep(Duration::from_millis(40 + 37 * round % 200));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it said before it died counts; a line that it did not finish doesn't.
+        for line in lines.map_while(Result::ok) {
+            if let [_, realm, position] = line.split(' ').collect::<Vec<_>>()[..]
+                && let (Ok(realm), Ok(position)) = (realm.parse::<usize>(), position.parse::<u64>())
+            {
+                committed[realm] = committed[realm].max(position);
+            }
+        }
+        let store = SledStore::open(place.path(), FULL).unwrap();
+        for realm in 0..REALMS {
+            let position = store.get(&key(realm, "position")).unwrap();
+            let position = position.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()));
+            assert!(position >= committed[usize::from(realm)], "realm {realm}: {position} of {committed:?}");
+            whole(&store, realm, position);
+        }
+    }
+    assert!(committed.iter().all(|position| *position > 12), "{committed:?}");
+}
+
+/// Everything in the realm is of this one checkpoint.
+fn whole(store: &SledStore, realm: u16, position: u64) {
+    let mut marks = Vec::new();
+    let mut values = 0;
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        let name = String::from_utf8(key[2..].to_vec()).unwrap();
+        if name.starts_with("value") {
+            assert_eq!(value[..8], position.to_be_bytes(), "{name} in realm {realm}");
+            values += 1;
+        } else if name.starts_with("mark") {
+            marks.push(name);
+        }
+        ControlFlow::Continue(())
+    };
+    store.scan(&realm.to_be_bytes(), visit).unwrap();
+    if position > 0 {
+        assert_eq!(values, 200);
+        assert_eq!(marks, [format!("mark {position}")]);
+    }
+}
