@@ -10,7 +10,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, System};
-use headcount_domain::event::Event;
 use headcount_domain::fold::{Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Fault;
@@ -22,7 +21,8 @@ use headcount_storage::store::{Opened, SledOptions, SledStore};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::aggregator::{
-    Aggregator, Apply, Ask, CheckpointPolicy, Checkpoints, Drain, Outcome, PARTITIONS, Probe, Shard, Shared, Versions, Work, partition_of,
+    Aggregator, Apply, Ask, CheckpointPolicy, Checkpoints, Drain, Events, Outcome, PARTITIONS, Probe, Shard, Shared, Versions,
+    Work, partition_of,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::dead_letters::DeadLetters;
@@ -196,7 +196,10 @@ impl Engine {
         let registry = Registry::open(&dir)?;
         let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
         if recovery.cut_bytes > 0 {
-            tracing::warn!(bytes = recovery.cut_bytes, "an unfinished write at the end of the log was cut; nothing acknowledged was in it");
+            tracing::warn!(
+                bytes = recovery.cut_bytes,
+                "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
+            );
         }
         let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
         let reader = log.reader();
@@ -456,7 +459,7 @@ impl Tracker {
     ///
     /// # Errors
     /// See [`TrackError`].
-    pub async fn record(&self, events: Vec<Box<Event>>, _permit: Permit) -> Result<Vec<Outcome>, TrackError> {
+    pub(crate) async fn record(&self, events: Events, _permit: Permit) -> Result<Vec<Outcome>, TrackError> {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
         self.ingest.do_send(Track { events, answer });
@@ -521,7 +524,10 @@ impl Opening<'_> {
         };
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..count).map(|shard| scope.spawn(move || open(shard))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(Fault("a shard panicked at start".into())))).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(Fault("a shard panicked at start".into()))))
+                .collect()
         });
         Ok(State { shards: shards?, versions, keeper_thread })
     }
@@ -599,7 +605,10 @@ fn sink(shards: Vec<Addr<Aggregator>>, assignment: Vec<usize>) -> impl FnMut(Vec
             }
         }
         for (shard, works) in works {
-            #[expect(clippy::disallowed_methods, reason = "these events are in the log: they happen; the gate bounds their bytes")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "these events are in the log: they happen; the gate bounds their bytes"
+            )]
             shards[shard].do_send(Apply(works));
         }
     }

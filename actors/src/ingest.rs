@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use headcount_domain::event::{EVENT_VERSION, Event};
+use headcount_domain::event::EVENT_VERSION;
 use headcount_storage::codec;
 use headcount_storage::log::{GroupCommit, LogError};
 use tokio::sync::oneshot;
 
-use crate::aggregator::{Outcome, partition_of};
+use crate::aggregator::{Events, Outcome, partition_of};
 
 /// Why events were not recorded, or why nobody knows.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum TrackError {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Track {
-    pub(crate) events: Vec<Box<Event>>,
+    pub(crate) events: Events,
     pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
 }
 
@@ -48,14 +48,14 @@ struct Done {
 
 /// What the log carries along with a batch, for the shard and the way back.
 pub(crate) struct Ticket {
-    pub(crate) events: Vec<Box<Event>>,
+    pub(crate) events: Events,
     ingest: Addr<Ingest>,
     batch: u64,
 }
 
 impl Ticket {
     /// Takes the ticket apart: the events, and how to answer.
-    pub(crate) fn split(self) -> (Vec<Box<Event>>, Return) {
+    pub(crate) fn split(self) -> (Events, Return) {
         (self.events, Return { ingest: self.ingest, batch: self.batch })
     }
 }
@@ -81,7 +81,7 @@ struct Waiting {
 
 #[derive(Default)]
 struct Gathering {
-    events: Vec<Box<Event>>,
+    events: Events,
     waiting: Vec<Waiting>,
 }
 

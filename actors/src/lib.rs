@@ -13,7 +13,7 @@ mod ingest;
 mod keeper;
 pub mod registry;
 mod scan;
-mod secrets;
+pub mod secrets;
 pub mod track;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};

@@ -15,7 +15,7 @@ use headcount_domain::time::{Day, Window};
 use headcount_storage::codec;
 use headcount_storage::log::Record;
 
-use crate::aggregator::partition_of;
+use crate::aggregator::{Events, partition_of};
 use crate::engine::{AskError, Engine};
 
 /// How many scans run at once; each keeps a core busy.
@@ -28,7 +28,12 @@ impl Engine {
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn scan_unique_users(&self, project: ProjectId, window: Window, predicate: Predicate) -> Result<UniqueUsers, AskError> {
+    pub async fn scan_unique_users(
+        &self,
+        project: ProjectId,
+        window: Window,
+        predicate: Predicate,
+    ) -> Result<UniqueUsers, AskError> {
         let until = self.applied(project).await?;
         let _turn = self.scans().acquire().await.map_err(|_| AskError::NoAnswer)?;
         let engine = self.clone();
@@ -59,7 +64,7 @@ impl Engine {
         let result = self.reader().read(
             |number| (number == partition).then_some(0),
             |record: Record<'_>| {
-                let events: Vec<Box<Event>> = match codec::decode(EVENT_VERSION, record.payload) {
+                let events: Events = match codec::decode(EVENT_VERSION, record.payload) {
                     Ok(events) => events,
                     Err(error) => {
                         damage = Some(error.to_string());

@@ -43,7 +43,7 @@ struct Salt {
 
 /// The installation's keys.
 #[derive(Debug)]
-pub struct Secrets {
+pub(crate) struct Secrets {
     dir: PathBuf,
     hasher: KeyHasher,
     created: bool,
@@ -55,7 +55,7 @@ impl Secrets {
     ///
     /// # Errors
     /// A file can't be read, written or understood.
-    pub fn open(dir: &Path) -> Result<Self, SecretsError> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, SecretsError> {
         std::fs::create_dir_all(dir).map_err(|source| SecretsError::Io { path: dir.to_owned(), source })?;
         let path = dir.join("hash.key");
         let (key, created) = match read(&path)? {
@@ -76,13 +76,13 @@ impl Secrets {
 
     /// Hashes with the installation's key.
     #[must_use]
-    pub fn hasher(&self) -> &KeyHasher {
+    pub(crate) fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
     /// Whether the key was made just now: whatever was hashed before can't be found any more.
     #[must_use]
-    pub fn created(&self) -> bool {
+    pub(crate) fn created(&self) -> bool {
         self.created
     }
 
@@ -90,7 +90,7 @@ impl Secrets {
     ///
     /// # Errors
     /// The new salt can't be made durable.
-    pub fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
+    pub(crate) fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
         let day = now.0.div_euclid(DAY_MS);
         if let Some(salt) = find(&self.salts.read().unwrap_or_else(std::sync::PoisonError::into_inner), day) {
             return Ok(salt);

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use headcount_domain::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
-use headcount_domain::event::Event;
 use headcount_domain::fold::Position;
 use headcount_domain::ids::{ProjectId, public_id};
 use headcount_domain::policy::Policy;
 use headcount_domain::submission::{Invalid, Submission};
 use serde_json::value::RawValue;
 
-use crate::aggregator::Outcome;
+use crate::aggregator::{Events, Outcome};
 use crate::engine::{Engine, Tracker};
 use crate::gate::Permit;
 use crate::ingest::TrackError;
@@ -41,7 +40,8 @@ pub struct Origin<'a> {
 
 impl Origin<'_> {
     /// A server's, without a visitor's request.
-    pub const SERVER: Origin<'static> = Origin { sender: Sender::Server, address: None, user_agent: None, gpc: false, dnt: false };
+    pub const SERVER: Origin<'static> =
+        Origin { sender: Sender::Server, address: None, user_agent: None, gpc: false, dnt: false };
 }
 
 /// What became of one event.
@@ -163,7 +163,7 @@ impl Engine {
         permit: Permit,
     ) -> Result<BatchReceipt, TrackError> {
         let mut receipt = BatchReceipt::default();
-        let mut events: Vec<Box<Event>> = Vec::new();
+        let mut events = Events::new();
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
                 Ok(Prepared { verdict: Verdict::Record { event, .. } }) => events.push(event),
@@ -220,7 +220,8 @@ impl Engine {
     pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
         let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
         let permit = self.embedded_permit(event.size_bytes())?;
-        let prepare = |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
+        let prepare =
+            |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
         let prepared = self.judge(keyed, prepare, |judged| judged.as_ref().is_ok_and(Prepared::is_recorded)).await??;
         Ok(self.record(&self.tracker(), prepared, permit).await?)
     }

@@ -9,7 +9,9 @@ use crate::event::{Details, Event, Money, Who};
 use crate::ids::KeyHasher;
 use crate::money::{Amount, AmountError, Currency};
 use crate::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text};
+use crate::submission::{
+    Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
+};
 use crate::text as page;
 use crate::time::{Instant, settle};
 
@@ -173,7 +175,8 @@ fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
 
 /// When it happened, and whether that was replaced by the time of receipt.
 fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, bool), Invalid> {
-    let wrong = || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
+    let wrong =
+        || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
     let Some(raw) = timestamp.map(RawValue::get).filter(|raw| *raw != "null" && *raw != "\"\"") else {
         return Ok((received, false));
     };
@@ -183,23 +186,28 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
     } else {
         Instant::parse_epoch_ms(raw)
     };
-    let settled = settle(Some(told.ok_or_else(wrong)?), received).map_err(|error| Invalid::parameter("timestamp", format!("`timestamp`: {error}")))?;
+    let settled = settle(Some(told.ok_or_else(wrong)?), received)
+        .map_err(|error| Invalid::parameter("timestamp", format!("`timestamp`: {error}")))?;
     Ok((settled.at, settled.clamped))
 }
 
 fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result<Option<Money>, Invalid> {
     let currency = match text(submission.currency.as_ref()) {
-        Some(code) => Some(Currency::parse(code).map_err(|_| {
-            Invalid::parameter("currency", "`currency` must be an ISO 4217 code such as USD")
-        })?),
+        Some(code) => Some(
+            Currency::parse(code)
+                .map_err(|_| Invalid::parameter("currency", "`currency` must be an ISO 4217 code such as USD"))?,
+        ),
         None => None,
     };
     let Some(raw) = submission.value.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
     let amount = Amount::parse(raw).map_err(|error| {
-        Invalid::parameter("value", match error {
-            AmountError::NotANumber => "`value` must be a number or null".to_owned(),
-            error => format!("`value`: {error}"),
-        })
+        Invalid::parameter(
+            "value",
+            match error {
+                AmountError::NotANumber => "`value` must be a number or null".to_owned(),
+                error => format!("`value`: {error}"),
+            },
+        )
     })?;
     let currency = currency.unwrap_or(policy.currency);
     Ok(Some(Money {
@@ -240,7 +248,8 @@ fn metadata<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Inval
 
 fn overrides<'a>(raw: Option<&'a RawValue>) -> Result<RawOverrides<'a>, Invalid> {
     let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(RawOverrides::default()) };
-    let wrong = || Invalid::parameter("_acOverrides", "`_acOverrides` must be an object of strings: source, medium, campaign, channel");
+    let wrong =
+        || Invalid::parameter("_acOverrides", "`_acOverrides` must be an object of strings: source, medium, campaign, channel");
     if !raw.starts_with('{') {
         return Err(wrong());
     }
@@ -284,7 +293,8 @@ fn granted(submission: &Submission<'_>) -> bool {
 fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> Who {
     let user_id = text(submission.user_id.as_ref()).map(Into::into);
     let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
-    let visitor = (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
+    let visitor =
+        (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
     Who { user_id, anonymous_id, visitor }
 }
 

@@ -221,9 +221,27 @@ pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
 fn wrong_field(body: &[u8]) -> Option<Invalid> {
     const BOOLEANS: &[&str] = &["notify"];
     const TEXTS: &[&str] = &[
-        "name", "message", "user_id", "anonymous_id", "referrer", "screen", "language", "url", "hostname", "channel", "currency",
-        "external_id", "group_id", "group_type", "privacy_categories", "pc", "privacy_signals", "ps", "consent_source",
-        "user_agent", "ip",
+        "name",
+        "message",
+        "user_id",
+        "anonymous_id",
+        "referrer",
+        "screen",
+        "language",
+        "url",
+        "hostname",
+        "channel",
+        "currency",
+        "external_id",
+        "group_id",
+        "group_type",
+        "privacy_categories",
+        "pc",
+        "privacy_signals",
+        "ps",
+        "consent_source",
+        "user_agent",
+        "ip",
     ];
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
     fields.iter().find_map(|(name, value)| {
@@ -244,7 +262,9 @@ pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
     let bounds = Bounds { depth: 0, keys: &mut keys, problem: &mut problem };
     match bounds.deserialize(&mut reader) {
         Ok(()) => Ok(()),
-        Err(error) => Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}")))),
+        Err(error) => {
+            Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}"))))
+        }
     }
 }
 
@@ -268,7 +288,9 @@ impl Bounds<'_> {
     fn check_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
         match text.len() {
             0..=MAX_METADATA_TEXT_BYTES => Ok(()),
-            long => Err(self.fail(format!("a string in `metadata` has {long} bytes; at most {MAX_METADATA_TEXT_BYTES} are allowed"))),
+            long => {
+                Err(self.fail(format!("a string in `metadata` has {long} bytes; at most {MAX_METADATA_TEXT_BYTES} are allowed")))
+            }
         }
     }
 
@@ -333,7 +355,10 @@ impl<'de> Visitor<'de> for Bounds<'_> {
                 return Err(self.fail(format!("`metadata` has more than {MAX_METADATA_KEYS} keys")));
             }
             if key.0.len() > MAX_METADATA_KEY_BYTES {
-                return Err(self.fail(format!("a key of `metadata` has {} bytes; at most {MAX_METADATA_KEY_BYTES} are allowed", key.0.len())));
+                return Err(self.fail(format!(
+                    "a key of `metadata` has {} bytes; at most {MAX_METADATA_KEY_BYTES} are allowed",
+                    key.0.len()
+                )));
             }
             entries.next_value_seed(self.inner())?;
         }

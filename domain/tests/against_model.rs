@@ -35,7 +35,9 @@ struct Folded {
 }
 
 fn rates(rates: &Rates) -> DomainRates {
-    let rate = |(currency, rate): (&String, _)| (Currency::parse(currency).unwrap(), Rate::parse(&Json::from(rate).to_string()).unwrap());
+    let rate = |(currency, rate): (&String, _)| {
+        (Currency::parse(currency).unwrap(), Rate::parse(&Json::from(rate).to_string()).unwrap())
+    };
     rates.iter().map(|(currency, value)| rate((currency, *value))).collect()
 }
 

@@ -86,7 +86,8 @@ impl Shard {
             return Next::Rest;
         }
         let partitions = self.partitions.values();
-        self.checkpoints.due = partitions.filter(|partition| behind(partition) > 0).map(super::partition::Partition::number).collect();
+        self.checkpoints.due =
+            partitions.filter(|partition| behind(partition) > 0).map(super::partition::Partition::number).collect();
         self.checkpoints.last = Stopwatch::now();
         Next::Step
     }

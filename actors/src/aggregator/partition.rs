@@ -28,7 +28,7 @@ pub fn partition_of(project: ProjectId) -> u16 {
 }
 
 /// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
-pub type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
+pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
 
 /// What became of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

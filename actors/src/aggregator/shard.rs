@@ -23,11 +23,15 @@ const SLICE: Duration = Duration::from_micros(500);
 /// How many panics at one position set its event aside.
 const STRIKES: u8 = 2;
 
+/// Events on their way: boxed, since an event is some hundred bytes and is handed on five times.
+#[expect(clippy::vec_box, reason = "moving the pointers is what this is for")]
+pub(crate) type Events = Vec<Box<Event>>;
+
 /// A partition's share of a commit, on its way into the state.
 pub(crate) struct Work {
     pub(crate) partition: u16,
     pub(crate) first: Position,
-    pub(crate) events: Vec<Box<Event>>,
+    pub(crate) events: Events,
     /// Called when all of it is in the state.
     pub(crate) reply: Box<dyn FnOnce(Vec<Outcome>) + Send>,
 }
@@ -68,8 +72,17 @@ impl Shard {
         for number in numbers {
             partitions.insert(*number, Partition::open(*number, shared.clone())?);
         }
-        let mut shard =
-            Self { shared, partitions, log, dead, queue: VecDeque::new(), strikes: HashMap::new(), failed: None, probe, checkpoints };
+        let mut shard = Self {
+            shared,
+            partitions,
+            log,
+            dead,
+            queue: VecDeque::new(),
+            strikes: HashMap::new(),
+            failed: None,
+            probe,
+            checkpoints,
+        };
         shard.catch_up(None, Position::MAX, &mut |_| {})?;
         Ok(shard)
     }
@@ -250,7 +263,7 @@ fn replay_record(
     probe: &Probe,
     seen: &mut dyn FnMut(Outcome),
 ) -> Result<Option<Panicked>, Fault> {
-    let events: Vec<Box<Event>> = codec::decode(EVENT_VERSION, record.payload).map_err(fault)?;
+    let events: Events = codec::decode(EVENT_VERSION, record.payload).map_err(fault)?;
     for (event, position) in events.into_iter().zip(record.first..) {
         if position > last {
             break;
