@@ -5,18 +5,22 @@
 
 mod aggregator;
 pub mod clock;
+mod config;
 mod dead_letters;
 mod disk;
 pub mod engine;
 pub mod gate;
 mod ingest;
 mod keeper;
+mod opening;
 pub mod registry;
 mod scan;
+mod system;
 pub mod secrets;
 pub mod track;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
-pub use engine::{AskError, Engine, EngineConfig, OpenError, Tracker, Vitals};
+pub use config::{EngineConfig, OpenError};
+pub use engine::{AskError, Engine, Tracker, Vitals};
 pub use headcount_domain as domain;
 pub use ingest::TrackError;

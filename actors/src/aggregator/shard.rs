@@ -24,7 +24,6 @@ const SLICE: Duration = Duration::from_micros(500);
 const STRIKES: u8 = 2;
 
 /// Events on their way: boxed, since an event is some hundred bytes and is handed on five times.
-#[expect(clippy::vec_box, reason = "moving the pointers is what this is for")]
 pub(crate) type Events = Vec<Box<Event>>;
 
 /// A partition's share of a commit, on its way into the state.
@@ -52,6 +51,7 @@ pub(crate) struct Shard {
     /// Why the state can't be trusted any more. The log has everything; a start rebuilds it.
     failed: Option<Fault>,
     probe: Probe,
+    replayed: u64,
     pub(super) checkpoints: Checkpoints,
 }
 
@@ -81,10 +81,23 @@ impl Shard {
             strikes: HashMap::new(),
             failed: None,
             probe,
+            replayed: 0,
             checkpoints,
         };
-        shard.catch_up(None, Position::MAX, &mut |_| {})?;
+        let mut replayed = 0;
+        shard.catch_up(None, Position::MAX, &mut |_| replayed += 1)?;
+        shard.replayed = replayed;
         Ok(shard)
+    }
+
+    /// The last position that any of its partitions reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.partitions.values().map(Partition::applied).max().unwrap_or(0)
+    }
+
+    /// How many events were replayed from the log.
+    pub(crate) fn replayed(&self) -> u64 {
+        self.replayed
     }
 
     /// Takes work in; [`Shard::advance`] does it.

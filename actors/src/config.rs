@@ -1,0 +1,87 @@
+//! How an engine is opened, and why it may not open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use headcount_domain::table::Fault;
+use headcount_storage::log::{GroupOptions, LogOptions};
+
+use crate::aggregator::{CheckpointPolicy, Probe};
+use crate::clock::{Clock, SystemClock};
+use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
+
+/// How an engine is opened.
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// Where everything is kept. Made if it isn't there; locked while the engine is open.
+    pub data_dir: PathBuf,
+    /// How many shards; may differ at every start. Default: the number of cores.
+    pub shards: usize,
+    /// How many bytes of events may be under way at once. Default 64 MiB.
+    pub admission_bytes: usize,
+    /// Below how much free disk space no event is taken. Default 256 MiB.
+    pub min_free_bytes: u64,
+    /// When state is written down.
+    pub checkpoints: CheckpointPolicy,
+    /// The log's options.
+    pub log: LogOptions,
+    /// How the log groups commits.
+    pub group: GroupOptions,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Called before each event is folded: for tests of panics.
+    #[doc(hidden)]
+    pub probe: Probe,
+}
+
+impl EngineConfig {
+    /// The defaults, on `data_dir`.
+    #[must_use]
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            admission_bytes: 64 << 20,
+            min_free_bytes: 256 << 20,
+            checkpoints: CheckpointPolicy::default(),
+            log: LogOptions::default(),
+            group: GroupOptions::default(),
+            clock: Arc::new(SystemClock),
+            probe: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for EngineConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineConfig").field("data_dir", &self.data_dir).field("shards", &self.shards).finish_non_exhaustive()
+    }
+}
+
+/// Why an engine did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data directory can't be used: locked, of another version, unreadable.
+    #[error("{0}")]
+    Directory(String),
+    /// A key file.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// Organizations, projects and tokens.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The event log.
+    #[error(transparent)]
+    Log(#[from] headcount_storage::log::LogError),
+    /// The store, and rebuilding it did not help.
+    #[error("the state could not be rebuilt from the log: {0}")]
+    State(#[from] Fault),
+    /// A thread could not be started.
+    #[error("could not start: {0}")]
+    Start(String),
+}
+
+pub(crate) fn directory(error: impl std::fmt::Display) -> OpenError {
+    OpenError::Directory(error.to_string())
+}

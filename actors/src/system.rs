@@ -1,0 +1,69 @@
+//! The engine's own threads: an actix system with one arbiter per shard, and what the log's thread hands to them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use actix::{Actor, Addr, Arbiter, System};
+use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
+
+use crate::aggregator::{Aggregator, Apply, Shard, Work};
+use crate::config::OpenError;
+use crate::ingest::{Ingest, Ticket};
+
+pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<Aggregator>>);
+
+/// Starts the engine's own actix system, with one arbiter per shard.
+pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
+    let (started, wait) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name("hc-system".into())
+        .spawn(move || {
+            let runner = System::new();
+            runner.block_on(async {
+                let start = |shard| Aggregator::start_in_arbiter(&Arbiter::new().handle(), move |_| Aggregator::new(shard));
+                let addresses: Vec<_> = shards.into_iter().map(start).collect();
+                let _ = started.send((System::current(), addresses));
+            });
+            if let Err(error) = runner.run() {
+                tracing::error!(%error, "the engine's actor system failed");
+            }
+        })
+        .map_err(|error| OpenError::Start(error.to_string()))?;
+    let (system, addresses) = wait.recv().map_err(|_| OpenError::Start("the actor system did not start".into()))?;
+    Ok((system, thread, addresses))
+}
+
+pub(crate) fn start_ingest(system: &System, group: Arc<GroupCommit<Ticket>>) -> Result<Addr<Ingest>, OpenError> {
+    let (started, wait) = std::sync::mpsc::sync_channel(1);
+    let running = system.arbiter().spawn_fn(move || drop(started.send(Ingest::new(group).start())));
+    if !running {
+        return Err(OpenError::Start("the actor system has stopped".into()));
+    }
+    wait.recv().map_err(|_| OpenError::Start("the ingest actor did not start".into()))
+}
+
+/// What the log's thread does with what it committed: hands each shard its share, and refusals back.
+pub(crate) fn sink(shards: Vec<Addr<Aggregator>>, assignment: Vec<usize>) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+    move |outcomes| {
+        let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
+        for outcome in outcomes {
+            match outcome {
+                LogOutcome::Committed(committed) => {
+                    let (events, back) = committed.ticket.split();
+                    let reply = Box::new(move |outcomes| back.finish(Ok(outcomes)));
+                    let work = Work { partition: committed.partition, first: committed.first, events, reply };
+                    works.entry(assignment[usize::from(committed.partition)]).or_default().push(work);
+                }
+                LogOutcome::Refused(refused) => refused.ticket.split().1.finish(Err(refused.reason)),
+            }
+        }
+        for (shard, works) in works {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "these events are in the log: they happen; the gate bounds their bytes"
+            )]
+            shards[shard].do_send(Apply(works));
+        }
+    }
+}
