@@ -1,0 +1,464 @@
+//! Settings: from flags, else from `HEADCOUNT_*` variables, else from a TOML file, else defaults.
+//!
+//! Every setting is text until it is resolved, so that the four sources are read in one way and every refusal names the
+//! source it came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::Serialize;
+
+use headcount_actors::EngineConfig;
+
+use crate::server::HttpConfig;
+use crate::telemetry;
+
+/// The variable that names the TOML file.
+pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
+
+/// Where the value of a setting came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A flag of the command line.
+    Flag(&'static str),
+    /// An environment variable.
+    Variable(&'static str),
+    /// The TOML file.
+    File(PathBuf),
+    /// Nobody set it.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Variable(name) => f.write_str(name),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// Why settings are refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The TOML file can't be read.
+    #[error("the configuration file {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The TOML file has keys that mean nothing.
+    #[error("the configuration file {}: unknown {}: {}; known are: {}", path.display(), plural(keys), keys.join(", "), known())]
+    UnknownKeys {
+        /// The file.
+        path: PathBuf,
+        /// The keys.
+        keys: Vec<String>,
+    },
+    /// A value is not allowed.
+    #[error("{key} (from {source_name}): {reason}")]
+    Value {
+        /// The setting.
+        key: &'static str,
+        /// Where it was set.
+        source_name: String,
+        /// What is wrong, and what is allowed.
+        reason: String,
+    },
+}
+
+fn plural(keys: &[String]) -> &'static str {
+    if keys.len() == 1 { "key" } else { "keys" }
+}
+
+fn known() -> String {
+    KEYS.map(|key| key.name).join(", ")
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A setting's names.
+struct Key {
+    name: &'static str,
+    flag: &'static str,
+    variable: &'static str,
+    default: &'static str,
+}
+
+macro_rules! keys {
+    ($($name:ident $flag:literal $variable:literal $default:literal $help:literal;)*) => {
+        const KEYS: [Key; [$($flag),*].len()] =
+            [$(Key { name: stringify!($name), flag: $flag, variable: $variable, default: $default }),*];
+
+        /// The settings as flags; each is text until [`Settings::resolve`].
+        #[derive(Debug, Clone, Default, clap::Args)]
+        pub struct Flags {
+            /// A TOML file with settings [env: HEADCOUNT_CONFIG]
+            #[arg(long, value_name = "FILE", global = true)]
+            pub config: Option<PathBuf>,
+            $(
+                #[doc = concat!($help, " [env: ", $variable, "] [default: ", $default, "]")]
+                #[arg(long, value_name = "VALUE", global = true, help_heading = "Settings")]
+                pub $name: Option<String>,
+            )*
+        }
+
+        impl Flags {
+            fn get(&self, name: &str) -> Option<&str> {
+                match name {
+                    $(stringify!($name) => self.$name.as_deref(),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+keys! {
+    data_dir "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Where everything is kept";
+    listen "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address and port to listen on; port 0 is any free one";
+    workers "--workers" "HEADCOUNT_WORKERS" "auto" "HTTP workers: a number, or auto (half the cores, at least one)";
+    shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
+    admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "64MiB" "How many bytes of events may be under way at once";
+    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
+    trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
+    checkpoint_interval "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "How often state is written down; a start replays what came after";
+    log "--log" "HEADCOUNT_LOG" "info,actix_server=warn" "What is logged: a level, or directives such as info,headcount_storage=debug";
+    log_format "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "How it is logged: text or json";
+}
+
+/// A setting as it is in force.
+#[derive(Debug, Clone)]
+struct Entry {
+    key: &'static Key,
+    text: String,
+    source: Source,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All settings, as they are in force. They hold no secret.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
+    /// Address and port.
+    pub listen: String,
+    /// HTTP workers; `None`: by the cores.
+    pub workers: Option<usize>,
+    /// Shards; `None`: by the cores.
+    pub shards: Option<usize>,
+    /// The limit of events under way.
+    pub admission_bytes: usize,
+    /// The least free disk space.
+    pub min_free_bytes: u64,
+    /// Proxies that are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How often state is written down.
+    pub checkpoint_interval: Duration,
+    /// What is logged.
+    pub log: String,
+    /// How it is logged.
+    pub log_format: LogFormat,
+    entries: Vec<Entry>,
+}
+
+/// One line of `headcount config`.
+#[derive(Debug, Serialize)]
+pub struct InForce<'a> {
+    /// The value, as it was written.
+    pub value: &'a str,
+    /// Where it came from.
+    pub source: String,
+}
+
+impl Settings {
+    /// Settles every setting. `variable` reads the environment.
+    ///
+    /// # Errors
+    /// See [`ConfigError`].
+    pub fn resolve(flags: &Flags, variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let path = flags.config.clone().or_else(|| variable(CONFIG_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
+        let file = path.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let entry = |key: &'static Key| {
+            if let Some(text) = flags.get(key.name) {
+                return Entry { key, text: text.to_owned(), source: Source::Flag(key.flag) };
+            }
+            if let Some(text) = variable(key.variable) {
+                return Entry { key, text, source: Source::Variable(key.variable) };
+            }
+            match (file.get(key.name), &path) {
+                (Some(text), Some(path)) => Entry { key, text: text.clone(), source: Source::File(path.clone()) },
+                _ => Entry { key, text: key.default.to_owned(), source: Source::Default },
+            }
+        };
+        Self::parse(KEYS.iter().map(entry).collect())
+    }
+
+    fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
+        let read = Reader { entries: &entries };
+        Ok(Self {
+            data_dir: read.value("data_dir", |text| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) })?,
+            listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,
+            workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
+            shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,
+            admission_bytes: read.value("admission_bytes", |text| {
+                let bytes = bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
+                bytes.filter(|bytes| *bytes >= 4 << 20).ok_or("must be a size of at least 4MiB, such as 64MiB")
+            })?,
+            min_free_bytes: read.value("min_free_bytes", |text| bytes(text).ok_or("must be a size, such as 256MiB"))?,
+            trusted_proxies: read.value("trusted_proxies", |text| {
+                networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
+            })?,
+            checkpoint_interval: read.value("checkpoint_interval", |text| {
+                duration(text).filter(|it| *it >= Duration::from_secs(1)).ok_or("must be a duration of at least 1s, such as 60s or 5m")
+            })?,
+            log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
+            log_format: read.value("log_format", |text| match text {
+                "text" => Ok(LogFormat::Text),
+                "json" => Ok(LogFormat::Json),
+                _ => Err("must be text or json"),
+            })?,
+            entries,
+        })
+    }
+
+    /// What is in force and where it came from, by name.
+    #[must_use]
+    pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
+        let line = |entry| {
+            let Entry { key, text, source }: &Entry = entry;
+            (key.name, InForce { value: text, source: source.to_string() })
+        };
+        self.entries.iter().map(line).collect()
+    }
+
+    /// How the engine is opened with these settings.
+    #[must_use]
+    pub fn engine(&self) -> EngineConfig {
+        let mut config = EngineConfig::new(&self.data_dir);
+        config.shards = self.shards.unwrap_or(config.shards);
+        config.admission_bytes = self.admission_bytes;
+        config.min_free_bytes = self.min_free_bytes;
+        config.checkpoints.interval = self.checkpoint_interval;
+        config
+    }
+
+    /// How the HTTP server is started with these settings.
+    #[must_use]
+    pub fn http(&self) -> HttpConfig {
+        HttpConfig {
+            listen: self.listen.clone(),
+            workers: self.workers.unwrap_or_else(HttpConfig::default_workers),
+            trusted_proxies: self.trusted_proxies.clone(),
+        }
+    }
+}
+
+struct Reader<'a> {
+    entries: &'a [Entry],
+}
+
+impl Reader<'_> {
+    fn value<T, E: ToString>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ConfigError> {
+        let entry = self.entries.iter().find(|entry| entry.key.name == name);
+        let text = entry.map_or("", |entry| entry.text.trim());
+        parse(text).map_err(|reason| ConfigError::Value {
+            key: name,
+            source_name: entry.map(|entry| entry.source.to_string()).unwrap_or_default(),
+            reason: format!("{}, not {text:?}", reason.to_string()),
+        })
+    }
+}
+
+/// Reads a TOML file into text by key.
+fn read_file(path: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
+    let failed = |reason: String| ConfigError::File { path: path.to_owned(), reason };
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(one_line(&error.to_string())))?;
+    let unknown: Vec<String> = table.keys().filter(|name| KEYS.iter().all(|key| key.name != *name)).cloned().collect();
+    if !unknown.is_empty() {
+        return Err(ConfigError::UnknownKeys { path: path.to_owned(), keys: unknown });
+    }
+    let value = |(name, value): (String, toml::Value)| match plain(&value) {
+        Some(text) => Ok((name, text)),
+        None => Err(failed(format!("{name} must be a text, a number or a list of texts"))),
+    };
+    table.into_iter().map(value).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+fn plain(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Array(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+            items.map(|items| items.join(","))
+        }
+        _ => None,
+    }
+}
+
+/// `host:port`; what the host is the system finds out when it is bound.
+fn listen(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    (!host.is_empty() && u16::from_str(port).is_ok()).then(|| text.to_owned())
+}
+
+/// A number from 1 to `most`, or `auto`.
+fn count(text: &str, most: usize) -> Option<Option<usize>> {
+    if text == "auto" {
+        return Some(None);
+    }
+    text.parse().ok().filter(|count| (1..=most).contains(count)).map(Some)
+}
+
+/// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let ms = match unit.trim() {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.checked_mul(ms).map(Duration::from_millis)
+}
+
+fn networks(text: &str) -> Option<Vec<IpNet>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse::<IpNet>().ok().or_else(|| part.parse::<std::net::IpAddr>().ok().map(IpNet::from))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn flags_win_over_variables_over_the_file_over_defaults() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headcount.toml");
+        std::fs::write(&path, "listen = \"0.0.0.0:1\"\nworkers = 3\nshards = 5\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n").unwrap();
+        let flags = Flags { config: Some(path.clone()), listen: Some("127.0.0.1:9".into()), ..Flags::default() };
+        let variable = |name: &str| match name {
+            "HEADCOUNT_LISTEN" => Some("127.0.0.1:8".to_owned()),
+            "HEADCOUNT_WORKERS" => Some("4".to_owned()),
+            _ => None,
+        };
+        let settings = Settings::resolve(&flags, variable).unwrap();
+        assert_eq!(settings.listen, "127.0.0.1:9");
+        assert_eq!((settings.workers, settings.shards), (Some(4), Some(5)));
+        assert_eq!(settings.trusted_proxies.len(), 2);
+        assert_eq!(settings.min_free_bytes, 256 << 20);
+        let sources: BTreeMap<_, _> = settings.in_force().into_iter().map(|(name, it)| (name, it.source)).collect();
+        let expected = [
+            ("listen", "--listen".to_owned()),
+            ("workers", "HEADCOUNT_WORKERS".to_owned()),
+            ("shards", path.display().to_string()),
+            ("log", "default".to_owned()),
+        ];
+        for (name, source) in expected {
+            assert_eq!(sources[name], source, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_file_may_be_named_by_a_variable() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headcount.toml");
+        std::fs::write(&path, "checkpoint_interval = \"2m\"").unwrap();
+        let variable = |name: &str| (name == CONFIG_VARIABLE).then(|| path.display().to_string());
+        let settings = Settings::resolve(&Flags::default(), variable).unwrap();
+        assert_eq!(settings.checkpoint_interval, Duration::from_secs(120));
+    }
+
+    #[test]
+    fn unknown_keys_of_the_file_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headcount.toml");
+        std::fs::write(&path, "listne = \"0.0.0.0:1\"\nworkers = 3\n[extra]\n").unwrap();
+        let flags = Flags { config: Some(path), ..Flags::default() };
+        let error = Settings::resolve(&flags, none).unwrap_err().to_string();
+        assert!(error.contains("unknown keys: extra, listne; known are: data_dir, listen"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_with_its_source() {
+        let table: [(&str, &str, bool); 20] = [
+            ("HEADCOUNT_LISTEN", "8080", false),
+            ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
+            ("HEADCOUNT_LISTEN", "[::1]:0", true),
+            ("HEADCOUNT_WORKERS", "0", false),
+            ("HEADCOUNT_WORKERS", "auto", true),
+            ("HEADCOUNT_SHARDS", "65", false),
+            ("HEADCOUNT_ADMISSION_BYTES", "4MiB", true),
+            ("HEADCOUNT_ADMISSION_BYTES", "1KiB", false),
+            ("HEADCOUNT_ADMISSION_BYTES", "64 megabytes", false),
+            ("HEADCOUNT_MIN_FREE_BYTES", "99999999999TiB", false),
+            ("HEADCOUNT_MIN_FREE_BYTES", "0", true),
+            ("HEADCOUNT_TRUSTED_PROXIES", "10.0.0.0/8, 127.0.0.1", true),
+            ("HEADCOUNT_TRUSTED_PROXIES", "localhost", false),
+            ("HEADCOUNT_CHECKPOINT_INTERVAL", "5m", true),
+            ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
+            ("HEADCOUNT_LOG", "info,headcount=debug", true),
+            ("HEADCOUNT_LOG", "a=b=c", false),
+            ("HEADCOUNT_LOG_FORMAT", "json", true),
+            ("HEADCOUNT_LOG_FORMAT", "xml", false),
+            ("HEADCOUNT_DATA_DIR", "", false),
+        ];
+        for (name, value, fine) in table {
+            let variable = |asked: &str| (asked == name).then(|| value.to_owned());
+            let result = Settings::resolve(&Flags::default(), variable);
+            assert_eq!(result.is_ok(), fine, "{name}={value}: {result:?}");
+            if let Err(error) = result {
+                assert!(error.to_string().contains(name), "{error}");
+            }
+        }
+    }
+}

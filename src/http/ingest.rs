@@ -1,0 +1,391 @@
+//! `POST /i`, `/track`, `/i/batch`, the beacon `GET /i`, and the same for servers.
+
+use std::sync::Arc;
+
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+use headcount_actors::registry::{KeyedProject, Scope};
+use headcount_actors::track::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
+use headcount_actors::gate::Permit;
+use headcount_actors::{Engine, Tracker};
+use headcount_domain::admission::Sender;
+use headcount_domain::policy::Policy;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::auth::{self, MinRole};
+use super::body::{self, Media};
+use super::error::ApiError;
+use super::openapi::{
+    BodyErrors, EventShape, KeyErrors, KeyQuery, NotFoundErrors, ProjectPath, RequestErrors, TokenErrors, TooLargeErrors,
+    UnavailableErrors,
+};
+use super::params::Query;
+use super::{AppState, cors};
+
+/// A 1×1 transparent GIF.
+const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+
+/// What became of an event.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TrackAnswer {
+    /// Its id; a duplicate has the id of the first. Null if it was dropped.
+    #[schema(required)]
+    id: Option<String>,
+    /// `recorded`, `duplicate` or `dropped`.
+    status: TrackStatus,
+    /// Whether an event with its `external_id` was recorded before.
+    duplicate: bool,
+    /// Why it was dropped: `bot`, `consent`, `opted_out`.
+    #[schema(required)]
+    reason: Option<&'static str>,
+    /// Its position, which rises within a project; a duplicate has that of the first. Null if it was dropped.
+    #[schema(required)]
+    position: Option<u64>,
+    /// Its `timestamp` lay too far ahead, and the time of receipt is used.
+    clamped: bool,
+}
+
+/// Whether an event counts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackStatus {
+    /// It is on disk, and every later read counts it.
+    Recorded,
+    /// It changes nothing: an event with its `external_id` was recorded before.
+    Duplicate,
+    /// It was not recorded, by the project's policy.
+    Dropped,
+}
+
+/// What became of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BatchAnswer {
+    /// How many were recorded.
+    recorded: usize,
+    /// How many had been recorded before.
+    duplicates: usize,
+    /// How many were dropped, by the project's policy.
+    dropped: usize,
+    /// The invalid ones. All others need no resending.
+    errors: Vec<BatchError>,
+}
+
+/// An invalid event of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BatchError {
+    /// Its place in the batch, from 0.
+    index: usize,
+    /// What was wrong, for programs.
+    code: &'static str,
+    /// The field that is wrong, where it is one.
+    #[schema(required)]
+    param: Option<String>,
+    /// What was wrong, for people.
+    message: String,
+}
+
+/// A batch of events.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "the shape for the document; the body is read event by event")]
+pub struct BatchShape {
+    /// The events, at most 5,000.
+    #[schema(max_items = 5000)]
+    events: Vec<EventShape>,
+}
+
+impl From<Receipt> for TrackAnswer {
+    fn from(receipt: Receipt) -> Self {
+        let (status, reason) = match receipt.status {
+            Status::Recorded => (TrackStatus::Recorded, None),
+            Status::Duplicate => (TrackStatus::Duplicate, None),
+            Status::Dropped(reason) => (TrackStatus::Dropped, Some(reason.as_str())),
+        };
+        let duplicate = receipt.status == Status::Duplicate;
+        Self { id: receipt.id, status, duplicate, reason, position: receipt.position, clamped: receipt.clamped }
+    }
+}
+
+impl From<BatchReceipt> for BatchAnswer {
+    fn from(receipt: BatchReceipt) -> Self {
+        let error = |(index, invalid): (usize, headcount_domain::submission::Invalid)| BatchError {
+            index,
+            code: invalid.code,
+            param: invalid.param,
+            message: invalid.message,
+        };
+        Self {
+            recorded: receipt.recorded,
+            duplicates: receipt.duplicates,
+            dropped: receipt.dropped,
+            errors: receipt.errors.into_iter().map(error).collect(),
+        }
+    }
+}
+
+/// The project of the request's public key, and the CORS headers that its answer gets.
+struct Keyed {
+    project: Arc<KeyedProject>,
+    origin: Option<HeaderValue>,
+}
+
+/// By `x-service-pk`, else by `?pk=`: `sendBeacon` can set no header.
+fn public_key(state: &AppState, request: &HttpRequest, query: &Query) -> Result<Keyed, ApiError> {
+    let header = request.headers().get("x-service-pk").map(|value| value.to_str().unwrap_or_default());
+    let key = header.or_else(|| query.text("pk"));
+    let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
+    let project = state.engine.registry().policy_by_public_key(key);
+    let project = project.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))?;
+    let origin = cors::allowed_origin(&project, request)?;
+    Ok(Keyed { project, origin })
+}
+
+/// What the request says of who sent it.
+fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
+    let headers = request.headers();
+    if sender == Sender::Server {
+        return Origin::SERVER;
+    }
+    if let Some(peer) = state.client_address(request) {
+        *address = peer.to_string();
+    }
+    Origin {
+        sender,
+        address: Some(address.as_str()).filter(|address| !address.is_empty()),
+        user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
+        gpc: is_one(headers, "sec-gpc"),
+        dnt: is_one(headers, "dnt"),
+    }
+}
+
+fn is_one(headers: &HeaderMap, name: &str) -> bool {
+    headers.get(name).is_some_and(|value| value.as_bytes() == b"1")
+}
+
+/// Records one event.
+#[utoipa::path(
+    post, path = "/i", tag = "events", operation_id = "track_alias",
+    params(KeyQuery),
+    request_body = EventShape,
+    responses(
+        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
+        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("public_key" = []))
+)]
+pub async fn track(
+    state: web::Data<AppState>,
+    tracker: web::Data<Tracker>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let query = Query::read(&request, &["pk"])?;
+    let keyed = public_key(&state, &request, &query)?;
+    body::check_media(&request, Media::JsonOrText)?;
+    let answer = track_one(&state, &tracker, &request, payload, keyed.project, Sender::Public).await?;
+    Ok(cors::with_origin(HttpResponse::Accepted().json(answer), keyed.origin))
+}
+
+/// Records one event (the same as `POST /i`).
+#[utoipa::path(
+    post, path = "/track", tag = "events", operation_id = "track",
+    params(KeyQuery),
+    request_body = EventShape,
+    responses(
+        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
+        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("public_key" = []))
+)]
+#[allow(dead_code, reason = "the document's entry for the same handler under its other path")]
+pub async fn track_documented() {}
+
+/// Records one event that a server sends: its agent and address are fields of the event.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/track", tag = "events", operation_id = "server_track",
+    params(ProjectPath),
+    request_body = EventShape,
+    responses(
+        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
+        RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn server_track(
+    state: web::Data<AppState>,
+    tracker: web::Data<Tracker>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
+    Query::read(&request, &[])?;
+    body::check_media(&request, Media::Json)?;
+    let answer = track_one(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
+    Ok(HttpResponse::Accepted().json(answer))
+}
+
+async fn track_one(
+    state: &web::Data<AppState>,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    payload: web::Payload,
+    project: Arc<KeyedProject>,
+    sender: Sender,
+) -> Result<TrackAnswer, ApiError> {
+    let (body, permit) = body::read_admitted(state, request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let mut address = String::new();
+    let origin = origin(state, request, sender, &mut address);
+    record(state, tracker, project, &body, &origin, permit).await
+}
+
+async fn record(
+    state: &AppState,
+    tracker: &Tracker,
+    project: Arc<KeyedProject>,
+    body: &[u8],
+    origin: &Origin<'_>,
+    permit: Permit,
+) -> Result<TrackAnswer, ApiError> {
+    let engine = &state.engine;
+    let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
+    let prepared = engine.judge(project, |policy| engine.prepare(policy, body, origin), is_recorded).await??;
+    Ok(engine.record(tracker, prepared, permit).await?.into())
+}
+
+/// Records a batch.
+#[utoipa::path(
+    post, path = "/i/batch", tag = "events",
+    params(KeyQuery),
+    request_body = BatchShape,
+    responses(
+        (status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer),
+        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("public_key" = []))
+)]
+pub async fn batch(
+    state: web::Data<AppState>,
+    tracker: web::Data<Tracker>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let query = Query::read(&request, &["pk"])?;
+    let keyed = public_key(&state, &request, &query)?;
+    body::check_media(&request, Media::JsonOrText)?;
+    let answer = track_batch(&state, &tracker, &request, payload, keyed.project, Sender::Public).await?;
+    Ok(cors::with_origin(HttpResponse::Accepted().json(answer), keyed.origin))
+}
+
+/// Records a batch that a server sends.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/batch", tag = "events", operation_id = "server_batch",
+    params(ProjectPath),
+    request_body = BatchShape,
+    responses(
+        (status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer),
+        RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn server_batch(
+    state: web::Data<AppState>,
+    tracker: web::Data<Tracker>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
+    Query::read(&request, &[])?;
+    body::check_media(&request, Media::Json)?;
+    let answer = track_batch(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
+    Ok(HttpResponse::Accepted().json(answer))
+}
+
+#[derive(Deserialize)]
+struct RawBatch<'a> {
+    #[serde(borrow)]
+    events: Option<Vec<&'a RawValue>>,
+}
+
+async fn track_batch(
+    state: &web::Data<AppState>,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    payload: web::Payload,
+    project: Arc<KeyedProject>,
+    sender: Sender,
+) -> Result<BatchAnswer, ApiError> {
+    let (body, permit) = body::read_admitted(state, request, payload, body::BATCH_LIMIT_BYTES).await?;
+    let events = batch_events(&body)?;
+    let mut address = String::new();
+    let origin = origin(state, request, sender, &mut address);
+    let engine = &state.engine;
+    let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
+        events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
+    };
+    let prepared = engine.judge(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+    Ok(engine.record_batch(tracker, prepared, permit).await?.into())
+}
+
+fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(ApiError::bad_request("invalid_json", "a batch is a JSON object: {\"events\": […]}"));
+    }
+    let batch: RawBatch<'_> = serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request("invalid_json", format!("a batch is a JSON object {{\"events\": […]}}: {error}")))?;
+    let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
+    if events.len() > MAX_BATCH_EVENTS {
+        let message = format!("a batch has at most {MAX_BATCH_EVENTS} events, not {}", events.len());
+        return Err(ApiError::parameter("events", message));
+    }
+    Ok(events)
+}
+
+fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+    let json = event.get().as_bytes();
+    if json.len() > body::EVENT_LIMIT_BYTES {
+        return Err(Refusal::Invalid(headcount_domain::submission::Invalid {
+            code: "event_too_large",
+            param: None,
+            message: format!("the event has {} bytes; at most {} are allowed", json.len(), body::EVENT_LIMIT_BYTES),
+        }));
+    }
+    engine.prepare(policy, json, origin)
+}
+
+/// Records one event from a page without script; the answer is a 1×1 GIF.
+#[utoipa::path(
+    get, path = "/i", tag = "events",
+    params(
+        ("pk" = String, Query, description = "The public key.", pattern = "^pk_[0-9A-Za-z]{32}$"),
+        ("d" = String, Query, description = "The event's JSON in base64url.", pattern = "^[0-9A-Za-z_-]+={0,2}$"),
+    ),
+    responses(
+        (status = 200, description = "It is on disk, and every later read counts it.", content_type = "image/gif"),
+        RequestErrors, KeyErrors, TooLargeErrors, UnavailableErrors,
+    ),
+)]
+pub async fn pixel(state: web::Data<AppState>, tracker: web::Data<Tracker>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let query = Query::read(&request, &["pk", "d"])?;
+    let keyed = public_key(&state, &request, &query)?;
+    let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
+    let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
+    let body = decoded.map_err(|_| ApiError::parameter("d", "`d` must be the event's JSON in base64url"))?;
+    if body.len() > body::EVENT_LIMIT_BYTES {
+        return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
+    }
+    if let Some(why) = state.engine.unavailable() {
+        return Err(ApiError::overloaded(why));
+    }
+    let permit = state.engine.admit_bytes(body.len()).ok_or_else(|| ApiError::overloaded("too many events are under way"))?;
+    let mut address = String::new();
+    let origin = origin(&state, &request, Sender::Public, &mut address);
+    record(&state, &tracker, keyed.project, &body, &origin, permit).await?;
+    let answer = HttpResponse::Ok()
+        .content_type("image/gif")
+        .insert_header((header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
+        .body(PIXEL);
+    Ok(cors::with_origin(answer, keyed.origin))
+}

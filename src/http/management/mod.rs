@@ -1,0 +1,96 @@
+//! Management: the organization, its projects, their public keys, and API tokens.
+//!
+//! Everything here is for organization-wide tokens of role owner or admin with the scope `admin`, but for
+//! [`organizations`], which is the root token's. Bodies are read strictly: a field that isn't known is refused, and null is
+//! as if absent.
+
+pub mod api_tokens;
+pub mod keys;
+pub mod organization;
+pub mod organizations;
+pub mod projects;
+mod schemas;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use actix_web::http::{Method, header};
+use actix_web::web::{Bytes, Payload};
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{Registry, RegistryError, Scope};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::time::Instant;
+use serde::Serialize;
+
+use super::AppState;
+use super::auth::{self, Caller, MinRole};
+use super::body::{self, Media};
+use super::endpoint::Endpoint;
+use super::error::ApiError;
+use super::ops;
+use super::params::Query;
+
+/// All paths of management.
+pub fn routes(config: &mut web::ServiceConfig) {
+    config
+        .service(Endpoint::at("/organizations").post(organizations::create))
+        .service(Endpoint::at("/organization").get(organization::show).on(Method::PATCH, organization::change))
+        .service(Endpoint::at("/projects").get(projects::list).post(projects::create))
+        .service(Endpoint::at("/projects/{project_id}").get(projects::show).on(Method::PATCH, projects::change))
+        .service(Endpoint::at("/projects/{project_id}/keys").post(keys::create))
+        .service(Endpoint::at("/projects/{project_id}/keys/{public_key}").on(Method::DELETE, keys::remove))
+        .service(Endpoint::at("/api-tokens").get(api_tokens::list).post(api_tokens::create))
+        .service(Endpoint::at("/api-tokens/{token_id}").on(Method::DELETE, api_tokens::revoke));
+}
+
+/// Who calls, if that is allowed; there are no query parameters in management.
+fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    let caller = auth::organization_wide(state, request, Scope::Admin, MinRole::Admin)?;
+    Query::read(request, &[])?;
+    Ok(caller)
+}
+
+/// The project that the path names. Text that is no id names none.
+fn project_id(request: &HttpRequest) -> Result<ProjectId, ApiError> {
+    request.match_info().query("project_id").parse().map_err(|_| ApiError::not_found("project"))
+}
+
+/// The body, if it says to be JSON and is within its limit.
+async fn json_body(request: &HttpRequest, payload: Payload) -> Result<Bytes, ApiError> {
+    body::check_media(request, Media::Json)?;
+    body::read(request, payload, body::BATCH_LIMIT_BYTES).await
+}
+
+/// A field that must be there.
+fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
+    value.ok_or_else(|| ApiError::missing(name))
+}
+
+/// Makes a change on a thread that may wait for the disk.
+async fn change<T: Send + 'static>(
+    state: &AppState,
+    work: impl FnOnce(&Registry, Instant) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let engine = state.engine.clone();
+    match web::block(move || work(engine.registry(), engine.clock().now())).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(ApiError::overloaded("the server is shutting down")),
+    }
+}
+
+/// 200 with `answer`, or 304 if the client has it already.
+fn shown(request: &HttpRequest, answer: &impl Serialize) -> Result<HttpResponse, ApiError> {
+    match serde_json::to_vec(answer) {
+        Ok(json) => Ok(ops::tagged(request, "application/json", json.into())),
+        Err(error) => {
+            tracing::error!(%error, "an answer can't be written as JSON");
+            Err(ApiError::internal())
+        }
+    }
+}
+
+/// 201 with `answer`, which nobody may keep: it can hold a secret.
+fn created(answer: &impl Serialize) -> HttpResponse {
+    HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+}

@@ -1,0 +1,106 @@
+//! The HTTP interface: thin handlers, one file per resource.
+
+pub mod analytics;
+pub mod auth;
+pub mod body;
+pub mod conditional;
+pub mod cors;
+pub mod endpoint;
+pub mod envelope;
+pub mod error;
+pub mod filters;
+pub mod ingest;
+pub mod management;
+pub mod number;
+pub mod openapi;
+pub mod ops;
+pub mod params;
+pub mod revenue;
+pub mod traffic;
+
+use std::net::IpAddr;
+
+use actix_web::http::Method;
+use actix_web::{HttpRequest, web};
+use headcount_actors::Engine;
+use headcount_domain::time::{Day, Window};
+use ipnet::IpNet;
+use utoipa::IntoParams;
+
+use auth::ProjectCaller;
+use endpoint::Endpoint;
+use error::ApiError;
+use traffic::Traffic;
+
+/// What every handler has at hand.
+#[derive(Debug)]
+pub struct AppState {
+    /// The engine.
+    pub engine: Engine,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// What was answered so far.
+    pub traffic: Traffic,
+}
+
+impl AppState {
+    /// The address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is no
+    /// trusted proxy.
+    pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
+        let trusted = |address: &IpAddr| self.trusted_proxies.iter().any(|network| network.contains(address));
+        let peer = request.peer_addr()?.ip();
+        if !trusted(&peer) {
+            return Some(peer);
+        }
+        let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
+        let hops: Vec<&str> = headers.flat_map(|list| list.split(',')).map(str::trim).collect();
+        let hop = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok()).find(|hop| !trusted(hop));
+        Some(hop.unwrap_or(peer))
+    }
+}
+
+/// The window of a question, as query parameters.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
+pub struct WindowParams {
+    /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
+    start_date: Option<String>,
+    /// The last day. Default: today.
+    end_date: Option<String>,
+}
+
+/// The window of a question, and today if it is relative to it.
+pub fn window(
+    state: &AppState,
+    caller: &ProjectCaller,
+    start: Option<&str>,
+    end: Option<&str>,
+) -> Result<(Window, Option<Day>), ApiError> {
+    let timezone = caller.keyed.policy.timezone;
+    let now = state.engine.clock().now();
+    let window = Window::resolve(start, end, timezone, now)?;
+    Ok((window, Window::depends_on_today(start, end).then(|| timezone.day_of(now))))
+}
+
+/// All paths. The ones that take events come first: they are asked most.
+pub fn routes(config: &mut web::ServiceConfig) {
+    config
+        .service(Endpoint::at("/i").post(ingest::track).on(Method::GET, ingest::pixel).on(Method::OPTIONS, cors::preflight))
+        .service(Endpoint::at("/track").post(ingest::track).on(Method::OPTIONS, cors::preflight))
+        .service(Endpoint::at("/i/batch").post(ingest::batch).on(Method::OPTIONS, cors::preflight))
+        .service(Endpoint::at("/projects/{project_id}/track").post(ingest::server_track))
+        .service(Endpoint::at("/projects/{project_id}/batch").post(ingest::server_batch))
+        .service(
+            Endpoint::at("/projects/{project_id}/analytics/count-unique-users-per-day").post(analytics::count_unique_users_per_day),
+        )
+        .service(Endpoint::at("/projects/{project_id}/revenue/metrics").get(revenue::metrics))
+        .service(Endpoint::at("/projects/{project_id}/revenue/timeseries").get(revenue::timeseries));
+    management::routes(config);
+    ops::routes(config);
+    config.default_service(web::to(not_found));
+}
+
+async fn not_found() -> Result<actix_web::HttpResponse, ApiError> {
+    Err(ApiError::not_found("path"))
+}

@@ -1,0 +1,145 @@
+//! `GET /projects/{project_id}/revenue/…`
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_domain::answers::Unconverted;
+use headcount_domain::time::Window;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::auth::{self, MinRole, ProjectCaller};
+use super::conditional::Tag;
+use super::error::ApiError;
+use super::number::Decimal;
+use super::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use super::params::Query;
+use super::{AppState, WindowParams, window};
+
+/// Money in a currency that had no rate when it was recorded.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UnconvertedMoney {
+    /// Orders less refunds, in that currency.
+    revenue: Decimal,
+    /// How many orders.
+    orders: i64,
+}
+
+/// Revenue of a window.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MetricsAnswer {
+    /// Orders less refunds.
+    total_revenue: Decimal,
+    /// How many orders.
+    orders: i64,
+    /// `total_revenue` / `orders`.
+    aov: Decimal,
+    /// `total_revenue` per account active in the window.
+    arpa: Decimal,
+    /// `total_revenue` per identity active in the window.
+    arpu: Decimal,
+    /// The currency of all amounts: the project's.
+    currency: String,
+    /// What is left out for want of a rate, by currency.
+    unconverted: BTreeMap<String, UnconvertedMoney>,
+}
+
+/// Revenue by day.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TimeseriesAnswer {
+    /// The currency of all amounts: the project's.
+    currency: String,
+    /// Every day of the window.
+    series: Vec<RevenueDay>,
+    /// What is left out for want of a rate, by currency.
+    unconverted: BTreeMap<String, UnconvertedMoney>,
+}
+
+/// One day's revenue.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RevenueDay {
+    /// The day, `YYYY-MM-DD`.
+    day: String,
+    /// Orders less refunds.
+    revenue: Decimal,
+    /// How many orders.
+    orders: i64,
+}
+
+struct Asked {
+    caller: ProjectCaller,
+    window: Window,
+    tag: Tag,
+}
+
+/// What both operations ask first.
+async fn asked(state: &AppState, request: &HttpRequest) -> Result<Asked, ApiError> {
+    let caller = auth::on_project(state, request, Scope::RevenueRead, MinRole::Admin)?;
+    let query = Query::read(request, &["start_date", "end_date"])?;
+    let (window, today) = window(state, &caller, query.text("start_date"), query.text("end_date"))?;
+    let tag = Tag::of_project(state, &caller, today, request, &[]).await?;
+    Ok(Asked { caller, window, tag })
+}
+
+/// Revenue, orders and averages of a window.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/revenue/metrics", tag = "revenue", operation_id = "revenue_metrics",
+    params(ProjectPath, WindowParams),
+    responses(
+        (status = 200, description = "The figures.", body = MetricsAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let Asked { caller, window, tag } = asked(&state, &request).await?;
+    if let Some(unchanged) = tag.not_modified(&request) {
+        return Ok(unchanged);
+    }
+    let metrics = state.engine.ask(caller.project, move |project| project.revenue_metrics(window)).await?;
+    Ok(tag.answer(&MetricsAnswer {
+        total_revenue: Decimal(metrics.total_revenue),
+        orders: metrics.orders,
+        aov: Decimal(metrics.aov),
+        arpa: Decimal(metrics.arpa),
+        arpu: Decimal(metrics.arpu),
+        currency: caller.keyed.policy.currency.to_string(),
+        unconverted: unconverted(&metrics.unconverted),
+    }))
+}
+
+/// Revenue and orders of every day of a window.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/revenue/timeseries", tag = "revenue", operation_id = "revenue_timeseries",
+    params(ProjectPath, WindowParams),
+    responses(
+        (status = 200, description = "The series.", body = TimeseriesAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let Asked { caller, window, tag } = asked(&state, &request).await?;
+    if let Some(unchanged) = tag.not_modified(&request) {
+        return Ok(unchanged);
+    }
+    let revenue = state.engine.ask(caller.project, move |project| project.revenue_series(window)).await?;
+    let day = |(day, revenue, orders): &(headcount_domain::time::Day, _, i64)| RevenueDay {
+        day: day.to_string(),
+        revenue: Decimal(*revenue),
+        orders: *orders,
+    };
+    Ok(tag.answer(&TimeseriesAnswer {
+        currency: caller.keyed.policy.currency.to_string(),
+        series: revenue.series.iter().map(day).collect(),
+        unconverted: unconverted(&revenue.unconverted),
+    }))
+}
+
+fn unconverted(money: &Unconverted) -> BTreeMap<String, UnconvertedMoney> {
+    let shown = money.iter().map(|(currency, (revenue, orders))| {
+        (currency.to_string(), UnconvertedMoney { revenue: Decimal(*revenue), orders: *orders })
+    });
+    shown.collect()
+}

@@ -1,0 +1,41 @@
+//! Self-hosted product and web analytics, revenue and account intelligence in one process.
+//!
+//! The program `headcount` ([`cli`]) serves all of it over HTTP ([`server`], [`http`]). The same engine works inside any
+//! Rust program, whatever runtime that has: it brings its own threads.
+//!
+//! ```no_run
+//! use headcount::domain::time::Window;
+//! use headcount::{Engine, EngineConfig, Field, NewEvent};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::open(EngineConfig::new("./analytics"))?;
+//! let now = engine.clock().now();
+//! // The first time: an organization, a project and their keys, which are shown this once.
+//! let project = engine.registry().initialize(now)?.project_id;
+//!
+//! let event = NewEvent::new("checkout").user("ada").with(Field::Currency, "EUR").value("12.50")?;
+//! let receipt = engine.track(project, &event).await?;
+//! // It is on disk, and in every figure, by now.
+//! println!("recorded as {:?} at {:?}", receipt.id, receipt.position);
+//!
+//! let timezone = engine.registry().policy(project).ok_or("no such project")?.policy.timezone;
+//! let week = Window::last_days(7, timezone, now);
+//! let users = engine.ask(project, move |project| project.unique_users(week)).await?;
+//! println!("{} users in seven days", users.total);
+//! engine.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod config;
+pub mod http;
+pub mod server;
+pub mod telemetry;
+
+pub use headcount_actors::registry;
+pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
+pub use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, TrackError, Tracker, Vitals, clock};
+pub use headcount_domain as domain;

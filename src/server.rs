@@ -1,0 +1,248 @@
+//! The HTTP server around an engine: the same for `headcount serve`, for other programs and for tests.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderValue};
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{App, Error, HttpServer, web};
+use headcount_actors::Engine;
+use ipnet::IpNet;
+
+use crate::http::traffic::Traffic;
+use crate::http::{self, AppState, envelope};
+
+/// How long the head of a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may wait for its next request.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How many connections may be open, over all workers.
+const MAX_CONNECTIONS: usize = 25_000;
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 4_096;
+/// How long requests under way may take once the server stops, in seconds.
+const SHUTDOWN_TIMEOUT_S: u64 = 8;
+/// From which size on an answer is compressed: below, the headers outweigh it.
+const COMPRESS_FROM_BYTES: u64 = 1_024;
+/// Up to which size: what is larger would hold up the worker's other requests.
+const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
+
+/// How the HTTP server is started.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// `ADDRESS:PORT`; port 0 is any free one.
+    pub listen: String,
+    /// How many threads serve requests.
+    pub workers: usize,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl HttpConfig {
+    /// The defaults, on `listen`.
+    #[must_use]
+    pub fn new(listen: impl Into<String>) -> Self {
+        Self { listen: listen.into(), workers: Self::default_workers(), trusted_proxies: Vec::new() }
+    }
+
+    /// Half the cores, at least one: the other half is the engine's (the log, the shards).
+    #[must_use]
+    pub fn default_workers() -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (cores / 2).max(1)
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address can't be listened on.
+    #[error("can't listen on {listen}: {source}")]
+    Listen {
+        /// The address.
+        listen: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Its threads can't be started.
+    #[error("the server could not start: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// Starts servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Server;
+
+/// A server that runs, on threads of its own. Dropping it leaves it running: see [`RunningServer::stop`].
+#[derive(Debug)]
+pub struct RunningServer {
+    handle: ServerHandle,
+    addresses: Vec<SocketAddr>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Server {
+    /// Serves `engine`. Returns once connections are accepted.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        let (started, wait) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name("hc-http".into()).spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                match build(engine, config) {
+                    Ok((server, addresses)) => {
+                        let _ = started.send(Ok((server.handle(), addresses)));
+                        server.await
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        Ok(())
+                    }
+                }
+            })
+        })?;
+        let (handle, addresses) = wait.recv().map_err(|_| io::Error::other("its thread ended"))??;
+        Ok(RunningServer { handle, addresses, thread })
+    }
+}
+
+impl RunningServer {
+    /// Where it listens, with the real port; several where a host name has several addresses.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Its first address as a URL that works on this machine, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let Some(mut address) = self.addresses.first().copied() else { return String::new() };
+        if address.ip().is_unspecified() {
+            let loopback = if address.is_ipv4() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { IpAddr::from(Ipv6Addr::LOCALHOST) };
+            address.set_ip(loopback);
+        }
+        format!("http://{address}")
+    }
+
+    /// Accepts no more connections, lets requests under way finish, and ends. The engine stays open.
+    ///
+    /// # Errors
+    /// A worker failed.
+    pub async fn stop(self) -> io::Result<()> {
+        self.handle.stop(true).await;
+        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        match joined {
+            Ok(Ok(result)) => result,
+            _ => Err(io::Error::other("the server's thread panicked")),
+        }
+    }
+}
+
+/// Built where it runs: workers become arbiters of the calling thread's actix system.
+fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
+    let HttpConfig { listen, workers, trusted_proxies } = config;
+    let workers = workers.max(1);
+    let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, traffic: Traffic::default() });
+    let application = move || {
+        // Called on each worker's own thread, so that answers wake that thread only.
+        let tracker = web::Data::new(engine.local_tracker());
+        App::new().app_data(state.clone()).app_data(tracker).wrap(from_fn(around)).configure(http::routes)
+    };
+    let server = HttpServer::new(application)
+        .workers(workers)
+        .max_connections((MAX_CONNECTIONS / workers).max(1))
+        .backlog(BACKLOG)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        .tcp_nodelay(true)
+        .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
+        .disable_signals()
+        .bind(&listen)
+        .map_err(|source| StartError::Listen { listen, source })?;
+    let addresses = server.addrs();
+    Ok((server.run(), addresses))
+}
+
+/// What surrounds every request: its envelope, and around that the compression of what was asked for. One middleware, since each
+/// costs every request.
+async fn around<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
+    // The answer to an event is too small to be compressed, and there are many.
+    let wanted = if request.headers().contains_key(header::ACCEPT_ENCODING) { wanted(&request) } else { None };
+    let response = envelope::envelope(request, next).await?;
+    match wanted {
+        Some(encoding) if is_worth_it(&response) => compress(response, encoding).await,
+        _ => Ok(response.map_into_left_body()),
+    }
+}
+
+/// The encoding that the client likes best, if it is one of ours.
+fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
+    let ours = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok()?;
+    match accepted.negotiate(ours.iter())? {
+        Encoding::Known(ContentEncoding::Identity) | Encoding::Unknown(_) => None,
+        Encoding::Known(encoding) => Some(encoding),
+    }
+}
+
+fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
+    let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
+    is_sized && !response.headers().contains_key(header::CONTENT_ENCODING)
+}
+
+async fn compress<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    encoding: ContentEncoding,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let (request, response) = response.into_parts();
+    let (mut head, body) = response.into_parts();
+    let body = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
+    let (name, bytes) = match encode(&body, encoding) {
+        Ok(encoded) => encoded,
+        Err(error) => {
+            tracing::warn!(%error, "an answer could not be compressed");
+            let plain = head.set_body(BoxBody::new(body)).map_into_right_body();
+            return Ok(ServiceResponse::new(request, plain));
+        }
+    };
+    head.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+    head.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    // The same answer in other bytes: its tag holds, but no longer byte by byte (RFC 9110, 8.8.1).
+    if let Some(tag) = head.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'))
+        && let Ok(weak) = HeaderValue::from_str(&format!("W/{tag}"))
+    {
+        head.headers_mut().insert(header::ETAG, weak);
+    }
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
+}
+
+/// The speed of an answer counts, not its last byte: low levels.
+fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Vec<u8>)> {
+    use std::io::Write;
+    match encoding {
+        ContentEncoding::Brotli => {
+            let mut encoded = Vec::with_capacity(body.len() / 3);
+            {
+                let mut writer = brotli::CompressorWriter::new(&mut encoded, 1 << 16, 3, 20);
+                writer.write_all(body)?;
+                writer.flush()?;
+            }
+            Ok(("br", encoded))
+        }
+        ContentEncoding::Zstd => Ok(("zstd", zstd::bulk::compress(body, 1)?)),
+        ContentEncoding::Gzip => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 3), flate2::Compression::fast());
+            writer.write_all(body)?;
+            Ok(("gzip", writer.finish()?))
+        }
+        other => Err(io::Error::other(format!("no such encoding: {other:?}"))),
+    }
+}
