@@ -1,0 +1,70 @@
+# Everything a developer does. `just` lists it.
+
+default:
+    @just --list
+
+# Format, lints, tests: what a commit must pass.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo test --workspace
+
+# The main job, filled with sample events.
+demo:
+    cargo run --release -- demo
+
+# What CI runs.
+ci:
+    bash .ci/run
+
+# 5,000 random histories through the domain, against the naive model.
+histories trials="5000":
+    HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture
+
+# The same through HTTP, with restarts.
+histories-http trials="300":
+    HEADCOUNT_TRIALS={{trials}} cargo test --release --test it histories -- --nocapture
+
+# Plants bugs in the domain, one at a time; each must be caught.
+planted:
+    python3 tests/planted/run.py
+
+# kill -9 under load.
+crash-kill cycles="50": build-crash
+    target/release/headcount-crash kill --cycles {{cycles}}
+
+# Power cuts on a loop device.
+crash-power cycles="20": build-crash
+    target/release/headcount-crash power --cycles {{cycles}}
+
+# Damaged stores and logs.
+crash-damage: build-crash
+    target/release/headcount-crash damage
+
+# Ten times the admission limit; a full disk.
+crash-overload: build-crash
+    target/release/headcount-crash overload
+    target/release/headcount-crash disk-full
+
+# Shows that the crash harness notices answers that come too early.
+crash-prove:
+    cargo build --release -p headcount-crash
+    target/release/headcount-crash prove
+
+build-crash:
+    cargo build --release -p headcount -p headcount-crash
+
+# The document against the running server.
+schemathesis:
+    bash tests/schemathesis/run.sh
+
+# Measurements; see benches/README.md.
+bench:
+    cargo bench -p headcount-bench
+
+bench-http:
+    bash benches/http.sh
+
+# Licenses and advisories (needs cargo-deny).
+deny:
+    cargo deny check
