@@ -251,6 +251,12 @@ impl Settings {
         self.entries.iter().map(line).collect()
     }
 
+    /// Whether nobody set this setting.
+    #[must_use]
+    pub fn is_default(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
+    }
+
     /// How the engine is opened with these settings.
     #[must_use]
     pub fn engine(&self) -> EngineConfig {

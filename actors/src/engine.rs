@@ -109,6 +109,8 @@ impl Engine {
     /// # Errors
     /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
+        #[cfg(feature = "fault-injection")]
+        let config = crate::faults::plant(config)?;
         let parts = opening::open(&config)?;
         Self::start(config, parts)
     }

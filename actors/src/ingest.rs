@@ -72,6 +72,13 @@ impl Return {
         #[expect(clippy::disallowed_methods, reason = "one answer per batch, and the gate bounds the batches under way")]
         self.ingest.do_send(Done { batch: self.batch, result });
     }
+
+    /// Brings outcomes back that are made up; the real ones find nobody waiting.
+    #[cfg(feature = "fault-injection")]
+    pub(crate) fn finish_early(&self, outcomes: Vec<Outcome>) {
+        #[expect(clippy::disallowed_methods, reason = "as `finish`")]
+        self.ingest.do_send(Done { batch: self.batch, result: Ok(outcomes) });
+    }
 }
 
 struct Waiting {

@@ -9,6 +9,8 @@ mod config;
 mod dead_letters;
 mod disk;
 pub mod engine;
+#[cfg(feature = "fault-injection")]
+mod faults;
 pub mod gate;
 mod ingest;
 mod keeper;

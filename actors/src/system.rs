@@ -51,6 +51,8 @@ pub(crate) fn sink(shards: Vec<Addr<Aggregator>>, assignment: Vec<usize>) -> imp
             match outcome {
                 LogOutcome::Committed(committed) => {
                     let (events, back) = committed.ticket.split();
+                    #[cfg(feature = "fault-injection")]
+                    crate::faults::acknowledge_early(&back, committed.first, events.len());
                     let reply = Box::new(move |outcomes| back.finish(Ok(outcomes)));
                     let work = Work { partition: committed.partition, first: committed.first, events, reply };
                     works.entry(assignment[usize::from(committed.partition)]).or_default().push(work);
@@ -58,6 +60,8 @@ pub(crate) fn sink(shards: Vec<Addr<Aggregator>>, assignment: Vec<usize>) -> imp
                 LogOutcome::Refused(refused) => refused.ticket.split().1.finish(Err(refused.reason)),
             }
         }
+        #[cfg(feature = "fault-injection")]
+        crate::faults::apply_late();
         for (shard, works) in works {
             #[expect(
                 clippy::disallowed_methods,

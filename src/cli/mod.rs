@@ -97,7 +97,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Serve => serve::run(&settings),
         Command::Init(args) => init::run(&settings, &args),
         Command::Config(args) => show::run(&settings, &args),
-        Command::Demo(args) => demo::run(&settings, &args, flags.listen.is_some()),
+        Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }

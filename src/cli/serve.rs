@@ -7,7 +7,7 @@ use std::time::Duration;
 use headcount_actors::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, import, init, runtime};
+use super::{Failure, client, import, init, runtime};
 use crate::config::Settings;
 use crate::server::{RunningServer, Server};
 
@@ -29,9 +29,11 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         if let Some(credentials) = made {
             println!("{}", init::describe(&credentials));
         }
+        client::leave_address(&settings.data_dir, &server.url());
         announce(&server)?;
         tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
         stop.await;
+        client::remove_address(&settings.data_dir);
         shut_down(server, engine).await;
         Ok(ExitCode::SUCCESS)
     })

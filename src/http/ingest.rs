@@ -169,7 +169,7 @@ fn is_one(headers: &HeaderMap, name: &str) -> bool {
 #[utoipa::path(
     post, path = "/i", tag = "events", operation_id = "track_alias",
     params(KeyQuery),
-    request_body = EventShape,
+    request_body(content((EventShape = "application/json"), (String = "text/plain"))),
     responses(
         (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
         RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
@@ -193,7 +193,7 @@ pub async fn track(
 #[utoipa::path(
     post, path = "/track", tag = "events", operation_id = "track",
     params(KeyQuery),
-    request_body = EventShape,
+    request_body(content((EventShape = "application/json"), (String = "text/plain"))),
     responses(
         (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
         RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
@@ -259,7 +259,7 @@ async fn record(
 #[utoipa::path(
     post, path = "/i/batch", tag = "events",
     params(KeyQuery),
-    request_body = BatchShape,
+    request_body(content((BatchShape = "application/json"), (String = "text/plain"))),
     responses(
         (status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer),
         RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,

@@ -96,7 +96,8 @@ impl Modify for Credentials {
         );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("api_token", bearer("sk_…", "An API token of the organization. It is a secret."));
-        components.add_security_scheme("root_token", bearer("rk_…", "The root token, which makes organizations and nothing else."));
+        components
+            .add_security_scheme("root_token", bearer("rk_…", "The root token, which makes organizations and nothing else."));
         components.add_security_scheme("public_key", SecurityScheme::ApiKey(ApiKey::Header(public_key)));
     }
 }

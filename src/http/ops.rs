@@ -13,13 +13,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::AppState;
 use super::auth::{self, MinRole};
 use super::endpoint::Endpoint;
 use super::error::ApiError;
 use super::openapi::{self, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
 use super::params::Query;
 use super::traffic::{BUCKETS_US, TrafficFigures};
-use super::AppState;
 
 /// The date of the interface. It changes with what clients see, and only by additions.
 pub const API_VERSION: &str = "2026-11-20";
@@ -233,7 +233,8 @@ impl Exposition {
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
         let labels = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect::<Vec<_>>().join(",");
-        let _ = if labels.is_empty() { writeln!(self.0, "{name} {value}") } else { writeln!(self.0, "{name}{{{labels}}} {value}") };
+        let _ =
+            if labels.is_empty() { writeln!(self.0, "{name} {value}") } else { writeln!(self.0, "{name}{{{labels}}} {value}") };
     }
 
     fn latencies(&mut self, traffic: &TrafficFigures) {

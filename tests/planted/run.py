@@ -47,7 +47,7 @@ BUGS = [
     ("conversion is rounded to cents", "policy.rs", "Some(convert(amount, rate(from)?, rate(to)?))", "Some(Amount(convert(amount, rate(from)?, rate(to)?).0 / 10_000 * 10_000))"),
     ("consent is not asked", "admission.rs", "let who = if consent {", "let who = if consent || !consent {"),
     ("an empty list of categories grants all", "admission.rs", "Some(categories) => categories.0.split(',')", "Some(categories) if categories.0.is_empty() => true,\n        Some(categories) => categories.0.split(',')"),
-    ("free mail is a company", "company.rs", "!is_free_mail(domain)", "!domain.is_empty()"),
+    ("free mail is a company", "company.rs", "filter(|domain| !is_free_mail(domain))", "filter(|domain| !domain.is_empty())"),
     ("e-mails of users without a name for it are ignored", "admission.rs", "let tells = name == \"identify\" || who.user_id.is_some();", "let tells = name == \"identify\";"),
     ("a user_id is never an address", "admission.rs", "let id_email = who.user_id.as_deref().and_then(company::normalise_email);", "let id_email: Option<String> = None;"),
     ("domains keep their www", "company.rs", "strip_prefix(\"www.\")", "strip_prefix(\"wwww.\")"),

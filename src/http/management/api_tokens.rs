@@ -13,7 +13,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::schemas;
 use crate::http::AppState;
 use crate::http::error::ApiError;
-use crate::http::openapi::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::{
+    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors,
+};
 use crate::http::params::{Fields, parsed};
 
 /// A token to be made.

@@ -6,7 +6,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::AppState;
 use crate::http::error::ApiError;
-use crate::http::openapi::{BodyErrors, ConflictErrors, NotFoundErrors, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::{
+    BodyErrors, ConflictErrors, NotFoundErrors, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors,
+};
 use crate::http::params::Fields;
 
 /// A new public key.

@@ -75,7 +75,10 @@ async fn change<T: Send + 'static>(
     let engine = state.engine.clone();
     match web::block(move || work(engine.registry(), engine.clock().now())).await {
         Ok(result) => Ok(result?),
-        Err(_) => Err(ApiError::overloaded("the server is shutting down")),
+        Err(error) => {
+            tracing::error!(%error, "a change of the control data was cut short");
+            Err(ApiError::internal())
+        }
     }
 }
 

@@ -81,6 +81,7 @@ fn fx_rates() -> Object {
     let code = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z]{3}$")).build();
     ObjectBuilder::new()
         .schema_type(Type::Object)
+        .description(Some("The worth of one unit of each currency in USD. USD itself is 1, and not shown."))
         .property_names(Some(code))
         .additional_properties(Some(AdditionalProperties::from(rate)))
         .build()

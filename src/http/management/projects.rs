@@ -15,8 +15,7 @@ use crate::http::openapi::{
 use crate::http::params::Fields;
 
 /// What a body may hold.
-const FIELDS: &[&str] =
-    &["name", "currency", "allowed_origins", "cookieless", "bots", "signals_policy", "server_only_revenue"];
+const FIELDS: &[&str] = &["name", "currency", "allowed_origins", "cookieless", "bots", "signals_policy", "server_only_revenue"];
 
 /// A project to be made.
 #[derive(Debug, ToSchema)]

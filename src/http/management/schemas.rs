@@ -3,37 +3,41 @@
 use headcount_actors::registry::{Capability, Role, Scope};
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
-fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
+fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
 }
 
-fn list_of(item: Object) -> Array {
-    ArrayBuilder::new().items(item).build()
+fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
+    ArrayBuilder::new().items(item).description(Some(description))
 }
 
 /// What is done with bots.
 pub(super) fn bots() -> Object {
-    one_of(["drop", "record"])
+    one_of(["drop", "record"]).description(Some("What is done with events of crawlers, monitors and previewers.")).build()
 }
 
 /// What is done with events that carry a privacy signal.
 pub(super) fn signals_policy() -> Object {
-    one_of(["record", "anonymize", "drop"])
+    let description = "What is done with events that carry a privacy signal.";
+    one_of(["record", "anonymize", "drop"]).description(Some(description)).build()
 }
 
 /// A role.
 pub(super) fn role() -> Object {
-    one_of(Role::ALL.iter().map(|role| role.as_str()))
+    let description = "What the token's holder is in the organization.";
+    one_of(Role::ALL.iter().map(|role| role.as_str())).description(Some(description)).build()
 }
 
-/// A list of scopes.
+/// A list of scopes, never an empty one.
 pub(super) fn scopes() -> Array {
-    list_of(one_of(Scope::ALL.iter().map(|scope| scope.as_str())))
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()));
+    list_of(scope, "What the token may be used for. No scope implies another.").min_items(Some(1)).build()
 }
 
 /// A list of capabilities.
 pub(super) fn capabilities() -> Array {
-    list_of(one_of(Capability::ALL.iter().map(|capability| capability.as_str())))
+    let capability = one_of(Capability::ALL.iter().map(|capability| capability.as_str()));
+    list_of(capability, "What the organization may use beyond the basics.").build()
 }
 
 #[cfg(test)]

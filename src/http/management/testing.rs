@@ -1,7 +1,7 @@
 //! A server in memory over an engine in a temporary directory, for tests.
 
-use actix_web::http::{Method, StatusCode, header};
 use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::from_fn;
 use actix_web::test::{self, TestRequest};
 use actix_web::web::{Bytes, Data};
@@ -61,7 +61,8 @@ impl Server {
 
     /// Asks with a bearer token, and with a body unless that is empty.
     pub(crate) async fn ask(&self, method: Method, path: &str, token: &str, body: &str) -> Answer {
-        let mut request = TestRequest::with_uri(path).method(method).insert_header((header::AUTHORIZATION, format!("Bearer {token}")));
+        let mut request =
+            TestRequest::with_uri(path).method(method).insert_header((header::AUTHORIZATION, format!("Bearer {token}")));
         if !body.is_empty() {
             request = request.insert_header(header::ContentType::json()).set_payload(body.to_owned());
         }

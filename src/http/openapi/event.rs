@@ -11,7 +11,7 @@ pub struct EventShape {
     /// What happened: `pageview`, `signup`, `order` …
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    /// When it happened: RFC 3339, or milliseconds since 1970. Default: now. More than 5 minutes ahead: now.
+    /// When it happened.
     #[schema(schema_with = timestamp)]
     timestamp: Option<()>,
     /// Whether to send a notification about it.
@@ -105,5 +105,8 @@ fn timestamp() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Number, Type::Null]))
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        .description(Some(
+            "When it happened: RFC 3339, or milliseconds since 1970. Default: now. More than 5 minutes ahead: now. Before 1990: refused.",
+        ))
         .build()
 }

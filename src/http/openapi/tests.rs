@@ -106,6 +106,15 @@ fn objects_are_closed_but_for_events() {
 }
 
 #[test]
+fn every_field_is_told_about() {
+    for (name, schema) in parsed()["components"]["schemas"].as_object().unwrap() {
+        for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+            assert!(schema.to_string().contains("\"description\""), "{name}.{field}: {schema}");
+        }
+    }
+}
+
+#[test]
 fn an_event_is_documented_as_the_interface_has_it() {
     let document = parsed();
     let event = &document["components"]["schemas"]["EventShape"];

@@ -1,0 +1,59 @@
+//! Mistakes to make on purpose: a test of crashes that doesn't notice them proves nothing.
+//!
+//! Only in builds with the feature `fault-injection`, and only where the variable [`VARIABLE`] names one. Those of the log
+//! itself are in `headcount_storage::log`.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use headcount_domain::fold::Position;
+use headcount_storage::log::Fault;
+
+use crate::aggregator::Outcome;
+use crate::config::{EngineConfig, OpenError};
+use crate::ingest::Return;
+
+/// Names the mistake: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
+const VARIABLE: &str = "HEADCOUNT_FAULT";
+/// How long events wait between their answer and the rollups under `ack-before-apply`.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Whether senders are answered before their events are in the rollups.
+static ACK_BEFORE_APPLY: OnceLock<bool> = OnceLock::new();
+
+/// Plants the mistake that the environment names.
+pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError> {
+    let name = std::env::var(VARIABLE).unwrap_or_default();
+    let (fault, before_apply) = match name.as_str() {
+        "" => (Fault::None, false),
+        "ack-before-write" => (Fault::AckBeforeWrite, false),
+        "ack-before-sync" => (Fault::AckBeforeSync, false),
+        "ack-before-apply" => (Fault::None, true),
+        other => return Err(OpenError::Start(format!("{VARIABLE} names no fault: {other:?}"))),
+    };
+    if !name.is_empty() {
+        tracing::warn!(fault = %name, "this build makes a mistake on purpose: it loses events");
+        config.group.fault = fault;
+    }
+    let _ = ACK_BEFORE_APPLY.set(before_apply);
+    Ok(config)
+}
+
+/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later, and finds nobody waiting.
+pub(crate) fn acknowledge_early(back: &Return, first: Position, count: usize) {
+    if is_early() {
+        let outcomes = (first..).take(count).map(|position| Outcome { position, first: position }).collect();
+        back.finish_early(outcomes);
+    }
+}
+
+/// Under `ack-before-apply`: waits before anything is handed to the shards.
+pub(crate) fn apply_late() {
+    if is_early() {
+        std::thread::sleep(LATE);
+    }
+}
+
+fn is_early() -> bool {
+    ACK_BEFORE_APPLY.get().copied().unwrap_or(false)
+}

@@ -1,0 +1,152 @@
+//! `headcount demo`: a server with something to see, that leaves nothing behind.
+
+mod sample;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use headcount_actors::Engine;
+use headcount_actors::registry::OrganizationPatch;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::money::{Currency, Rate};
+use headcount_domain::policy::Rates;
+
+use super::credentials::Credentials;
+use super::serve::{shut_down, stop_signal};
+use super::{Failure, init, runtime};
+use crate::config::{self, Settings};
+use crate::server::{HttpConfig, RunningServer, Server, StartError};
+use sample::Dice;
+
+const SEED: u64 = 20_150_517;
+/// How many events are recorded at once.
+const BATCH: usize = 2_000;
+/// How often something happens while it runs.
+const LIVE_EVERY: Duration = Duration::from_millis(700);
+
+/// The flags of `demo`.
+#[derive(Debug, clap::Args)]
+pub struct DemoArgs {
+    /// Stop by itself after so long, such as 10s
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    lasting: Option<Duration>,
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    config::duration(text).ok_or("must be a duration, such as 10s or 5m")
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no room for temporary files, or the address can't be used.
+pub fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
+    let directory = tempfile::Builder::new().prefix("headcount-demo-").tempdir()?;
+    let mut settings = settings.clone();
+    settings.data_dir = directory.path().join("data");
+    runtime()?.block_on(serve(&settings, args))?;
+    directory.close()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
+    let stop = stop_signal()?;
+    let engine = Engine::open(settings.engine())?;
+    let made = init::first(&engine)?.ok_or_else(|| Failure("the temporary directory is not empty".into()))?;
+    let project = made.project_id.parse().map_err(|_| Failure("the project has no id".into()))?;
+    set_rates(&engine)?;
+    let events = fill(&engine, project).await?;
+    let server = start(&engine, settings)?;
+    println!("{}", welcome(&server, &made, events));
+    io::stdout().flush()?;
+    tokio::select! {
+        () = stop => {}
+        () = live(&engine, project) => {}
+        () = after(args.lasting) => {}
+    }
+    shut_down(server, engine).await;
+    Ok(())
+}
+
+async fn after(lasting: Option<Duration>) {
+    match lasting {
+        Some(lasting) => tokio::time::sleep(lasting).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// On the default address, or, if that is taken and nobody insists on it, on any.
+fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure> {
+    match Server::start(engine.clone(), settings.http()) {
+        Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && settings.is_default("listen") => {
+            let free = HttpConfig { listen: "127.0.0.1:0".into(), ..settings.http() };
+            Ok(Server::start(engine.clone(), free)?)
+        }
+        started => Ok(started?),
+    }
+}
+
+fn set_rates(engine: &Engine) -> Result<(), Failure> {
+    let rate = |code: &str, worth: &str| Some((Currency::parse(code).ok()?, Rate::parse(worth).ok()?));
+    let fx_rates: Rates = [rate("EUR", "1.08"), rate("GBP", "1.27")].into_iter().flatten().collect();
+    for organization in engine.registry().organizations() {
+        let patch = OrganizationPatch { fx_rates: Some(fx_rates.clone()), ..OrganizationPatch::default() };
+        engine.registry().update_organization(organization.id, patch)?;
+    }
+    Ok(())
+}
+
+async fn fill(engine: &Engine, project: ProjectId) -> Result<usize, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new("the sample events could not be recorded", error);
+    let now_ms = u64::try_from(engine.clock().now().0).unwrap_or(0);
+    let events = sample::history(SEED, now_ms).map_err(|error| failed(&error))?;
+    for batch in events.chunks(BATCH) {
+        let receipt = engine.track_batch(project, batch).await.map_err(|error| failed(&error))?;
+        if let Some((_, invalid)) = receipt.errors.first() {
+            return Err(failed(invalid));
+        }
+    }
+    Ok(events.len())
+}
+
+/// Light traffic, as long as it is waited for.
+async fn live(engine: &Engine, project: ProjectId) {
+    let now_ms = || u64::try_from(engine.clock().now().0).unwrap_or(0);
+    let mut dice = Dice::new(now_ms());
+    loop {
+        tokio::time::sleep(LIVE_EVERY).await;
+        let events = sample::live(&mut dice, now_ms()).unwrap_or_default();
+        if let Err(error) = engine.track_batch(project, &events).await {
+            tracing::warn!(%error, "a live event was not recorded");
+        }
+    }
+}
+
+fn welcome(server: &RunningServer, credentials: &Credentials, events: usize) -> String {
+    let Credentials { project_id, public_key, api_token, .. } = credentials;
+    let url = server.url();
+    let project = format!("{url}/projects/{project_id}");
+    let token = format!("-H 'authorization: Bearer {api_token}'");
+    let json = "-H 'content-type: application/json'";
+    format!(
+        "listening on {url}\n\
+         \n\
+         {events} sample events of the last {days} days, and a few more every second. All of it is gone when this ends (control-C).\n\
+         The API, described: {url}/docs\n\
+         \n\
+         # record an event\n\
+         curl -X POST {url}/track -H 'x-service-pk: {public_key}' {json} -d '{{\"name\":\"signup\",\"user_id\":\"you\"}}'\n\
+         # unique users, day by day\n\
+         curl -X POST {project}/analytics/count-unique-users-per-day {token} {json} -d '{{}}'\n\
+         # unique users who signed up\n\
+         curl -X POST {project}/analytics/count-unique-users-per-day {token} {json} -d '{{\"event_name\":\"signup\"}}'\n\
+         # revenue, orders, revenue per user and account\n\
+         curl {project}/revenue/metrics {token}\n\
+         # revenue, day by day\n\
+         curl {project}/revenue/timeseries {token}\n\
+         # everything else\n\
+         curl {url}/openapi.json\n",
+        days = sample::DAYS,
+    )
+}

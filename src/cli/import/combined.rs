@@ -1,0 +1,363 @@
+//! Web servers' access logs: the common and the combined log format, also with the virtual host in front.
+//!
+//! `ADDRESS IDENT USER [DAY/MONTH/YEAR:H:M:S ZONE] "REQUEST" STATUS SIZE "REFERRER" "AGENT"`, with the escapes that Apache and
+//! nginx write inside quotes. What a site appends to it is ignored.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use headcount_domain::time::{Day, Instant};
+use serde::Serialize;
+
+/// File name extensions of what pages load, and of what is no page.
+const ASSETS: [&str; 43] = [
+    "7z", "avi", "avif", "bmp", "bz2", "css", "csv", "deb", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jar", "jpeg", "jpg",
+    "js", "json", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "rpm", "rss", "svg", "tar", "tgz", "tiff", "ttf", "txt",
+    "wasm", "wav", "webm", "webp", "woff", "woff2", "xml",
+];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// One line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'l> {
+    /// The client.
+    pub(crate) address: &'l str,
+    /// The virtual host, where the log names it.
+    pub(crate) host: Option<&'l str>,
+    /// When.
+    pub(crate) at: Instant,
+    /// `GET`; none if the request was not HTTP.
+    pub(crate) method: Option<Cow<'l, str>>,
+    /// What was asked for, as sent.
+    pub(crate) target: Option<Cow<'l, str>>,
+    /// The status of the answer.
+    pub(crate) status: Option<u16>,
+    /// The bytes of the answer.
+    pub(crate) size_bytes: Option<u64>,
+    /// The page before.
+    pub(crate) referrer: Option<Cow<'l, str>>,
+    /// The user agent.
+    pub(crate) agent: Option<Cow<'l, str>>,
+}
+
+/// Why a line is no entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a line of an access log in the combined format: {0}")]
+pub(crate) struct Unparsable(&'static str);
+
+/// Reads one line.
+pub(crate) fn parse(line: &str) -> Result<Entry<'_>, Unparsable> {
+    let line = line.trim_end_matches(['\r', '\n']);
+    let (who, rest) = line.split_once(" [").ok_or(Unparsable("it has no time in brackets"))?;
+    let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no end"))?;
+    let (host, address) = client(who).ok_or(Unparsable("it has no client"))?;
+    let at = time_of(time).ok_or(Unparsable("its time is not DD/Mon/YYYY:HH:MM:SS ZONE"))?;
+    let (request, rest) = quoted(rest).ok_or(Unparsable("its request has no closing quote"))?;
+    let (status, rest) = word(rest);
+    let (size, rest) = word(rest);
+    let status = number(status).ok_or(Unparsable("its status is no number"))?;
+    let size_bytes = number(size).ok_or(Unparsable("its size is no number"))?;
+    let (referrer, agent) = if rest.trim().is_empty() {
+        (None, None)
+    } else {
+        let (referrer, rest) = quoted(rest).ok_or(Unparsable("its referrer has no closing quote"))?;
+        let (agent, _) = quoted(rest).ok_or(Unparsable("its user agent has no closing quote"))?;
+        (told(referrer), told(agent))
+    };
+    let (method, target) = request_line(request);
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    Ok(Entry { address, host, at, method, target, status, size_bytes, referrer, agent })
+}
+
+/// `ADDRESS IDENT USER`, or the same behind `HOST:PORT`. The user may hold spaces.
+fn client(who: &str) -> Option<(Option<&str>, &str)> {
+    let mut words = who.split(' ');
+    let first = words.next().filter(|word| !word.is_empty())?;
+    let second = words.next()?;
+    let is_address = |word: &str| word.parse::<IpAddr>().is_ok();
+    if !is_address(first) && is_address(second) {
+        let host = first.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(first, |(host, _)| host);
+        return Some((Some(host), second));
+    }
+    Some((None, first))
+}
+
+/// `17/May/2015:10:05:03 +0000`
+fn time_of(text: &str) -> Option<Instant> {
+    let (date, rest) = text.split_once(':')?;
+    let (clock, zone) = rest.split_once(' ')?;
+    let mut date = date.split('/');
+    let (day, month, year) = (two(date.next()?)?, date.next()?, date.next()?);
+    let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
+    let year: i32 = (year.len() == 4).then(|| year.parse().ok())??;
+    let day = Day::from_ymd(year, i32::try_from(month).ok()? + 1, day)?;
+    let mut clock = clock.split(':');
+    let (hour, minute, second) = (two(clock.next()?)?, two(clock.next()?)?, two(clock.next()?)?);
+    if hour > 23 || minute > 59 || second > 60 || zone.len() != 5 {
+        return None;
+    }
+    let offset = i64::from(two(zone.get(1..3)?)?) * 60 + i64::from(two(zone.get(3..5)?)?);
+    let offset = match zone.as_bytes().first()? {
+        b'+' => offset,
+        b'-' => -offset,
+        _ => return None,
+    };
+    let minutes = i64::from(day.0) * 1_440 + i64::from(hour) * 60 + i64::from(minute) - offset;
+    Some(Instant((minutes * 60 + i64::from(second)) * 1_000))
+}
+
+fn two(digits: &str) -> Option<i32> {
+    (digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+}
+
+/// The inside of the quotes that come next, escapes and all, and what follows them.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let inside = text.trim_start_matches(' ').strip_prefix('"')?;
+    let mut escaped = false;
+    for (at, byte) in inside.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some((&inside[..at], &inside[at + 1..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start_matches(' ');
+    text.split_at(text.find(' ').unwrap_or(text.len()))
+}
+
+/// `-` is nothing. `None`: no number.
+fn number(word: &str) -> Option<Option<u64>> {
+    if word == "-" { Some(None) } else { word.parse().ok().map(Some) }
+}
+
+fn told(text: &str) -> Option<Cow<'_, str>> {
+    (!text.is_empty() && text != "-").then(|| unescape(text))
+}
+
+/// `METHOD TARGET VERSION`; the version is missing in HTTP/0.9. Anything else was not HTTP.
+fn request_line(request: &str) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
+    let is_method = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_');
+    match request.split_once(' ') {
+        Some((method, rest)) if is_method(method) => {
+            let target = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
+            (Some(Cow::Borrowed(method)), told(target))
+        }
+        _ => (None, None),
+    }
+}
+
+/// Undoes `\"`, `\\`, `\t` and the like, and `\xHH`.
+fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        let (byte, used) = match (first, after) {
+            (b'\\', [b'x', high, low, ..]) => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => (high * 16 + low, 3),
+                _ => (b'\\', 0),
+            },
+            (b'\\', [escape, ..]) => (escaped(*escape), 1),
+            (byte, _) => (*byte, 0),
+        };
+        bytes.push(byte);
+        rest = &rest[used..];
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn escaped(letter: u8) -> u8 {
+    match letter {
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'v' => 11,
+        b'f' => 12,
+        other => other,
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+impl Entry<'_> {
+    /// Whether somebody was shown a page: a GET, answered 2xx or 304, of what is neither an asset nor a feed.
+    pub(crate) fn is_answered_page(&self) -> bool {
+        let answered = self.status.is_some_and(|status| (200..300).contains(&status) || status == 304);
+        self.method.as_deref() == Some("GET") && answered && self.target.as_deref().is_some_and(is_page)
+    }
+
+    /// The event, in the shape of `POST /track`.
+    pub(crate) fn write_event(&self, hostname: Option<&str>, json: &mut Vec<u8>) -> serde_json::Result<()> {
+        let host = hostname.or(self.host);
+        let url = match (self.target.as_deref(), host) {
+            (Some(path), Some(host)) if path.starts_with('/') => Some(Cow::Owned(format!("https://{host}{path}"))),
+            (target, _) => target.map(Cow::Borrowed),
+        };
+        let metadata = Metadata { method: self.method.as_deref(), status: self.status, size: self.size_bytes };
+        let event = Pageview {
+            name: "pageview",
+            timestamp: self.at.0,
+            url: url.as_deref(),
+            hostname: host,
+            referrer: self.referrer.as_deref(),
+            user_agent: self.agent.as_deref(),
+            ip: self.address,
+            metadata,
+        };
+        serde_json::to_writer(json, &event)
+    }
+}
+
+#[derive(Serialize)]
+struct Pageview<'e> {
+    name: &'static str,
+    timestamp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hostname: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referrer: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<&'e str>,
+    ip: &'e str,
+    metadata: Metadata<'e>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'e> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+}
+
+fn is_page(target: &str) -> bool {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit_once('.') {
+        Some((_, extension)) => !ASSETS.iter().any(|asset| asset.eq_ignore_ascii_case(extension)),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Instant = Instant(1_431_857_103_000);
+
+    fn summary(line: &str) -> Result<String, Unparsable> {
+        let entry = parse(line)?;
+        let text = |it: &Option<Cow<'_, str>>| it.as_deref().unwrap_or("~").to_owned();
+        Ok(format!(
+            "{} {} {} {} {} {} | {} | {}",
+            entry.address,
+            entry.host.unwrap_or("~"),
+            text(&entry.method),
+            text(&entry.target),
+            entry.status.map_or("~".into(), |status| status.to_string()),
+            entry.size_bytes.map_or("~".into(), |size| size.to_string()),
+            text(&entry.referrer),
+            text(&entry.agent)
+        ))
+    }
+
+    #[test]
+    fn lines_and_what_they_say() {
+        let table: [(&str, &str); 12] = [
+            (
+                r#"83.149.9.216 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "http://x.com/" "Mozilla/5.0 (X11)""#,
+                "83.149.9.216 ~ GET /a?b=c 200 203023 | http://x.com/ | Mozilla/5.0 (X11)",
+            ),
+            (r#"::1 - ada b [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 304 - "-" "-""#, "::1 ~ GET / 304 ~ | ~ | ~"),
+            (r#"a.host - - [17/May/2015:10:05:03 +0000] "POST /x HTTP/2.0" 201 5"#, "a.host ~ POST /x 201 5 | ~ | ~"),
+            (r#"w.x.com:443 1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 w.x.com GET / 200 5 | ~ | ~"),
+            (r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /old" 200 5 "" "x""#, "1.2.3.4 ~ GET /old 200 5 | ~ | x"),
+            (
+                r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a b HTTP/1.1" 200 5 "-" "a \"q\" \\ \x41\xc3\xa9 z" rt=0.1"#,
+                "1.2.3.4 ~ GET /a b 200 5 | ~ | a \"q\" \\ A\u{e9} z",
+            ),
+            (r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "\x16\x03\x01" 400 0 "-" "-""#, "1.2.3.4 ~ ~ ~ 400 0 | ~ | ~"),
+            (r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-""#, "1.2.3.4 ~ ~ ~ 408 ~ | ~ | ~"),
+            (r#"1.2.3.4 - - [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (r#"1.2.3.4 - - [17/May/2015:04:35:03 -0530] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            ("1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\r", "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (
+                r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET http://y.com/z HTTP/1.1" 404 5"#,
+                "1.2.3.4 ~ GET http://y.com/z 404 5 | ~ | ~",
+            ),
+        ];
+        for (line, expected) in table {
+            assert_eq!(summary(line).as_deref(), Ok(expected), "{line}");
+            assert_eq!(parse(line).unwrap().at, AT, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_say_nothing() {
+        let table = [
+            "",
+            "hello",
+            "1.2.3.4 - - 17/May/2015",
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000 "GET / HTTP/1.1" 200 5"#,
+            r#"1.2.3.4 - - [32/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+            r#"1.2.3.4 - - [17/Mai/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+            r#"1.2.3.4 - - [17/May/2015:24:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 UTC] "GET / HTTP/1.1" 200 5"#,
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1 200 5"#,
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" OK 5"#,
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla (compatible; Googlebot"#,
+            r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-"#,
+            "[17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5",
+            "1.2.3.4 - - [\u{e9}7/May/2015:10:05:03 +\u{e9}00] \"GET / HTTP/1.1\" 200 5",
+        ];
+        for line in table {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_counts_as_an_answered_page() {
+        let table = [
+            ("GET / HTTP/1.1", 200, true),
+            ("GET /blog/v1.2 HTTP/1.1", 200, true),
+            ("GET /a.html?x=a.png HTTP/1.1", 304, true),
+            ("GET /paper.pdf HTTP/1.1", 200, true),
+            ("GET /style.CSS?v=3 HTTP/1.1", 200, false),
+            ("GET /robots.txt HTTP/1.1", 200, false),
+            ("GET /feed.xml HTTP/1.1", 200, false),
+            ("HEAD / HTTP/1.1", 200, false),
+            ("POST / HTTP/1.1", 200, false),
+            ("GET / HTTP/1.1", 301, false),
+            ("GET / HTTP/1.1", 404, false),
+            ("-", 408, false),
+        ];
+        for (request, status, expected) in table {
+            let line = format!("1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"{request}\" {status} 5");
+            assert_eq!(parse(&line).unwrap().is_answered_page(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_event_has_the_shape_of_track() {
+        let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "http://r.com/" "agent""#;
+        let mut json = Vec::new();
+        parse(line).unwrap().write_event(Some("x.com"), &mut json).unwrap();
+        let expected = r#"{"name":"pageview","timestamp":1431857103000,"url":"https://x.com/a?b","hostname":"x.com","referrer":"http://r.com/","user_agent":"agent","ip":"1.2.3.4","metadata":{"method":"GET","status":200,"size":5}}"#;
+        assert_eq!(String::from_utf8(json).unwrap(), expected);
+    }
+}

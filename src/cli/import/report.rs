@@ -1,0 +1,124 @@
+//! What an import says: how far it is, which lines were refused, and the sum at the end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::events::RefusedLine;
+use super::lines::ReadBytes;
+
+/// How many refused lines are shown one by one.
+const SHOWN: usize = 20;
+
+/// The sum of an import, as `--json` prints it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Summary {
+    /// Lines read in this run.
+    pub(crate) lines: u64,
+    /// Events that were recorded.
+    pub(crate) recorded: u64,
+    /// Events whose `external_id` was there already.
+    pub(crate) duplicates: u64,
+    /// Events that the project's policy drops.
+    pub(crate) dropped: u64,
+    /// Requests that are no answered pages.
+    pub(crate) skipped: u64,
+    /// Lines that are no valid events.
+    pub(crate) refused: u64,
+    /// The same by code.
+    pub(crate) refused_by_code: BTreeMap<String, u64>,
+    /// The first of them.
+    pub(crate) refused_lines: Vec<RefusedLine>,
+    /// The line that this run began with, if an earlier one had done those before.
+    pub(crate) resumed_at_line: Option<u64>,
+    /// Whether the end of the file was reached.
+    pub(crate) finished: bool,
+    /// How long it took, in seconds.
+    pub(crate) seconds: f64,
+    /// Recorded events a second.
+    pub(crate) events_per_second: u64,
+}
+
+/// Counts, and shows the progress.
+pub(crate) struct Report {
+    /// So far.
+    pub(crate) summary: Summary,
+    began: Instant,
+    bar: ProgressBar,
+    read_bytes: ReadBytes,
+}
+
+impl Report {
+    /// Begins; `total_bytes` of the file, if it is known.
+    pub(crate) fn new(total_bytes: Option<u64>, read_bytes: ReadBytes) -> Self {
+        // Hidden where standard error is no terminal.
+        let bar = total_bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        let template = match total_bytes {
+            Some(_) => "{bar:32} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {msg} {eta}",
+            None => "{binary_bytes} {binary_bytes_per_sec} {msg}",
+        };
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { summary: Summary::default(), began: Instant::now(), bar, read_bytes }
+    }
+
+    /// Notes lines that were refused.
+    pub(crate) fn refuse(&mut self, lines: Vec<RefusedLine>) {
+        for refused in lines {
+            self.summary.refused += 1;
+            *self.summary.refused_by_code.entry(refused.code.to_string()).or_default() += 1;
+            if self.summary.refused_lines.len() < SHOWN {
+                let RefusedLine { line, code, message } = &refused;
+                self.bar.suspend(|| eprintln!("line {line}: {message} [{code}]"));
+                self.summary.refused_lines.push(refused);
+            }
+        }
+    }
+
+    /// Brings the bar up to date.
+    pub(crate) fn show(&self) {
+        self.bar.set_position(self.read_bytes.load(Ordering::Relaxed));
+        self.bar.set_message(format!("{} events", self.summary.recorded));
+    }
+
+    /// Ends.
+    pub(crate) fn end(mut self) -> Summary {
+        self.bar.finish_and_clear();
+        let took = self.began.elapsed().max(Duration::from_millis(1));
+        self.summary.seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
+        let per_second = u128::from(self.summary.recorded) * 1_000 / took.as_millis().max(1);
+        self.summary.events_per_second = u64::try_from(per_second).unwrap_or(u64::MAX);
+        self.summary
+    }
+}
+
+impl Summary {
+    /// For people.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        if let Some(line) = self.resumed_at_line {
+            text.push_str(&format!("resumed at line {line}\n"));
+        }
+        text.push_str(&format!("{} lines in {:.1} s: {} recorded", self.lines, self.seconds, self.recorded));
+        for (count, what) in [
+            (self.duplicates, "duplicates"),
+            (self.dropped, "dropped by the project's policy"),
+            (self.skipped, "requests left out (no answered pages)"),
+            (self.refused, "refused"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        text.push_str(&format!(" ({} events/s)", self.events_per_second));
+        for (code, count) in &self.refused_by_code {
+            text.push_str(&format!("\n  refused: {count} {code}"));
+        }
+        if !self.finished {
+            text.push_str("\nnot finished: the same command goes on where this one stopped");
+        }
+        text
+    }
+}

@@ -1,0 +1,182 @@
+//! Imports into an engine in this process, cut short and resumed.
+
+use std::fmt::Write as _;
+
+use clap::Parser;
+use headcount_actors::EngineConfig;
+use headcount_actors::track::NewEvent;
+use headcount_domain::time::Window;
+
+use super::*;
+use crate::cli::credentials::Credentials;
+use crate::cli::init;
+
+#[derive(Parser)]
+struct Args {
+    #[command(flatten)]
+    import: ImportArgs,
+}
+
+fn args(flags: &[&str]) -> ImportArgs {
+    Args::parse_from(["import"].iter().chain(flags)).import
+}
+
+/// Ends the import when the log has more events than now: between two batches.
+fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
+    let (engine, before) = (engine.clone(), engine.vitals().log_position);
+    async move {
+        while engine.vitals().log_position == before {
+            tokio::time::sleep(std::time::Duration::from_micros(200)).await;
+        }
+    }
+}
+
+fn open(dir: &Path) -> (Engine, Option<Credentials>) {
+    let mut config = EngineConfig::new(dir);
+    config.shards = 1;
+    config.min_free_bytes = 0;
+    let engine = Engine::open(config).unwrap();
+    let made = init::first(&engine).unwrap();
+    (engine, made)
+}
+
+/// 20,000 orders of 1 dollar, each by a user of its own, and a line here and there that is none.
+fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
+    let (mut text, mut events, mut refused) = (String::new(), 0, 0);
+    for line in 0..20_000 {
+        match line % 1_000 {
+            17 => { text.push('\n'); }
+            18 => { text.push_str("{\"name\":5}\n"); refused += 1; }
+            _ => {
+                let id = if external_ids { format!(",\"external_id\":\"o{line}\"") } else { String::new() };
+                writeln!(text, "{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{line}\",\"value\":1{id}}}").unwrap();
+                events += 1;
+            }
+        }
+    }
+    std::fs::write(path, text).unwrap();
+    (events, refused)
+}
+
+async fn orders(engine: &Engine) -> (u64, i64) {
+    let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
+    let window = Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now()).unwrap();
+    engine.ask(project, move |project| (project.unique_users(window).total, project.revenue_metrics(window).orders)).await.unwrap()
+}
+
+#[test]
+fn an_import_that_is_cut_short_again_and_again_records_everything_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("events.ndjson");
+    let (events, refused) = write_events(&file, false);
+    let import = args(&[file.to_str().unwrap()]);
+    runtime().unwrap().block_on(async {
+        let (mut total, mut total_refused, mut runs) = (0, 0, 0);
+        loop {
+            let (engine, _) = open(&dir.path().join("data"));
+            // Others record events between the runs, and never while one is open.
+            let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
+            settle(&engine);
+            engine.track(project, &NewEvent::new("other")).await.unwrap();
+            let summary = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
+            assert_eq!(summary.resumed_at_line.is_some(), runs > 0);
+            (total, total_refused, runs) = (total + summary.recorded, total_refused + summary.refused, runs + 1);
+            assert_eq!(orders(&engine).await, (total, i64::try_from(total).unwrap()));
+            engine.close().await;
+            if summary.finished {
+                break;
+            }
+        }
+        assert!(runs > 1, "it was never cut short");
+        assert_eq!((total, total_refused), (events, refused));
+        let (engine, _) = open(&dir.path().join("data"));
+        let again = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert_eq!((again.lines, again.finished), (0, true));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn what_the_log_has_is_not_recorded_again_though_nobody_was_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("events.ndjson");
+    let (events, _) = write_events(&file, false);
+    let import = args(&[file.to_str().unwrap()]);
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let first = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
+        assert!(!first.finished);
+        // As after kill -9: the journal's last word is a batch that was announced, and the log has it.
+        let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
+        let mut journal = import.journal(Some(engine.data_dir()), project).unwrap().unwrap();
+        let from = journal.resume(Some(engine.vitals().log_position)).unwrap().from;
+        journal.begin(Some(engine.vitals().log_position)).unwrap();
+        let mut blocks = Blocks::open(&file, from, &ReadBytes::default()).unwrap();
+        let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
+        let policy = engine.registry().policy(project).unwrap().policy.clone();
+        let origin = headcount_actors::track::Origin::SERVER;
+        let prepared: Vec<_> = block.iter().map(|json| engine.prepare(&policy, json, &origin)).collect();
+        let count = prepared.iter().flatten().count() as u64;
+        journal.announce(count, block.end).unwrap();
+        journal.announce(7, Place { offset: u64::MAX, lines: u64::MAX }).unwrap();
+        let permit = engine.admit_bytes(1).unwrap();
+        let receipt = engine.record_batch(&engine.tracker(), prepared, permit).await.unwrap();
+        assert_eq!(receipt.recorded as u64, count);
+        drop(journal);
+        let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert!(rest.finished);
+        assert_eq!(first.recorded + count + rest.recorded, events);
+        assert_eq!(orders(&engine).await, (events, i64::try_from(events).unwrap()));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn through_a_server_everything_is_recorded_once_too() {
+    use crate::server::{HttpConfig, Server};
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("events.ndjson");
+    let (events, refused) = write_events(&file, false);
+    runtime().unwrap().block_on(async {
+        let (engine, made) = open(&dir.path().join("data"));
+        let server = Server::start(engine.clone(), HttpConfig::new("127.0.0.1:0")).unwrap();
+        let flags = crate::config::Flags { data_dir: Some(dir.path().join("data").display().to_string()), ..Default::default() };
+        let settings = Settings::resolve(&flags, |_| None).unwrap();
+        crate::cli::client::leave_address(&settings.data_dir, &server.url());
+        let import = args(&[file.to_str().unwrap(), "--project", "default"]);
+        // The first run is cut short; the second begins at the first line, as if nothing were known of the first.
+        let cut = super::import(&settings, &import, || Ok(after_a_batch(&engine))).await.unwrap();
+        assert!(!cut.finished && cut.recorded > 0);
+        let rest = super::import(&settings, &import, || Ok(std::future::pending())).await.unwrap();
+        assert!(rest.finished && rest.resumed_at_line.is_some());
+        assert_eq!((cut.recorded + rest.recorded, cut.refused + rest.refused), (events, refused));
+        let token = made.unwrap().api_token;
+        let remote = args(&[file.to_str().unwrap(), "--url", &server.url(), "--token", &token]);
+        for (recorded, duplicates) in [(events, 0), (0, events)] {
+            let summary = super::import(&settings, &remote, || Ok(std::future::pending())).await.unwrap();
+            assert_eq!((summary.recorded, summary.duplicates), (recorded, duplicates));
+        }
+        server.stop().await.unwrap();
+        engine.close().await;
+    });
+}
+
+#[test]
+fn an_access_log_of_2015() {
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/apache_access.log.gz");
+    let dir = tempfile::tempdir().unwrap();
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(dir.path());
+        let import = args(&["--format", "combined", "--all", "--bots", "record", log.to_str().unwrap()]);
+        let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert_eq!((summary.lines, summary.recorded, summary.refused), (10_000, 9_999, 1));
+        assert_eq!(summary.refused_lines[0].line, 8_899);
+        let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
+        let utc = headcount_domain::time::Timezone::UTC;
+        let window = Window::resolve(Some("2015-05-17"), Some("2015-05-20"), utc, engine.clock().now()).unwrap();
+        let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+        let by_day: Vec<u64> = users.series.iter().map(|(_, users)| *users).collect();
+        assert_eq!(by_day, [365, 660, 586, 532]);
+        engine.close().await;
+    });
+}

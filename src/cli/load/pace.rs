@@ -1,0 +1,119 @@
+//! When requests are due.
+//!
+//! Open loop: request `n` is due at `start + n / rate`, whether or not the answers before it came: that is how visitors come.
+//! Latency counts from when a request was due, so that a server that stalls is charged for all who waited (this is what
+//! correcting for coordinated omission means). Closed loop: a connection asks again as soon as it was answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+/// How often due requests are let go. Timers of the runtime are no finer than a millisecond, so a thread sleeps instead.
+const TICK: Duration = Duration::from_micros(250);
+
+/// Hands out requests to connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Pace {
+    start: Instant,
+    end: Instant,
+    rate: Option<f64>,
+    next: Arc<AtomicU64>,
+    due: Arc<Semaphore>,
+}
+
+/// A request to be sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Turn {
+    /// Counts from 0.
+    pub(crate) number: u64,
+    /// Since when it is due.
+    pub(crate) due: Instant,
+}
+
+impl Pace {
+    /// From now on for `lasting`, at `rate` requests a second, or as fast as answers come.
+    pub(crate) fn start(rate: Option<f64>, lasting: Duration) -> std::io::Result<Self> {
+        let start = Instant::now();
+        let pace = Self { start, end: start + lasting, rate, next: Arc::default(), due: Arc::new(Semaphore::new(0)) };
+        if let Some(rate) = rate {
+            let pacer = pace.clone();
+            std::thread::Builder::new().name("load-pace".into()).spawn(move || pacer.release(rate))?;
+        }
+        Ok(pace)
+    }
+
+    /// The next request, when it is due; `None` when time is up.
+    pub(crate) async fn turn(&self) -> Option<Turn> {
+        let Some(rate) = self.rate else {
+            let now = Instant::now();
+            return (now < self.end).then(|| Turn { number: self.next.fetch_add(1, Ordering::Relaxed), due: now });
+        };
+        self.due.acquire().await.ok()?.forget();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Some(Turn { number, due: due(self.start, number, rate) })
+    }
+
+    /// Lets requests go as they become due. Those that are due before the end are sent, however late.
+    fn release(&self, rate: f64) {
+        let mut released = 0;
+        loop {
+            let now = Instant::now().min(self.end);
+            let due = due_by(now - self.start, rate);
+            let more = usize::try_from(due.saturating_sub(released)).unwrap_or(0).min(Semaphore::MAX_PERMITS >> 1);
+            self.due.add_permits(more);
+            released += more as u64;
+            if now >= self.end {
+                break;
+            }
+            std::thread::sleep(TICK);
+        }
+        // Connections that wait learn that there is nothing more, once what was let go is taken.
+        while self.due.available_permits() > 0 {
+            std::thread::sleep(TICK);
+        }
+        self.due.close();
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a microsecond of a year is far above the precision that is lost")]
+fn due(start: Instant, number: u64, rate: f64) -> Instant {
+    start + Duration::from_secs_f64(number as f64 / rate)
+}
+
+/// How many requests are due after `elapsed`; the first one at once.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of requests")]
+fn due_by(elapsed: Duration, rate: f64) -> u64 {
+    (elapsed.as_secs_f64() * rate) as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_due_at_the_rate() {
+        let start = Instant::now();
+        assert_eq!(due(start, 500, 1_000.0) - start, Duration::from_millis(500));
+        for (ms, expected) in [(0, 1), (1, 2), (10, 11), (1_000, 1_001)] {
+            assert_eq!(due_by(Duration::from_millis(ms), 1_000.0), expected);
+        }
+    }
+
+    #[test]
+    fn whoever_comes_late_is_told_since_when_it_was_due() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let pace = Pace::start(Some(1_000.0), Duration::from_millis(50)).unwrap();
+            // The one connection is stalled for all of it.
+            std::thread::sleep(Duration::from_millis(80));
+            let mut turns = Vec::new();
+            while let Some(turn) = pace.turn().await {
+                turns.push(turn);
+            }
+            assert_eq!(turns.len(), 51);
+            assert!(turns.iter().all(|turn| turn.due.elapsed() >= Duration::from_millis(30)));
+        });
+    }
+}

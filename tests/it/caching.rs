@@ -1,0 +1,194 @@
+//! `ETag` and `If-None-Match`: a tag changes exactly when the answer can have changed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::server::TestServer;
+use crate::tenant::Tenant;
+
+/// The questions about a tenant's first project.
+fn questions(tenant: &Tenant) -> Vec<Call> {
+    let window = json!({"start_date": "2024-01-01", "end_date": "2024-01-31"});
+    let users = tenant.path("analytics/count-unique-users-per-day");
+    let query = "start_date=2024-01-01&end_date=2024-01-31";
+    let mut filtered = window.clone();
+    filtered["event_name"] = json!("order");
+    vec![
+        Call::post(users.clone()).bearer(&tenant.token).json(&window),
+        Call::post(users.clone()).bearer(&tenant.token).json(&filtered),
+        Call::post(users).bearer(&tenant.token).json(&json!({})),
+        Call::get(tenant.path(&format!("revenue/metrics?{query}"))).bearer(&tenant.token),
+        Call::get(tenant.path("revenue/metrics")).bearer(&tenant.token),
+        Call::get(tenant.path(&format!("revenue/timeseries?{query}"))).bearer(&tenant.token),
+    ]
+}
+
+fn tags(tenant: &Tenant) -> Vec<String> {
+    questions(tenant).into_iter().map(|call| tenant.send(call)).map(|answer| (answer.ok(200), answer.etag()).1).collect()
+}
+
+#[track_caller]
+fn assert_not_modified(what: &str, answer: &Answer, tag: &str) {
+    assert_eq!((answer.status, answer.body.len()), (304, 0), "{what}: {}", answer.text());
+    assert_eq!(answer.header("etag").map(plain), Some(plain(tag)), "{what}");
+}
+
+/// A tag without its mark of weakness.
+fn plain(tag: &str) -> &str {
+    tag.trim_start_matches("W/")
+}
+
+#[test]
+fn questions_are_answered_304_while_nothing_changed() {
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
+    for call in questions(&tenant) {
+        let what = format!("{call:?}");
+        let tag = tenant.send(call.clone()).etag();
+        assert!(plain(&tag).starts_with('"') && plain(&tag).ends_with('"'), "{tag}");
+        assert!(!tag.contains("ada"), "{tag}");
+        let ask = |known: &str| tenant.send(call.clone().header("if-none-match", known));
+        for known in
+            [tag.clone(), format!("W/{}", plain(&tag)), format!("\"other\", {tag}"), format!("{tag},\"other\""), "*".to_owned()]
+        {
+            assert_not_modified(&what, &ask(&known), &tag);
+        }
+        for known in ["\"other\"", "", plain(&tag).trim_matches('"'), "\"\""] {
+            assert_eq!(ask(known).status, 200, "{what} with {known:?}");
+        }
+        let twice = tenant.send(call.clone().header("if-none-match", "\"a\"").header("if-none-match", &*tag));
+        assert_not_modified("in the second header", &twice, &tag);
+    }
+}
+
+#[test]
+fn a_tag_is_its_questions() {
+    let (tenant, other) = (Tenant::new(), Tenant::new());
+    let tags = tags(&tenant);
+    let distinct: std::collections::BTreeSet<_> = tags.iter().chain(&self::tags(&other)).cloned().collect();
+    assert_eq!(distinct.len(), 2 * tags.len(), "each question has its own tag");
+    let all = tags.join(", ");
+    let call = Call::get(tenant.path("revenue/metrics?start_date=2024-02-01&end_date=2024-02-02")).bearer(&tenant.token);
+    assert_eq!(tenant.send(call.header("if-none-match", all)).status, 200, "none of the others");
+}
+
+#[test]
+fn a_recorded_event_changes_the_tags() {
+    let tenant = Tenant::new();
+    let other = tenant.project(&json!({"currency": "EUR"}));
+    let mut before = tags(&tenant);
+    let mut changed = |what: &str, is_changed: bool, act: &dyn Fn() -> Answer| {
+        let answer = act();
+        let after = tags(&tenant);
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before != after, is_changed, "{what}: {}", answer.text());
+        }
+        before = after;
+        answer
+    };
+    let order = json!({"name": "order", "user_id": "ada", "value": 5, "external_id": "o-1", "timestamp": "2024-01-05T10:00:00Z"});
+    let status = |answer: Answer| answer.json()["status"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(status(changed("an event", true, &|| tenant.track(&order))), "recorded");
+    assert_eq!(status(changed("a duplicate", false, &|| tenant.track(&order))), "duplicate");
+    assert_eq!(changed("a refused event", false, &|| tenant.track(&json!({"name": 5}))).status, 400);
+    let crawler = || {
+        let call = Call::post("/track").key(&tenant.key).agent("Googlebot/2.1 (+http://www.google.com/bot.html)");
+        tenant.send(call.json(&json!({"name": "pageview"})))
+    };
+    assert_eq!(status(changed("a dropped event", false, &crawler)), "dropped");
+    let elsewhere = || tenant.send(Call::post("/track").key(&other.key).json(&order));
+    assert_eq!(status(changed("another project's event", false, &elsewhere)), "recorded");
+    let batch = |events: Value| tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({ "events": events })));
+    assert_eq!(changed("a batch of duplicates", false, &|| batch(json!([order, order]))).json()["duplicates"], 2);
+    assert_eq!(changed("an empty batch", false, &|| batch(json!([]))).status, 202);
+    let today = || batch(json!([order, {"name": "order", "user_id": "ben", "value": 1}]));
+    assert_eq!(changed("a batch", true, &today).json()["recorded"], 1);
+    changed("another token", false, &|| tenant.post("/api-tokens", &json!({"name": "t", "role": "member", "scopes": ["admin"]})));
+    assert_eq!(changed("nothing", false, &|| tenant.get("/organization")).status, 200);
+}
+
+#[test]
+fn what_a_question_is_answered_in_changes_its_tag() {
+    let tenant = Tenant::new();
+    let before = tags(&tenant);
+    assert_eq!(tenant.patch("/organization", &json!({"timezone": "Asia/Kolkata"})).status, 200);
+    let after = tags(&tenant);
+    assert_ne!(before[0], after[0], "the answer names the timezone");
+    assert_eq!(tenant.patch(&format!("/projects/{}", tenant.project), &json!({"currency": "EUR"})).status, 200);
+    assert_ne!(tags(&tenant)[3], after[3], "the answer names the currency");
+}
+
+#[test]
+fn tags_survive_a_restart_and_a_crash() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    for number in 0..50 {
+        tenant.recorded(&json!({"name": "order", "user_id": format!("user {number}"), "value": 1}));
+    }
+    let management = |tenant: &Tenant| ["/organization", "/projects", "/api-tokens"].map(|path| tenant.get(path).etag());
+    let (before, managed) = (tags(&tenant), management(&tenant));
+    server.restart();
+    assert_eq!(tags(&tenant), before, "after a restart");
+    assert_eq!(management(&tenant), managed);
+    server.kill();
+    assert_eq!(tags(&tenant), before, "after a crash");
+    tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 1}));
+    let after = tags(&tenant);
+    assert!(after.iter().zip(&before).all(|(after, before)| after != before));
+    server.restart();
+    assert_eq!(tags(&tenant), after);
+}
+
+#[test]
+fn a_compressed_answer_has_the_same_tag() {
+    let tenant = Tenant::new();
+    let target = tenant.path("revenue/timeseries?start_date=2024-01-01&end_date=2024-12-31");
+    let call = Call::get(target).bearer(&tenant.token);
+    let tag = tenant.send(call.clone()).etag();
+    let gzip = call.clone().header("accept-encoding", "gzip");
+    let compressed = tenant.send(gzip.clone());
+    assert_eq!(compressed.header("content-encoding"), Some("gzip"));
+    assert_eq!(plain(&compressed.etag()), plain(&tag));
+    for known in [&tag, &compressed.etag()] {
+        assert_not_modified("compressed", &tenant.send(gzip.clone().header("if-none-match", &**known)), &tag);
+        assert_not_modified("plain", &tenant.send(call.clone().header("if-none-match", &**known)), &tag);
+    }
+}
+
+/// What is shown of the organization and the program has tags too.
+#[test]
+fn every_get_has_a_tag() {
+    let tenant = Tenant::new();
+    let project = format!("/projects/{}", tenant.project);
+    let change = json!({"name": "renamed"});
+    let ask = |path: &str, known: &str| tenant.send(Call::get(path).bearer(&tenant.token).header("if-none-match", known));
+    for path in ["/organization", "/projects", &project, "/api-tokens", "/version", "/openapi.json"] {
+        let tag = tenant.get(path).etag();
+        assert_not_modified(path, &ask(path, &tag), &tag);
+        assert_eq!(ask(path, "\"other\"").status, 200, "{path}");
+    }
+    for (path, changed) in [("/organization", "/organization"), (&project, "/projects"), (&project, &project)] {
+        let tag = tenant.get(changed).etag();
+        assert_eq!(tenant.patch(path, &change).status, 200);
+        let is_same = tenant.get(changed).etag() == tag;
+        assert_eq!(is_same, changed == project, "{changed}: {}", tenant.get(changed).text());
+    }
+    let tag = tenant.get("/api-tokens").etag();
+    tenant.token("member", &["admin"], None);
+    assert_ne!(tenant.get("/api-tokens").etag(), tag);
+}
+
+/// Who may not ask learns nothing, with the right tag neither.
+#[test]
+fn a_tag_is_no_credential() {
+    let tenant = Tenant::new();
+    let member = tenant.token("member", &["analytics:read"], None);
+    for call in questions(&tenant) {
+        let tag = tenant.send(call).etag();
+        let anonymous = Call::get(tenant.path("revenue/metrics")).header("if-none-match", &*tag);
+        assert_eq!(tenant.send(anonymous.clone()).status, 401);
+        assert_eq!(tenant.send(anonymous.bearer(&member)).status, 403);
+    }
+}

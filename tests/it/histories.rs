@@ -1,0 +1,111 @@
+//! Random histories over HTTP, each in an organization of its own, compared with the naive model to the last cell.
+//!
+//! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
+
+use std::sync::Arc;
+
+use headcount_histories::{Coverage, History, Rng, Served, Size, Step, Subject, minimize, model_of, questions, run};
+use headcount_model::Question;
+
+use crate::not_yet::is_not_yet;
+use crate::server::TestServer;
+use crate::tenant::{Tenant, now_ms};
+
+/// How many histories, unless `HEADCOUNT_TRIALS` says otherwise.
+const TRIALS: u64 = 40;
+/// Of the restarts in histories, each of so many really happens: a real one takes its time, and others wait for it.
+const RESTART_EACH: u64 = 2;
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}
+
+fn can_be_asked(question: &Question) -> bool {
+    !is_not_yet(&question.path)
+}
+
+/// The history of a seed, without what can't be asked yet.
+fn history(seed: u64) -> History {
+    let history = History::from_seed(seed, now_ms(), Size { events: 80, questions: 60 });
+    let stays = |step: &&Step| match step {
+        Step::Ask(question) => can_be_asked(question),
+        Step::Restart => seed.is_multiple_of(RESTART_EACH),
+        _ => true,
+    };
+    let steps = history.steps.iter().filter(stays).cloned().collect();
+    history.with_steps(steps)
+}
+
+fn trial(server: &Arc<TestServer>, seed: u64) -> Result<Coverage, String> {
+    let history = history(seed);
+    let fails = |history: &History| run(history, &mut Served::new(Tenant::on(server)), model_of(history));
+    fails(&history).map_err(|failure| {
+        let small = minimize(&history, |history| fails(history).is_err());
+        let failure = fails(&small).err().unwrap_or(failure);
+        format!("seed {seed}: {failure}\n{small}")
+    })
+}
+
+#[test]
+fn every_answer_equals_the_model() {
+    let server = Arc::new(TestServer::start());
+    let first = number("HEADCOUNT_FIRST_SEED", 0);
+    let mut coverage = Coverage::default();
+    let mut failures = Vec::new();
+    for seed in first..first + number("HEADCOUNT_TRIALS", TRIALS) {
+        match trial(&server, seed) {
+            Ok(seen) => coverage.merge(&seen),
+            Err(failure) => failures.push(failure),
+        }
+        assert!(failures.len() < 3, "{}", failures.join("\n\n"));
+    }
+    println!("{coverage}");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// The same events in the same order, one at a time here, and there in batches of each project.
+#[test]
+fn batching_changes_no_answer() {
+    let server = TestServer::shared();
+    let mut compared = 0;
+    for seed in (1000..1040).filter(|seed| !history(*seed).live).take(6) {
+        let history = history(seed);
+        let (mut singly, mut batched) = (Served::new(Tenant::on(&server)), Served::new(Tenant::on(&server)));
+        singly.setup(&history);
+        batched.setup(&history);
+        let chunk = 2 + usize::try_from(seed % 9).expect("a small number");
+        for project in &history.projects {
+            let events = events_of(&history, &project.name);
+            for event in &events {
+                singly.track(&project.name, event);
+            }
+            for events in events.chunks(chunk) {
+                batched.batch(&project.name, events);
+            }
+        }
+        let mut asked = questions(&history, &mut Rng::new(seed), 80);
+        asked
+            .extend(history.steps.iter().filter_map(|step| if let Step::Ask(asked) = step { Some(asked.clone()) } else { None }));
+        for question in asked.iter().filter(|question| can_be_asked(question)) {
+            let (one, other) = (singly.ask(question), batched.ask(question));
+            if one.0 == 200 {
+                assert_eq!(one, other, "{question:?} of {history}");
+                compared += 1;
+            }
+            assert_eq!(one.0, other.0, "{question:?} of {history}");
+        }
+    }
+    assert!(compared >= 100, "{compared} answers compared");
+}
+
+fn events_of(history: &History, project: &str) -> Vec<String> {
+    let mut events = Vec::new();
+    for step in &history.steps {
+        match step {
+            Step::Track { project: of, body } if of == project => events.push(body.clone()),
+            Step::Batch { project: of, bodies } if of == project => events.extend(bodies.iter().cloned()),
+            _ => {}
+        }
+    }
+    events
+}

@@ -1,0 +1,32 @@
+//! Black-box tests: a real server in a process of its own, and everything it is asked goes over HTTP.
+//!
+//! | module | asks |
+//! |---|---|
+//! | [`cases`] | the worked cases of `tests/cases` |
+//! | [`histories`] | random histories, compared with the naive model |
+//! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
+//! | [`bounds`], [`bodies`] | every bound at both ends and one past |
+//! | [`ingestion`], [`privacy`] | what becomes of events |
+//! | [`caching`] | `ETag` and `If-None-Match` |
+//! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+mod access;
+mod bodies;
+mod bounds;
+mod caching;
+mod cases;
+mod client;
+mod errors;
+mod histories;
+mod ingestion;
+mod management;
+mod not_yet;
+mod ops;
+mod paths;
+mod privacy;
+mod questions;
+mod secrets;
+mod server;
+mod tenant;

@@ -1,0 +1,181 @@
+//! Consent, privacy signals, and which pages may send events.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::tenant::{BROWSER, Tenant};
+
+/// An order of ada's, with more fields.
+fn order(more: &Value) -> Value {
+    let mut event = json!({"name": "order", "user_id": "ada", "anonymous_id": "a1", "value": 5});
+    event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    event
+}
+
+#[test]
+fn without_consent_an_event_is_nobodys() {
+    let table = [
+        // the event's categories, and whether ada was seen
+        (json!({}), true),
+        (json!({"pc": "analytics"}), true),
+        (json!({"pc": "marketing, Analytics"}), true),
+        (json!({"pc": "marketing"}), false),
+        (json!({"pc": "analytics_extended"}), false),
+        (json!({"pc": ""}), false),
+        (json!({"pc": null}), true),
+        (json!({"privacy_categories": "functional"}), false),
+        (json!({"privacy_categories": ""}), false),
+        (json!({"privacy_categories": "analytics", "pc": "marketing"}), true),
+        (json!({"privacy_categories": "marketing", "pc": "analytics"}), false),
+        (json!({"privacy_categories": "", "pc": "analytics"}), false),
+        (json!({"privacy_categories": null, "pc": "marketing"}), false),
+    ];
+    for (more, seen) in table {
+        let tenant = Tenant::new();
+        tenant.recorded(&order(&more));
+        assert_eq!(tenant.users(&tenant.project), u64::from(seen), "{more}");
+        let metrics = tenant.metrics(&tenant.project);
+        assert_eq!((&metrics["orders"], &metrics["total_revenue"]), (&json!(1), &json!(5)), "its money counts: {more}");
+        assert_eq!(metrics["arpu"], if seen { json!(5) } else { json!(0) }, "{more}");
+    }
+}
+
+#[test]
+fn without_consent_an_external_id_counts() {
+    let tenant = Tenant::new();
+    tenant.recorded(&order(&json!({"pc": "", "external_id": "o-1"})));
+    assert_eq!(tenant.track(&order(&json!({"external_id": "o-1"}))).ok(202)["status"], "duplicate");
+}
+
+type Headers = &'static [(&'static str, &'static str)];
+
+/// Sends an order with these fields and headers to a project of some policy: its answer, and how many users there are.
+fn signalled(tenant: &Tenant, policy: &str, more: &Value, headers: Headers) -> (Value, u64) {
+    let project = tenant.project(&json!({ "signals_policy": policy }));
+    let mut call = Call::post("/track").key(&project.key).agent(BROWSER);
+    for (name, value) in headers {
+        call = call.header(name, *value);
+    }
+    let answer = tenant.send(call.json(&order(more))).ok(202);
+    (answer, tenant.users(&project.id))
+}
+
+#[test]
+fn signals_are_treated_by_the_projects_policy() {
+    let tenant = Tenant::new();
+    let none: Headers = &[];
+    let table: [(Value, Headers, bool); 12] = [
+        // fields, headers, whether that is a signal
+        (json!({}), none, false),
+        (json!({}), &[("sec-gpc", "1")], true),
+        (json!({}), &[("dnt", "1")], true),
+        (json!({}), &[("sec-gpc", "0")], false),
+        (json!({}), &[("dnt", "0")], false),
+        (json!({"ps": "gpc"}), none, true),
+        (json!({"privacy_signals": "dnt"}), none, true),
+        (json!({"ps": "gpp:DBAA,gpc"}), none, true),
+        (json!({"ps": ""}), none, false),
+        (json!({"privacy_signals": "gpp:DBAA", "ps": "gpc"}), none, false),
+        (json!({"privacy_signals": "gpc", "ps": "gpp:DBAA"}), none, true),
+        (json!({"ps": "gpp:DBAA"}), &[("sec-gpc", "1")], true),
+    ];
+    for (more, headers, is_signal) in table {
+        let what = format!("{more} {headers:?}");
+        let (answer, users) = signalled(&tenant, "record", &more, headers);
+        assert_eq!((&answer["status"], users), (&json!("recorded"), 1), "{what}");
+        let (answer, users) = signalled(&tenant, "anonymize", &more, headers);
+        assert_eq!((&answer["status"], users), (&json!("recorded"), u64::from(!is_signal)), "{what}");
+        let (answer, users) = signalled(&tenant, "drop", &more, headers);
+        let status = if is_signal { "dropped" } else { "recorded" };
+        assert_eq!((&answer["status"], users), (&json!(status), u64::from(!is_signal)), "{what}");
+        assert_eq!(answer["reason"], if is_signal { json!("consent") } else { Value::Null }, "{what}");
+    }
+}
+
+#[test]
+fn a_change_of_policy_holds_from_the_next_event_on() {
+    let tenant = Tenant::new();
+    let send = || tenant.send(Call::post("/track").key(&tenant.key).header("sec-gpc", "1").json(&order(&json!({})))).ok(202);
+    assert_eq!(send()["status"], "recorded");
+    let path = format!("/projects/{}", tenant.project);
+    assert_eq!(tenant.patch(&path, &json!({"signals_policy": "drop"})).status, 200);
+    assert_eq!(send()["status"], "dropped");
+    assert_eq!(tenant.patch(&path, &json!({"signals_policy": "record"})).status, 200);
+    assert_eq!(send()["status"], "recorded");
+}
+
+const PAGE: &str = "https://shop.example";
+
+fn from_page(tenant: &Tenant, key: &str, path: &str, body: &Value) -> Answer {
+    tenant.send(Call::post(path).key(key).header("origin", PAGE).json(body))
+}
+
+fn allows(answer: &Answer) -> bool {
+    answer.header("access-control-allow-origin").is_some_and(|origin| origin == "*" || origin == PAGE)
+}
+
+#[test]
+fn pages_ask_before_they_send() {
+    let tenant = Tenant::new();
+    for path in ["/i", "/track", "/i/batch"] {
+        let call = Call::new("OPTIONS", path).header("origin", PAGE);
+        let call = call.header("access-control-request-method", "POST");
+        let answer = tenant.send(call.header("access-control-request-headers", "content-type, x-service-pk"));
+        assert!([200, 204].contains(&answer.status), "{path}: {}", answer.status);
+        assert!(allows(&answer), "{path}");
+        let methods = answer.header("access-control-allow-methods").unwrap_or_default();
+        assert!(methods.contains("POST"), "{path}: {methods}");
+        let headers = answer.header("access-control-allow-headers").unwrap_or_default().to_ascii_lowercase();
+        assert!(headers.contains("content-type") && headers.contains("x-service-pk"), "{path}: {headers}");
+        assert!(answer.header("access-control-max-age").is_some(), "{path}");
+    }
+}
+
+#[test]
+fn any_page_may_send_unless_the_project_names_some() {
+    let tenant = Tenant::new();
+    let bodies =
+        [("/i", json!({"name": "a"})), ("/track", json!({"name": "a"})), ("/i/batch", json!({"events": [{"name": "a"}]}))];
+    let open = tenant.project(&json!({"allowed_origins": []}));
+    let named = tenant.project(&json!({"allowed_origins": ["https://other.example", PAGE]}));
+    let closed =
+        tenant.project(&json!({"allowed_origins": ["https://other.example", "http://shop.example", "https://www.shop.example"]}));
+    for (path, body) in &bodies {
+        for key in [&tenant.key, &open.key, &named.key] {
+            let answer = from_page(&tenant, key, path, body);
+            assert!(answer.status == 202 && allows(&answer), "{path}: {:?}", answer.headers);
+            assert!(answer.header("access-control-allow-origin") == Some("*") || answer.header("vary").is_some(), "{path}");
+        }
+        let answer = from_page(&tenant, &closed.key, path, body);
+        assert!(!allows(&answer), "{path}: {:?}", answer.headers);
+        assert_eq!(answer.status, 403, "{path}: {}", answer.text());
+        let server = tenant.send(Call::post(*path).key(&closed.key).json(body));
+        assert_eq!(server.status, 202, "{path}: who is no page names no origin");
+    }
+    assert_eq!(tenant.users(&closed.id), 1, "nothing of the page was recorded");
+    let pixel = tenant.send(Call::get(format!("/i?pk={}&d=eyJuYW1lIjoiYSJ9", named.key)).header("origin", PAGE));
+    assert!(pixel.status == 200 && allows(&pixel), "{:?}", pixel.headers);
+}
+
+/// A page can't read an answer without the header, and so not why its event was refused.
+#[test]
+fn pages_can_read_why_an_event_was_refused() {
+    let tenant = Tenant::new();
+    for (path, body) in [("/i", json!({})), ("/track", json!({"name": 5})), ("/i/batch", json!({"events": 5}))] {
+        let answer = from_page(&tenant, &tenant.key, path, &body);
+        assert_eq!(answer.status, 400);
+        assert!(allows(&answer), "{path}: {:?}", answer.headers);
+    }
+}
+
+#[test]
+fn other_paths_are_not_for_pages() {
+    let tenant = Tenant::new();
+    for path in ["/organization", "/projects", "/version", "/nothing", &tenant.path("revenue/metrics")] {
+        let answer = tenant.send(Call::get(path).bearer(&tenant.token).header("origin", PAGE));
+        let cors = answer.headers.iter().find(|(name, _)| name.starts_with("access-control-"));
+        assert_eq!(cors, None, "{path}");
+        let preflight = Call::new("OPTIONS", path).header("origin", PAGE).header("access-control-request-method", "GET");
+        assert!(!allows(&tenant.send(preflight)), "{path}");
+    }
+}

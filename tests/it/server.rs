@@ -1,0 +1,229 @@
+//! A real server in a process of its own, on an empty data directory.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::{Answer, Broken, Call, Connection};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_headcount");
+/// How long a server may take to start or to stop.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Small, so that a test's server starts quickly, and writes checkpoints while it is asked.
+const SETTINGS: [&str; 8] = ["--shards", "2", "--workers", "1", "--min-free-bytes", "1MiB", "--checkpoint-interval", "2s"];
+
+/// A server.
+pub(crate) struct TestServer {
+    /// What `init` printed.
+    pub(crate) initial: Value,
+    settings: Vec<String>,
+    process: Mutex<Process>,
+    idle: Mutex<Vec<Connection>>,
+    /// What it wrote to standard error, over all its starts.
+    log: Arc<Mutex<String>>,
+    dir: TempDir,
+}
+
+struct Process {
+    child: Child,
+    address: SocketAddr,
+    readers: Vec<JoinHandle<()>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TestServer {
+    /// A new server, alone in its process.
+    pub(crate) fn start() -> TestServer {
+        TestServer::start_with(&[])
+    }
+
+    /// The same, with more settings.
+    pub(crate) fn start_with(settings: &[&str]) -> TestServer {
+        let dir = tempfile::tempdir().expect("a directory");
+        let initial = init(dir.path());
+        let settings: Vec<String> = SETTINGS.iter().chain(settings).map(ToString::to_string).collect();
+        let log = Arc::new(Mutex::new(String::new()));
+        let process = Mutex::new(Process::start(dir.path(), &settings, &log));
+        TestServer { initial, settings, process, idle: Mutex::default(), log, dir }
+    }
+
+    /// A server that tests share, each with an organization of its own. It runs as long as one of them does.
+    pub(crate) fn shared() -> Arc<TestServer> {
+        static SHARED: Mutex<Weak<TestServer>> = Mutex::new(Weak::new());
+        let mut shared = lock(&SHARED);
+        shared.upgrade().unwrap_or_else(|| {
+            let server = Arc::new(TestServer::start());
+            *shared = Arc::downgrade(&server);
+            server
+        })
+    }
+
+    /// Where its data is.
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Its logs so far.
+    pub(crate) fn log(&self) -> String {
+        lock(&self.log).clone()
+    }
+
+    /// A field of what `init` printed.
+    pub(crate) fn initial(&self, name: &str) -> &str {
+        self.initial[name].as_str().unwrap_or_else(|| panic!("init printed no {name}"))
+    }
+
+    /// Sends a request on a connection that is kept open.
+    #[track_caller]
+    pub(crate) fn send(&self, call: &Call) -> Answer {
+        loop {
+            let idle = lock(&self.idle).pop();
+            let mut connection = idle.unwrap_or_else(|| self.connect());
+            match connection.send(call) {
+                Ok((answer, is_open)) => {
+                    if is_open {
+                        lock(&self.idle).push(connection);
+                    }
+                    return answer;
+                }
+                Err(Broken::Stale) => {}
+                Err(Broken::Failed(error)) => panic!("{call:?} was not answered: {error}\n{}", self.log()),
+            }
+        }
+    }
+
+    /// A new connection.
+    pub(crate) fn connect(&self) -> Connection {
+        let address = lock(&self.process).address;
+        Connection::open(address).unwrap_or_else(|error| panic!("{error}\n{}", self.log()))
+    }
+
+    /// Stops it as an operator would, and starts it again on the same data.
+    pub(crate) fn restart(&self) {
+        let mut process = lock(&self.process);
+        let status = process.stop();
+        assert!(status.success(), "stopped with {status}\n{}", self.log());
+        self.start_again(&mut process);
+    }
+
+    /// Kills it without warning, and starts it again on the same data.
+    pub(crate) fn kill(&self) {
+        let mut process = lock(&self.process);
+        process.kill();
+        self.start_again(&mut process);
+    }
+
+    /// Stops it for good, so that its log is complete.
+    pub(crate) fn stop(&self) -> ExitStatus {
+        lock(&self.process).stop()
+    }
+
+    fn start_again(&self, process: &mut Process) {
+        lock(&self.idle).clear();
+        *process = Process::start(self.dir.path(), &self.settings, &self.log);
+    }
+}
+
+/// Makes the first organization.
+fn init(dir: &Path) -> Value {
+    let output = command("init", dir).arg("--json").output().expect("the program runs");
+    assert!(output.status.success(), "init: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("init prints one JSON object")
+}
+
+/// The program, untouched by the settings of whoever runs the tests.
+fn command(name: &str, dir: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    for (variable, _) in std::env::vars_os().filter(|(variable, _)| variable.to_string_lossy().starts_with("HEADCOUNT_")) {
+        command.env_remove(variable);
+    }
+    command.arg(name).arg("--data-dir").arg(dir);
+    command
+}
+
+impl Process {
+    fn start(dir: &Path, settings: &[String], log: &Arc<Mutex<String>>) -> Process {
+        let mut command = command("serve", dir);
+        command.args(["--listen", "127.0.0.1:0"]).args(settings);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let stderr = child.stderr.take().expect("standard error");
+        let log_of = Arc::clone(log);
+        let errors = std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut log = lock(&log_of);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let mut stdout = BufReader::new(child.stdout.take().expect("standard output"));
+        let mut printed = String::new();
+        let address = loop {
+            let mut line = String::new();
+            if stdout.read_line(&mut line).unwrap_or(0) == 0 {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("the server did not start:\n{printed}{}", lock(log));
+            }
+            if let Some(address) = line.trim().strip_prefix("listening on http://") {
+                break address.parse().expect("an address and a port");
+            }
+            printed += &line;
+        };
+        // Nobody reads on, and the pipe must not fill.
+        let rest = std::thread::spawn(move || {
+            let _ = std::io::copy(&mut stdout.by_ref(), &mut std::io::sink());
+        });
+        Process { child, address, readers: vec![errors, rest] }
+    }
+
+    fn stop(&mut self) -> ExitStatus {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return status;
+        }
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(told.success(), "kill -TERM {pid}");
+        let since = Instant::now();
+        let status = loop {
+            match self.child.try_wait().expect("the child can be waited for") {
+                Some(status) => break status,
+                None if since.elapsed() > PATIENCE => {
+                    self.kill();
+                    panic!("the server did not stop within {PATIENCE:?}");
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        self.read_out();
+        status
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.read_out();
+    }
+
+    fn read_out(&mut self) {
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

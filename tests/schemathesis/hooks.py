@@ -1,0 +1,83 @@
+"""What schemathesis can't know: credentials, ids that exist, and which operations were done at least once."""
+
+import atexit
+import base64
+import collections
+import json
+import os
+import random
+import urllib.request
+
+import schemathesis
+
+BASE = os.environ["HEADCOUNT_URL"]
+KEYS = json.loads(os.environ["HEADCOUNT_KEYS"])
+REPORT = os.environ["HEADCOUNT_REPORT"]
+# Of so many requests one goes without a credential, so that 401 is looked at too.
+ANONYMOUS_OF = 20
+
+rng = random.Random(1)
+answered = collections.defaultdict(collections.Counter)
+
+
+def ask(method, path, body):
+    """Asks as the owner: what a request is about must be there first."""
+    headers = {"authorization": "Bearer " + KEYS["api_token"], "content-type": "application/json"}
+    request = urllib.request.Request(BASE + path, json.dumps(body).encode(), headers, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+PROJECT = ask("POST", "/projects", {"name": "fuzzed"})
+
+
+def is_positive(case):
+    """Whether the request is meant to be valid."""
+    meta = case.meta
+    return meta is None or meta.generation.mode.value == "positive"
+
+
+def credential(case):
+    if case.operation.path in ("/i", "/track", "/i/batch"):
+        return "x-service-pk", PROJECT["public_key"]
+    if case.operation.path == "/organizations":
+        return "Authorization", "Bearer " + KEYS["root_token"]
+    return "Authorization", "Bearer " + KEYS["api_token"]
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    name, value = credential(case)
+    if rng.randrange(ANONYMOUS_OF):
+        case.headers[name] = value
+    # Random ids name nothing.
+    if is_positive(case) and "project_id" in case.path_parameters and rng.randrange(4):
+        case.path_parameters["project_id"] = PROJECT["project_id"]
+        if case.operation.label == "DELETE /projects/{project_id}/keys/{public_key}":
+            # A project's last key stays, and a project has so many at most: a new one for each.
+            project = ask("POST", "/projects", {"name": "of a key"})
+            ask("POST", "/projects/%s/keys" % project["project_id"], {})
+            case.path_parameters["project_id"] = project["project_id"]
+            case.path_parameters["public_key"] = project["public_key"]
+    if case.operation.label == "DELETE /api-tokens/{token_id}":
+        # Whatever was learnt from a list: the token that this run asks with must stay.
+        made = ask("POST", "/api-tokens", {"name": "to be revoked", "role": "member", "scopes": ["admin"]})
+        if is_positive(case):
+            case.path_parameters["token_id"] = made["token_id"]
+    if case.operation.label == "GET /i" and is_positive(case):
+        event = json.dumps({"name": "pageview", "url": "https://shop.example/%d" % rng.randrange(9)})
+        case.query["pk"] = PROJECT["public_key"]
+        case.query["d"] = base64.urlsafe_b64encode(event.encode()).decode().rstrip("=")
+    if isinstance(case.query, dict) and case.operation.label == "GET /i" and rng.randrange(ANONYMOUS_OF) == 0:
+        case.query.pop("pk", None)
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    answered[case.operation.label][response.status_code] += 1
+
+
+@atexit.register
+def report():
+    with open(REPORT, "w") as file:
+        json.dump({label: dict(counts) for label, counts in answered.items()}, file)
