@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Events are made on one thread and dropped on another, which is what this allocator is good at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     headcount::cli::main()
 }

@@ -1,6 +1,7 @@
 //! Records of one kind: in memory while in use, known to be saved or not, read back from the store on demand.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::ids::RecordKey;
@@ -64,10 +65,7 @@ impl<T: Clone> Table<T> {
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
-        if !self.ensure(key, load)? {
-            return Ok(None);
-        }
-        Ok(self.slots.get(&key).map(|slot| &slot.value))
+        Ok(self.slot(key, load)?.map(|slot| &slot.value))
     }
 
     /// The record of `key`, to be changed: it counts as changed from here on.
@@ -78,16 +76,20 @@ impl<T: Clone> Table<T> {
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
-        if !self.ensure(key, load)? {
-            return Ok(None);
-        }
-        let Some(slot) = self.slots.get_mut(&key) else { return Ok(None) };
-        if slot.changed_in != self.generation {
-            if slot.changed_in + 1 == self.generation && !self.frozen.is_empty() {
-                self.spilled.push((key, slot.value.clone()));
+        let Self { slots, generation, dirty, frozen, spilled } = self;
+        let slot = match slots.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => match load()? {
+                Some(value) => entry.insert(Slot { value, changed_in: 0 }),
+                None => return Ok(None),
+            },
+        };
+        if slot.changed_in != *generation {
+            if slot.changed_in + 1 == *generation && !frozen.is_empty() {
+                spilled.push((key, slot.value.clone()));
             }
-            slot.changed_in = self.generation;
-            self.dirty.push(key);
+            slot.changed_in = *generation;
+            dirty.push(key);
         }
         Ok(Some(&mut slot.value))
     }
@@ -103,19 +105,16 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    fn ensure<F>(&mut self, key: RecordKey, load: F) -> Result<bool, Fault>
+    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&Slot<T>>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
-        if self.slots.contains_key(&key) {
-            return Ok(true);
-        }
-        match load()? {
-            Some(value) => {
-                self.slots.insert(key, Slot { value, changed_in: 0 });
-                Ok(true)
-            }
-            None => Ok(false),
+        match self.slots.entry(key) {
+            Entry::Occupied(entry) => Ok(Some(entry.into_mut())),
+            Entry::Vacant(entry) => match load()? {
+                Some(value) => Ok(Some(entry.insert(Slot { value, changed_in: 0 }))),
+                None => Ok(None),
+            },
         }
     }
 

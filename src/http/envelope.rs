@@ -37,13 +37,12 @@ pub async fn envelope<B: MessageBody + 'static>(
     let id = request_id(&request);
     request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>().cloned();
-    let path = request.path().to_owned();
     // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
     let response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(&error))),
         Err(_) => {
-            tracing::error!(request_id = id.as_str(), path, "a handler panicked");
+            tracing::error!(request_id = id.as_str(), "a handler panicked");
             Err(ApiError::internal())
         }
     };

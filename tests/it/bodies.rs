@@ -2,10 +2,13 @@
 
 use std::io::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
+use crate::paths::{filled, operations};
 use crate::tenant::Tenant;
 
 const EVENT_BYTES: usize = 64 << 10;
@@ -161,6 +164,54 @@ fn an_event_over_its_limit_in_a_batch_is_named() {
     let answer = tenant.send(Call::post("/i/batch").key(&tenant.key).text("application/json", body)).ok(202);
     assert_eq!((&answer["recorded"], &answer["errors"][0]["index"]), (&json!(2), &json!(1)), "{answer}");
     assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
+}
+
+/// A URL has less room than a body: what doesn't fit is refused by whoever reads the request's head.
+#[test]
+fn the_pixels_event_fits_a_url() {
+    let tenant = Tenant::new();
+    let send = |bytes: usize| {
+        let data = URL_SAFE_NO_PAD.encode(event(bytes));
+        tenant.send(Call::get(format!("/i?pk={}&d={data}", tenant.key)))
+    };
+    assert_eq!(send(48_000).status, 200);
+    for bytes in [EVENT_BYTES, EVENT_BYTES + 1, 2 * EVENT_BYTES] {
+        let answer = send(bytes);
+        assert!((400..500).contains(&answer.status), "{bytes} bytes: {} {}", answer.status, answer.text());
+    }
+    assert_eq!(tenant.users(&tenant.project), 1);
+}
+
+/// Whoever reads JSON by calling itself must stop in time.
+#[test]
+fn deeply_nested_bodies_are_harmless() {
+    let tenant = Tenant::new();
+    let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
+    let unclosed = "{\"a\":".repeat(10_000);
+    for operation in operations().filter(|operation| operation.body.is_some()) {
+        for field in ["name", "filters", "fx_rates", "scopes", "allowed_origins", "events", "metadata", "more"] {
+            for value in [&deep, &unclosed] {
+                let call = Call::new(operation.method, filled(operation.path, &tenant)).bearer(&tenant.token);
+                let answer = tenant.send(call.text("application/json", format!("{{\"{field}\": {value}}}")));
+                let is_refused = answer.status == 400 || (answer.status == 202 && answer.json()["recorded"] == 0);
+                assert!(is_refused, "{} {} {field}: {}", operation.method, operation.path, answer.text());
+            }
+        }
+    }
+    for field in ["name", "metadata", "_acOverrides", "value", "timestamp"] {
+        let body = format!("{{\"name\": \"a\", \"{field}\": {deep}}}");
+        let answer = tenant.send(Call::post("/track").key(&tenant.key).text("application/json", body));
+        assert_eq!(answer.status, 400, "{field}");
+    }
+    let ignored = format!("{{\"name\": \"a\", \"more\": {deep}}}");
+    assert_taken("ignored", &tenant.send(Call::post("/track").key(&tenant.key).text("application/json", ignored)));
+    assert_refused(
+        "deep",
+        &tenant.send(Call::post("/track").key(&tenant.key).text("text/plain", deep)),
+        400,
+        "invalid_json",
+        None,
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::server::TestServer;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, away_from_midnight};
 
 /// The questions about a tenant's first project.
 fn questions(tenant: &Tenant) -> Vec<Call> {
@@ -42,6 +42,7 @@ fn plain(tag: &str) -> &str {
 
 #[test]
 fn questions_are_answered_304_while_nothing_changed() {
+    away_from_midnight();
     let tenant = Tenant::new();
     tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
     for call in questions(&tenant) {
@@ -76,6 +77,7 @@ fn a_tag_is_its_questions() {
 
 #[test]
 fn a_recorded_event_changes_the_tags() {
+    away_from_midnight();
     let tenant = Tenant::new();
     let other = tenant.project(&json!({"currency": "EUR"}));
     let mut before = tags(&tenant);
@@ -122,6 +124,7 @@ fn what_a_question_is_answered_in_changes_its_tag() {
 
 #[test]
 fn tags_survive_a_restart_and_a_crash() {
+    away_from_midnight();
     let server = Arc::new(TestServer::start());
     let tenant = Tenant::on(&server);
     for number in 0..50 {

@@ -132,30 +132,47 @@ fn other_content_types_are_415() {
 }
 
 #[test]
-fn unknown_names_are_refused_in_queries_and_in_bodies() {
+fn unknown_names_are_refused_in_queries() {
     let tenant = Tenant::new();
-    for operation in operations() {
-        let what = format!("{} {}", operation.method, operation.path);
-        let is_ingestion = operation.scope == "events:write";
-        if !is_ingestion {
-            let answer = tenant.send(operation.call_with(&tenant, "?start_dat=2024-01-01").bearer(&tenant.token));
-            assert_refused(&what, &answer, 400, "unknown_parameter", Some("start_dat"));
+    let read = operations().filter(|operation| operation.scope != "events:write");
+    let mut calls: Vec<(String, Call)> = read
+        .map(|operation| {
+            let call = operation.call_with(&tenant, "?start_dat=2024-01-01").bearer(&tenant.token);
+            (format!("{} {}", operation.method, operation.path), call)
+        })
+        .collect();
+    let name = json!({"name": "a"});
+    let root = tenant.server.initial("root_token");
+    calls.push(("POST /organizations".to_owned(), Call::post("/organizations?start_dat=1").bearer(root).json(&name)));
+    for path in ["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs"] {
+        calls.push((path.to_owned(), Call::get(format!("{path}?start_dat=1"))));
+    }
+    let mut taken = Vec::new();
+    for (what, call) in calls {
+        let answer = tenant.send(call);
+        if answer.status < 300 {
+            taken.push(what);
+            continue;
         }
-        let Some(body) = operation.body.filter(|_| !is_ingestion) else { continue };
+        assert_refused(&what, &answer, 400, "unknown_parameter", Some("start_dat"));
+    }
+    assert_eq!(taken, Vec::<String>::new(), "these took a parameter that they don't have");
+}
+
+#[test]
+fn unknown_names_are_refused_in_bodies() {
+    let tenant = Tenant::new();
+    for operation in operations().filter(|operation| operation.scope != "events:write") {
+        let Some(body) = operation.body else { continue };
         let mut body: Value = serde_json::from_str(body).unwrap();
         body["start_dat"] = json!("2024-01-01");
-        let call = Call::new(operation.method, filled(operation.path, &tenant)).bearer(&tenant.token);
-        assert_refused(&what, &tenant.send(call.json(&body)), 400, "unknown_parameter", Some("start_dat"));
-    }
-    for path in ["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs"] {
-        let answer = tenant.send(Call::get(format!("{path}?verbose=1")));
-        assert_refused(path, &answer, 400, "unknown_parameter", Some("verbose"));
+        let call = Call::new(operation.method, filled(operation.path, &tenant)).bearer(&tenant.token).json(&body);
+        let what = format!("{} {}", operation.method, operation.path);
+        assert_refused(&what, &tenant.send(call), 400, "unknown_parameter", Some("start_dat"));
     }
     let root = tenant.server.initial("root_token");
-    let call = Call::post("/organizations?x=1").bearer(root).json(&json!({"name": "a"}));
-    assert_refused("/organizations?x", &tenant.send(call), 400, "unknown_parameter", Some("x"));
     let call = Call::post("/organizations").bearer(root).json(&json!({"name": "a", "x": 1}));
-    assert_refused("/organizations x", &tenant.send(call), 400, "unknown_parameter", Some("x"));
+    assert_refused("POST /organizations", &tenant.send(call), 400, "unknown_parameter", Some("x"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
-use crate::tenant::{Tenant, now_ms, rfc3339};
+use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
 /// Asks all operations that have a window: two by query, one by body.
 fn ask_all(tenant: &Tenant, start: Option<&str>, end: Option<&str>) -> Vec<(&'static str, Answer)> {
@@ -42,6 +42,7 @@ fn windows_are_whole_days_and_no_more_than_3660() {
 
 #[test]
 fn windows_default_to_31_days_until_today() {
+    away_from_midnight();
     let tenant = Tenant::new();
     for (start, end) in [(None, None), (Some(days_ago(30)), None), (None, Some(days_ago(0)))] {
         for (what, answer) in ask_all(&tenant, start.as_deref(), end.as_deref()) {
@@ -66,6 +67,7 @@ fn days_ago(days: i64) -> String {
 
 #[test]
 fn windows_that_are_none_are_refused() {
+    away_from_midnight();
     let tenant = Tenant::new();
     let tomorrow = days_ago(-1);
     let long_ago = days_ago(31);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use headcount_model::Json;
 use headcount_model::subject::{Credential, Method, Request, Subject};
@@ -137,6 +137,16 @@ impl Tenant {
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
     i64::try_from(since.as_millis()).expect("a clock of this age")
+}
+
+/// Waits for the next day if this one is about to end: what is relative to today must not change within a test.
+pub(crate) fn away_from_midnight() {
+    const DAY_MS: i64 = 86_400_000;
+    const MARGIN_MS: i64 = 30_000;
+    let left_ms = DAY_MS - now_ms() % DAY_MS;
+    if left_ms < MARGIN_MS {
+        std::thread::sleep(Duration::from_millis(left_ms.unsigned_abs() + 10));
+    }
 }
 
 /// An instant as RFC 3339, in UTC.

@@ -102,7 +102,10 @@ async fn guarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: usi
     let tally = load.finish().await;
     server.is_alive()?;
     if again == 0 || tally.without_retry_after > 0 {
-        return Err(violation(format!("{again} events taken afterwards; {} answers without Retry-After", tally.without_retry_after)));
+        return Err(violation(format!(
+            "{again} events taken afterwards; {} answers without Retry-After",
+            tally.without_retry_after
+        )));
     }
     Ok(format!(
         "full, not ready after {} ms, {turned_away} requests refused with 503 and Retry-After, none taken; ready {} ms after there was \
@@ -137,7 +140,10 @@ async fn unguarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: u
         server.is_alive()?;
         tokio::time::sleep(Duration::from_millis(20)).await;
         if removed.elapsed() > Duration::from_secs(15) {
-            return Err(violation(format!("it takes no events though there is room again; it said:\n    {}", server.log().tail())));
+            return Err(violation(format!(
+                "it takes no events though there is room again; it said:\n    {}",
+                server.log().tail()
+            )));
         }
     }
     let took = removed.elapsed();

@@ -107,7 +107,8 @@ impl Ledger {
             return None;
         }
         let mut tries = (0..20).map(|_| rng.below(self.entries.len()));
-        let fits = |number: &usize| self.plan(*number).project == project && matches!(self.state(*number), State::Acknowledged(_));
+        let fits =
+            |number: &usize| self.plan(*number).project == project && matches!(self.state(*number), State::Acknowledged(_));
         tries.find(fits)
     }
 

@@ -236,7 +236,8 @@ impl Client {
         let most = if self.rng.chance(20) { MAX_BATCH } else { 8 };
         let (mut events, mut old) = (Vec::new(), 0);
         for _ in 0..=self.rng.below(most) {
-            let known = if self.rng.chance(10) { self.shared.ledger.borrow().some_acknowledged(&mut self.rng, project) } else { None };
+            let known =
+                if self.rng.chance(10) { self.shared.ledger.borrow().some_acknowledged(&mut self.rng, project) } else { None };
             old += u64::from(known.is_some());
             let new = || self.shared.ledger.borrow_mut().add(Plan::ordinary(project));
             events.push(known.unwrap_or_else(new));
@@ -244,7 +245,8 @@ impl Client {
         let body = self.shared.ledger.borrow().batch(&events);
         let reply = connection.send(&Request::events("/i/batch", &self.shared.world.projects[project].key, &body)).await?;
         self.shared.count(&reply);
-        let (new, state) = (events.len() as u64 - old, if reply.status == 202 { State::Acknowledged(None) } else { State::Refused });
+        let (new, state) =
+            (events.len() as u64 - old, if reply.status == 202 { State::Acknowledged(None) } else { State::Refused });
         if reply.status == 202 && settle::counts(&reply) != Ok((new, old)) {
             self.shared.findings.add(format!("a batch of {new} new and {old} known events was answered {}", reply.body));
         }

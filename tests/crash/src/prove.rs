@@ -74,7 +74,17 @@ fn build() -> Result<PathBuf> {
     let target = target.join("fault-injection");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--locked", "--package", "headcount", "--bin", "headcount", "--features", "fault-injection", "--target-dir"])
+        .args([
+            "build",
+            "--locked",
+            "--package",
+            "headcount",
+            "--bin",
+            "headcount",
+            "--features",
+            "fault-injection",
+            "--target-dir",
+        ])
         .arg(&target)
         .status()?;
     if !status.success() {

@@ -83,7 +83,8 @@ impl Launch {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(arguments).arg("--data-dir").arg(&self.data_dir).stdin(Stdio::null());
-        for variable in std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("HEADCOUNT_")) {
+        for variable in std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("HEADCOUNT_"))
+        {
             command.env_remove(variable);
         }
         if let Some(fault) = &self.fault {
@@ -184,7 +185,8 @@ impl Starting {
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| harness("a process without an id"))?;
+        let pid =
+            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| harness("a process without an id"))?;
         kill_process(pid, signal).map_err(|error| harness(format!("can't send {signal:?}: {error}")))
     }
 }

@@ -173,7 +173,10 @@ async fn case(rig: &Rig, before: &Before, expected: &Expected) -> Result<String>
     same_as_before(rig, before, &server).await.map_err(|trouble| with_log(trouble, &server))?;
     let rebuilt = server.log().says(REBUILT);
     if *expected == Expected::Rebuilt && !rebuilt {
-        return Err(violation(format!("the answers are the same, but it does not say that it rebuilds; it said: {}", server.log().tail())));
+        return Err(violation(format!(
+            "the answers are the same, but it does not say that it rebuilds; it said: {}",
+            server.log().tail()
+        )));
     }
     let took = server.started_in;
     server.terminate().await?;
@@ -217,7 +220,8 @@ async fn same_as_before(rig: &Rig, before: &Before, server: &Server) -> Result<(
         if settle::counts(&reply)? != (0, known.len() as u64) {
             return Err(violation(format!("{} known events are answered {}", known.len(), reply.body)));
         }
-        let alone = known.iter().find(|number| matches!(rig.shared.ledger.borrow().state(**number), State::Acknowledged(Some(_))));
+        let alone =
+            known.iter().find(|number| matches!(rig.shared.ledger.borrow().state(**number), State::Acknowledged(Some(_))));
         let Some(alone) = alone else { continue };
         let (body, state) = (rig.shared.ledger.borrow().body(*alone), rig.shared.ledger.borrow().state(*alone));
         let reply = connection.send(&Request::events("/i", key, &body)).await?;

@@ -77,7 +77,11 @@ impl Wound {
         Ok(match self {
             Wound::Gone(what) => {
                 let path = dir.join(what);
-                if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
+                if path.is_dir() {
+                    fs::remove_dir_all(&path)?
+                } else {
+                    fs::remove_file(&path)?
+                }
                 // The journal is empty after a clean stop: then nothing is missing.
                 let expected = if what == "store/journal" { Expected::Same } else { Expected::Rebuilt };
                 (format!("{what} is gone"), expected)
