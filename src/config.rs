@@ -216,7 +216,8 @@ impl Settings {
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
         let read = Reader { entries: &entries };
         Ok(Self {
-            data_dir: read.value("data_dir", |text| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) })?,
+            data_dir: read
+                .value("data_dir", |text| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) })?,
             listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,
             workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
             shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,
@@ -229,7 +230,9 @@ impl Settings {
                 networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
             })?,
             checkpoint_interval: read.value("checkpoint_interval", |text| {
-                duration(text).filter(|it| *it >= Duration::from_secs(1)).ok_or("must be a duration of at least 1s, such as 60s or 5m")
+                duration(text)
+                    .filter(|it| *it >= Duration::from_secs(1))
+                    .ok_or("must be a duration of at least 1s, such as 60s or 5m")
             })?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
@@ -390,7 +393,8 @@ mod tests {
     fn flags_win_over_variables_over_the_file_over_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headcount.toml");
-        std::fs::write(&path, "listen = \"0.0.0.0:1\"\nworkers = 3\nshards = 5\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n").unwrap();
+        std::fs::write(&path, "listen = \"0.0.0.0:1\"\nworkers = 3\nshards = 5\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n")
+            .unwrap();
         let flags = Flags { config: Some(path.clone()), listen: Some("127.0.0.1:9".into()), ..Flags::default() };
         let variable = |name: &str| match name {
             "HEADCOUNT_LISTEN" => Some("127.0.0.1:8".to_owned()),

@@ -9,7 +9,9 @@ use crate::config::LogFormat;
 
 /// What is wrong with a filter of logs.
 #[derive(Debug, thiserror::Error)]
-#[error("log: must be a level (error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\", not {given:?}")]
+#[error(
+    "log: must be a level (error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\", not {given:?}"
+)]
 pub struct BadFilter {
     given: String,
 }

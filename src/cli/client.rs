@@ -105,9 +105,9 @@ impl Client {
         };
         let token = match flags.token.clone().or_else(|| std::env::var("HEADCOUNT_TOKEN").ok()) {
             Some(token) => token,
-            None => Credentials::load(&settings.data_dir)?.map(|it| it.api_token).ok_or_else(|| {
-                Failure(format!("no API token: give --token; {} holds none", settings.data_dir.display()))
-            })?,
+            None => Credentials::load(&settings.data_dir)?
+                .map(|it| it.api_token)
+                .ok_or_else(|| Failure(format!("no API token: give --token; {} holds none", settings.data_dir.display())))?,
         };
         Self::with(&url, &token)
     }
@@ -135,7 +135,8 @@ impl Client {
     /// # Errors
     /// No answer, or a refusal.
     pub fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let answer = self.agent.get(format!("{}{path}", self.url)).header("authorization", format!("Bearer {}", self.token)).call();
+        let answer =
+            self.agent.get(format!("{}{path}", self.url)).header("authorization", format!("Bearer {}", self.token)).call();
         self.understand(path, &Self::answer(answer).map_err(|error| self.unreachable(&error))?)
     }
 
@@ -192,10 +193,13 @@ impl Client {
     fn understand<T: serde::de::DeserializeOwned>(&self, path: &str, answer: &Answer) -> Result<T, Failure> {
         let Answer { status, body, .. } = answer;
         if (200..300).contains(status) {
-            return serde_json::from_slice(body).map_err(|_| Failure(format!("{}{path} answered what is not understood", self.url)));
+            return serde_json::from_slice(body)
+                .map_err(|_| Failure(format!("{}{path} answered what is not understood", self.url)));
         }
         match serde_json::from_slice(body) {
-            Ok(Refused { error: RefusedError { code, message } }) => Err(Failure(format!("the server answered {status} {code}: {message}"))),
+            Ok(Refused { error: RefusedError { code, message } }) => {
+                Err(Failure(format!("the server answered {status} {code}: {message}")))
+            }
             Err(_) => Err(Failure(format!("{}{path} answered {status}", self.url))),
         }
     }

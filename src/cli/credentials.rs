@@ -55,7 +55,8 @@ impl Credentials {
         let path = data_dir.join(CREDENTIALS_FILE);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| Failure::new("credentials", error))?;
         text.push('\n');
-        write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(|error| Failure::new(&path.display().to_string(), error))?;
+        write_atomically(&path, text.as_bytes(), PRIVATE_FILE)
+            .map_err(|error| Failure::new(&path.display().to_string(), error))?;
         Ok(path)
     }
 

@@ -83,7 +83,8 @@ pub async fn count_unique_users_per_day(
         None => state.engine.ask(caller.project, move |project| project.unique_users(window)).await?,
         Some(predicate) => state.engine.scan_unique_users(caller.project, window, predicate).await?,
     };
-    let day = |(day, unique_users): &(headcount_domain::time::Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
+    let day =
+        |(day, unique_users): &(headcount_domain::time::Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
     Ok(tag.answer(&UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),
         total_unique_users: users.total,

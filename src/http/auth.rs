@@ -67,7 +67,10 @@ fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError
         return Err(ApiError::forbidden("insufficient_role", "this needs the role owner or admin; the token's is member"));
     }
     if !token.has(scope) {
-        return Err(ApiError::forbidden("insufficient_scope", format!("this needs the scope {scope}, which the token doesn't have")));
+        return Err(ApiError::forbidden(
+            "insufficient_scope",
+            format!("this needs the scope {scope}, which the token doesn't have"),
+        ));
     }
     Ok(())
 }

@@ -84,7 +84,15 @@ pub struct ErrorDetail {
 
 impl ApiError {
     fn new(status: StatusCode, kind: ErrorType, code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self(Box::new(Refused { status, kind, code: code.into(), message: message.into(), param: None, header: None, request_id: None }))
+        Self(Box::new(Refused {
+            status,
+            kind,
+            code: code.into(),
+            message: message.into(),
+            param: None,
+            header: None,
+            request_id: None,
+        }))
     }
 
     /// 400 with a code of its own.

@@ -6,9 +6,9 @@ use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+use headcount_actors::gate::Permit;
 use headcount_actors::registry::{KeyedProject, Scope};
 use headcount_actors::track::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
-use headcount_actors::gate::Permit;
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::admission::Sender;
 use headcount_domain::policy::Policy;
@@ -333,8 +333,9 @@ fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(ApiError::bad_request("invalid_json", "a batch is a JSON object: {\"events\": […]}"));
     }
-    let batch: RawBatch<'_> = serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request("invalid_json", format!("a batch is a JSON object {{\"events\": […]}}: {error}")))?;
+    let batch: RawBatch<'_> = serde_json::from_slice(body).map_err(|error| {
+        ApiError::bad_request("invalid_json", format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
+    })?;
     let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
     if events.len() > MAX_BATCH_EVENTS {
         let message = format!("a batch has at most {MAX_BATCH_EVENTS} events, not {}", events.len());
@@ -367,7 +368,11 @@ fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: 
         RequestErrors, KeyErrors, TooLargeErrors, UnavailableErrors,
     ),
 )]
-pub async fn pixel(state: web::Data<AppState>, tracker: web::Data<Tracker>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub async fn pixel(
+    state: web::Data<AppState>,
+    tracker: web::Data<Tracker>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
     let query = Query::read(&request, &["pk", "d"])?;
     let keyed = public_key(&state, &request, &query)?;
     let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;

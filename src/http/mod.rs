@@ -92,7 +92,8 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(Endpoint::at("/projects/{project_id}/track").post(ingest::server_track))
         .service(Endpoint::at("/projects/{project_id}/batch").post(ingest::server_batch))
         .service(
-            Endpoint::at("/projects/{project_id}/analytics/count-unique-users-per-day").post(analytics::count_unique_users_per_day),
+            Endpoint::at("/projects/{project_id}/analytics/count-unique-users-per-day")
+                .post(analytics::count_unique_users_per_day),
         )
         .service(Endpoint::at("/projects/{project_id}/revenue/metrics").get(revenue::metrics))
         .service(Endpoint::at("/projects/{project_id}/revenue/timeseries").get(revenue::timeseries));

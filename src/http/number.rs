@@ -3,8 +3,8 @@
 use headcount_domain::money::Amount;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
 /// An amount, written without the noise of binary fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

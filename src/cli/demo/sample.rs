@@ -35,15 +35,40 @@ const SOURCES: [(&str, &str, u64); 9] = [
     ("", "https://chatgpt.com/", 4),
     ("?ref=partner-blog", "https://blog.partner.example/", 4),
 ];
-const PAGES: [&str; 9] = ["/", "/pricing", "/docs", "/docs/start", "/docs/api", "/blog", "/blog/why-we-count", "/customers", "/about"];
+const PAGES: [&str; 9] =
+    ["/", "/pricing", "/docs", "/docs/start", "/docs/api", "/blog", "/blog/why-we-count", "/customers", "/about"];
 const FEATURES: [&str; 5] = ["report", "export", "invite", "dashboard", "search"];
 const COMPANIES: [&str; 12] = [
-    "northwind.com", "contoso.com", "fabrikam.com", "initech.com", "hooli.com", "globex.com", "umbrella.co", "stark.io",
-    "wonka.com", "tyrell.ai", "cyberdyne.io", "soylent.co",
+    "northwind.com",
+    "contoso.com",
+    "fabrikam.com",
+    "initech.com",
+    "hooli.com",
+    "globex.com",
+    "umbrella.co",
+    "stark.io",
+    "wonka.com",
+    "tyrell.ai",
+    "cyberdyne.io",
+    "soylent.co",
 ];
 const NAMES: [&str; 16] = [
-    "ada", "grace", "alan", "edsger", "barbara", "donald", "margaret", "dennis", "frances", "ken", "radia", "linus", "hedy", "john",
-    "katherine", "tim",
+    "ada",
+    "grace",
+    "alan",
+    "edsger",
+    "barbara",
+    "donald",
+    "margaret",
+    "dennis",
+    "frances",
+    "ken",
+    "radia",
+    "linus",
+    "hedy",
+    "john",
+    "katherine",
+    "tim",
 ];
 const PLANS: [(&str, &str); 3] = [("starter", "29.00"), ("team", "99.00"), ("business", "349.00")];
 const CURRENCIES: [&str; 4] = ["USD", "USD", "EUR", "GBP"];

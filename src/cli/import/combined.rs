@@ -12,8 +12,8 @@ use serde::Serialize;
 /// File name extensions of what pages load, and of what is no page.
 const ASSETS: [&str; 43] = [
     "7z", "avi", "avif", "bmp", "bz2", "css", "csv", "deb", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jar", "jpeg", "jpg",
-    "js", "json", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "rpm", "rss", "svg", "tar", "tgz", "tiff", "ttf", "txt",
-    "wasm", "wav", "webm", "webp", "woff", "woff2", "xml",
+    "js", "json", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "rpm", "rss", "svg", "tar", "tgz", "tiff", "ttf",
+    "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xml",
 ];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -76,7 +76,8 @@ fn client(who: &str) -> Option<(Option<&str>, &str)> {
     let second = words.next()?;
     let is_address = |word: &str| word.parse::<IpAddr>().is_ok();
     if !is_address(first) && is_address(second) {
-        let host = first.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(first, |(host, _)| host);
+        let host =
+            first.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(first, |(host, _)| host);
         return Some((Some(host), second));
     }
     Some((None, first))
@@ -144,7 +145,8 @@ fn request_line(request: &str) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     let is_method = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_');
     match request.split_once(' ') {
         Some((method, rest)) if is_method(method) => {
-            let target = rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
+            let target =
+                rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
             (Some(Cow::Borrowed(method)), told(target))
         }
         _ => (None, None),
@@ -285,7 +287,10 @@ mod tests {
             ),
             (r#"::1 - ada b [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 304 - "-" "-""#, "::1 ~ GET / 304 ~ | ~ | ~"),
             (r#"a.host - - [17/May/2015:10:05:03 +0000] "POST /x HTTP/2.0" 201 5"#, "a.host ~ POST /x 201 5 | ~ | ~"),
-            (r#"w.x.com:443 1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 w.x.com GET / 200 5 | ~ | ~"),
+            (
+                r#"w.x.com:443 1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+                "1.2.3.4 w.x.com GET / 200 5 | ~ | ~",
+            ),
             (r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /old" 200 5 "" "x""#, "1.2.3.4 ~ GET /old 200 5 | ~ | x"),
             (
                 r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a b HTTP/1.1" 200 5 "-" "a \"q\" \\ \x41\xc3\xa9 z" rt=0.1"#,

@@ -42,7 +42,8 @@ pub(crate) async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<bool, Failure> {
     let preparing = engine.clone();
-    let prepare = move |events: &mut Events| -> Prepare { events.iter().map(|json| prepare(&preparing, &policy, json)).collect() };
+    let prepare =
+        move |events: &mut Events| -> Prepare { events.iter().map(|json| prepare(&preparing, &policy, json)).collect() };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut batches = pipeline::start(blocks, threads, reading, prepare)?;
     if let Some(journal) = journal.as_deref_mut() {
@@ -52,6 +53,8 @@ pub(crate) async fn run(
     let mut stop = std::pin::pin!(stop);
     let mut outcome = Ok(true);
     loop {
+        // What was spawned begins now, and signals are noticed, also when batches are always at hand.
+        tokio::task::yield_now().await;
         let batch = tokio::select! {
             biased;
             () = &mut stop => { outcome = Ok(false); break }
@@ -60,7 +63,10 @@ pub(crate) async fn run(
         let pipeline::Batch { events, prepared } = match batch {
             Ok(Some(batch)) => batch,
             Ok(None) => break,
-            Err(failure) => { outcome = Err(failure); break }
+            Err(failure) => {
+                outcome = Err(failure);
+                break;
+            }
         };
         if under_way.len() >= UNDER_WAY
             && let Some(first) = under_way.pop_front()
@@ -71,7 +77,10 @@ pub(crate) async fn run(
         }
         match submit(engine, events, prepared, &mut journal, report).await {
             Ok(submitted) => under_way.push_back(submitted),
-            Err(failure) => { outcome = Err(failure); break }
+            Err(failure) => {
+                outcome = Err(failure);
+                break;
+            }
         }
         report.show();
     }

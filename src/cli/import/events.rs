@@ -210,8 +210,11 @@ mod tests {
     #[test]
     fn lines_are_numbered_as_in_an_editor() {
         let events = ndjson(None).read(block("\u{feff}{\"a\":1}\r\n\n  {\"b\":2}  \n\t\n{\"c\":3}"));
-        let read: Vec<(String, u64)> =
-            events.iter().zip(&events.spans).map(|(json, (_, line))| (String::from_utf8_lossy(json).into_owned(), *line)).collect();
+        let read: Vec<(String, u64)> = events
+            .iter()
+            .zip(&events.spans)
+            .map(|(json, (_, line))| (String::from_utf8_lossy(json).into_owned(), *line))
+            .collect();
         assert_eq!(read, [("{\"a\":1}".into(), 1), ("{\"b\":2}".into(), 3), ("{\"c\":3}".into(), 5)]);
     }
 

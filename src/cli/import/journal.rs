@@ -136,7 +136,8 @@ impl Journal {
         let path = dir.join(format!("{key}.ndjson"));
         let failed = |source| JournalError::Io { path: path.clone(), source };
         create_private_dir(&dir).map_err(failed)?;
-        if afresh && let Err(error) = std::fs::remove_file(&path)
+        if afresh
+            && let Err(error) = std::fs::remove_file(&path)
             && error.kind() != io::ErrorKind::NotFound
         {
             return Err(failed(error));
@@ -226,7 +227,9 @@ pub(crate) fn settle(engine: &Engine) {
         let settled = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
         match settled {
             Ok(Resume { finished: true, .. }) => {}
-            Ok(Resume { from, .. }) => tracing::info!(lines = from.lines, "an import is unfinished; the same command goes on with it"),
+            Ok(Resume { from, .. }) => {
+                tracing::info!(lines = from.lines, "an import is unfinished; the same command goes on with it")
+            }
             Err(error) => tracing::warn!(%error, "an import can't be resumed"),
         }
     }
@@ -246,7 +249,9 @@ mod tests {
 
     #[test]
     fn the_log_says_how_far_it_came() {
-        for (log_position, expected) in [(100, Some(0)), (105, Some(50)), (108, Some(90)), (115, Some(120)), (107, None), (99, None), (116, None)] {
+        for (log_position, expected) in
+            [(100, Some(0)), (105, Some(50)), (108, Some(90)), (115, Some(120)), (107, None), (99, None), (116, None)]
+        {
             let dir = tempfile::tempdir().unwrap();
             let mut first = journal(dir.path());
             first.begin(Some(100)).unwrap();

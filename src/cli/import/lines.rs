@@ -162,7 +162,8 @@ mod tests {
     #[test]
     fn blocks_are_whole_lines_and_all_of_the_file_plain_or_compressed() {
         let dir = tempfile::tempdir().unwrap();
-        let text: String = (0..30_000).map(|line| format!("{line} {}\n", "x".repeat(line % 97))).chain(["the last".into()]).collect();
+        let text: String =
+            (0..30_000).map(|line| format!("{line} {}\n", "x".repeat(line % 97))).chain(["the last".into()]).collect();
         let (plain, packed) = (dir.path().join("plain"), dir.path().join("packed.gz"));
         std::fs::write(&plain, &text).unwrap();
         let mut encoder = flate2::write::GzEncoder::new(File::create(&packed).unwrap(), flate2::Compression::fast());

@@ -143,7 +143,8 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let read_bytes = ReadBytes::default();
     let blocks = args.blocks(resume.from, &read_bytes)?;
     let mut report = args.report(resume.from, read_bytes);
-    let finished = embedded::run(engine, Arc::new(policy), (blocks, args.reading(tags)), journal.as_mut(), &mut report, stop).await;
+    let finished =
+        embedded::run(engine, Arc::new(policy), (blocks, args.reading(tags)), journal.as_mut(), &mut report, stop).await;
     conclude(finished, journal.as_mut(), report)
 }
 
@@ -179,7 +180,9 @@ fn conclude(finished: Result<bool, Failure>, journal: Option<&mut Journal>, mut 
         Err(Failure(message)) => {
             let summary = report.end();
             let done = summary.recorded;
-            return Err(Failure(format!("{message} ({done} events were recorded; the same command goes on where this one stopped)")));
+            return Err(Failure(format!(
+                "{message} ({done} events were recorded; the same command goes on where this one stopped)"
+            )));
         }
     };
     report.summary.finished = finished;

@@ -46,6 +46,8 @@ pub(crate) async fn run(
     }
     let mut stop = std::pin::pin!(stop);
     loop {
+        // Sending blocks; without a pause in between, signals would not be noticed.
+        tokio::task::yield_now().await;
         let batch = tokio::select! {
             biased;
             () = &mut stop => return Ok(false),

@@ -40,16 +40,22 @@ fn open(dir: &Path) -> (Engine, Option<Credentials>) {
     (engine, made)
 }
 
-/// 20,000 orders of 1 dollar, each by a user of its own, and a line here and there that is none.
+/// 80,000 lines: orders of 1 dollar, each by a user of its own, and here and there a line that is none.
 fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
     let (mut text, mut events, mut refused) = (String::new(), 0, 0);
-    for line in 0..20_000 {
+    for line in 0..80_000 {
         match line % 1_000 {
-            17 => { text.push('\n'); }
-            18 => { text.push_str("{\"name\":5}\n"); refused += 1; }
+            17 => {
+                text.push('\n');
+            }
+            18 => {
+                text.push_str("{\"name\":5}\n");
+                refused += 1;
+            }
             _ => {
                 let id = if external_ids { format!(",\"external_id\":\"o{line}\"") } else { String::new() };
-                writeln!(text, "{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{line}\",\"value\":1{id}}}").unwrap();
+                writeln!(text, "{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{line}\",\"value\":1{id}}}")
+                    .unwrap();
                 events += 1;
             }
         }
@@ -60,8 +66,13 @@ fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
 
 async fn orders(engine: &Engine) -> (u64, i64) {
     let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-    let window = Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now()).unwrap();
-    engine.ask(project, move |project| (project.unique_users(window).total, project.revenue_metrics(window).orders)).await.unwrap()
+    let window =
+        Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now())
+            .unwrap();
+    engine
+        .ask(project, move |project| (project.unique_users(window).total, project.revenue_metrics(window).orders))
+        .await
+        .unwrap()
 }
 
 #[test]

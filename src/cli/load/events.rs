@@ -88,9 +88,10 @@ impl Bodies {
 impl Template {
     fn new(prefix: &str, variant: usize) -> Self {
         const PLACE: &str = "#########";
-        const AGENTS: [(&str, &str); 4] = [("Chrome", "Mac OS X"), ("Firefox", "Windows"), ("Safari", "iOS"), ("Edge", "Windows")];
+        const AGENTS: [(&str, &str); 4] =
+            [("Chrome", "Mac OS X"), ("Firefox", "Windows"), ("Safari", "iOS"), ("Edge", "Windows")];
         const CAMPAIGNS: [&str; 4] = ["spring", "summer", "autumn", "winter"];
-        let is_order = variant % ORDER_EVERY == 0;
+        let is_order = variant.is_multiple_of(ORDER_EVERY);
         let (browser, os) = AGENTS[variant % 4];
         let mut event = serde_json::json!({
             "name": if is_order { "purchase" } else { "pageview" },

@@ -83,7 +83,8 @@ fn parse(bytes: &[u8]) -> Result<Option<Answer>, NotUnderstood> {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else { return Ok(None) };
     let (head, body) = (&bytes[..end], end + 4);
     let digits = head.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3)).ok_or(NotUnderstood)?;
-    let status = digits.iter().try_fold(0, |status: u16, digit| digit.is_ascii_digit().then(|| status * 10 + u16::from(digit - b'0')));
+    let status =
+        digits.iter().try_fold(0, |status: u16, digit| digit.is_ascii_digit().then(|| status * 10 + u16::from(digit - b'0')));
     let status = status.ok_or(NotUnderstood)?;
     let (mut length, mut closes) = (None, false);
     for line in head.split(|byte| *byte == b'\n').skip(1) {
@@ -118,7 +119,8 @@ mod tests {
         let closing = parse(b"HTTP/1.1 503 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").unwrap().unwrap();
         assert_eq!((closing.status, closing.closes), (503, true));
         assert_eq!(parse(b"HTTP/1.1 304 Not Modified\r\n\r\n").unwrap().unwrap().status, 304);
-        for bad in [&b"SSH-2.0\r\n\r\n"[..], b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"] {
+        for bad in [&b"SSH-2.0\r\n\r\n"[..], b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"]
+        {
             assert_eq!(parse(bad), Err(NotUnderstood));
         }
     }

@@ -97,7 +97,7 @@ struct Accepted {
 /// Runs the command.
 ///
 /// # Errors
-/// The URL is no such, nothing answers there, or what was counted is not what was sent.
+/// The URL is no such, or nothing was answered as expected.
 pub fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     if args.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 10_000_000.0)) {
         return Err(Failure("--rate must be a positive number of requests a second".into()));
@@ -118,6 +118,7 @@ pub fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let accepted = Arc::new(Accepted::new(args.users));
     let (measured, lasting) = measure(args, &target, &accepted)?;
     let unanswered = !measured.failures.is_empty();
+    let any_as_expected = measured.by_status.contains_key(&args.expect);
     let mut report = Report::new(measured, lasting, args.connections as usize, args.rate);
     if let Some((client, project, before)) = check {
         let after = verify::counts(&client, project)?;
@@ -129,6 +130,9 @@ pub fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
         println!("{}", report.describe());
     }
     let agrees = report.verified.is_none_or(|verified| verified.agrees);
+    if !any_as_expected {
+        return Err(Failure(format!("no request was answered {}", args.expect)));
+    }
     Ok(if agrees { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -164,7 +168,8 @@ fn send(
     let all = async {
         let mut tasks = Vec::new();
         for _ in 0..connections {
-            let (target, accepted, pace, measured) = (Arc::clone(target), Arc::clone(accepted), pace.clone(), Rc::clone(&measured));
+            let (target, accepted, pace, measured) =
+                (Arc::clone(target), Arc::clone(accepted), pace.clone(), Rc::clone(&measured));
             tasks.push(tokio::task::spawn_local(async move {
                 let mut connection = Connection::new(target.address);
                 let mut request = Vec::with_capacity(4_096);
@@ -216,7 +221,11 @@ impl Target {
         let wrong = || Failure(format!("--url must be http://HOST[:PORT]/PATH, not {:?}", args.url));
         let rest = args.url.strip_prefix("http://").ok_or_else(wrong)?;
         let (host, path) = rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
-        let with_port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) { host.to_owned() } else { format!("{host}:80") };
+        let with_port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+            host.to_owned()
+        } else {
+            format!("{host}:80")
+        };
         let address = with_port.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()).ok_or_else(wrong)?;
         let path = match (args.raw, args.batch) {
             (true, _) if path.is_empty() => "/".to_owned(),

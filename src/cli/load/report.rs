@@ -26,7 +26,12 @@ impl Measured {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         // Three digits between a microsecond and two minutes: these bounds are always allowed.
-        Self { latencies: Histogram::new_with_bounds(1, MAX_US, 3).ok(), by_status: BTreeMap::new(), failures: BTreeMap::new(), events: 0 }
+        Self {
+            latencies: Histogram::new_with_bounds(1, MAX_US, 3).ok(),
+            by_status: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            events: 0,
+        }
     }
 
     /// Notes an answer.
@@ -110,14 +115,16 @@ pub(crate) struct Verified {
     pub(crate) agrees: bool,
 }
 
-const QUANTILES: [(&str, f64); 6] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+const QUANTILES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 impl Report {
     /// Of what was measured in `lasting`.
     pub(crate) fn new(measured: Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
         let seconds = lasting.as_secs_f64().max(0.001);
         let requests: u64 = measured.by_status.values().sum();
-        let mut latency_ms: BTreeMap<&'static str, f64> = QUANTILES.iter().map(|(name, at)| (*name, measured.quantile_ms(*at))).collect();
+        let mut latency_ms: BTreeMap<&'static str, f64> =
+            QUANTILES.iter().map(|(name, at)| (*name, measured.quantile_ms(*at))).collect();
         latency_ms.insert("max", measured.latencies.as_ref().map_or(0.0, |latencies| ms(latencies.max())));
         Self {
             mode: if target_rate.is_some() { "open" } else { "closed" },

@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_number_makes_the_same_event_again_and_every_one_is_json() {
-        for number in 0..2_000 {
+        for number in 0..2_000_usize {
             let plan =
                 Plan { private_day: number.is_multiple_of(9).then_some(number), bulk: number % 3, ..Plan::ordinary(number % 4) };
             let text = body(7, number, plan);
