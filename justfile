@@ -63,7 +63,8 @@ bench:
     cargo bench -p headcount-bench
 
 bench-http:
-    bash benches/http.sh
+    cargo build --release -p headcount -p headcount-bench
+    python3 benches/http.py
 
 # Licenses and advisories (needs cargo-deny).
 deny:

@@ -111,8 +111,14 @@ macro_rules! keys {
             #[arg(long, value_name = "FILE", global = true)]
             pub config: Option<PathBuf>,
             $(
-                #[doc = concat!($help, " [env: ", $variable, "] [default: ", $default, "]")]
-                #[arg(long, value_name = "VALUE", global = true, help_heading = "Settings")]
+                #[doc = $help]
+                #[arg(
+                    long,
+                    value_name = "VALUE",
+                    global = true,
+                    help_heading = "Settings",
+                    help = concat!($help, " [env: ", $variable, "] [default: ", $default, "]")
+                )]
                 pub $name: Option<String>,
             )*
         }
@@ -137,7 +143,7 @@ keys! {
     min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
     trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
     checkpoint_interval "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "How often state is written down; a start replays what came after";
-    log "--log" "HEADCOUNT_LOG" "info,actix_server=warn" "What is logged: a level, or directives such as info,headcount_storage=debug";
+    log "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "What is logged: a level, or directives such as info,headcount_storage=debug";
     log_format "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "How it is logged: text or json";
 }
 

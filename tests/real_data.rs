@@ -49,7 +49,8 @@ async fn cdnow_to_the_cent() {
     headcount(&data, &["init"]);
     let packed = std::fs::File::open("tests/data/cdnow_master.txt.gz").unwrap();
     let lines = BufReader::new(GzDecoder::new(packed)).lines();
-    let events: Vec<String> = lines.enumerate().filter_map(|(number, line)| cdnow_events::event(number + 1, &line.unwrap())).collect();
+    let events: Vec<String> =
+        lines.enumerate().filter_map(|(number, line)| cdnow_events::event(number + 1, &line.unwrap())).collect();
     assert_eq!(events.len(), 69_659);
     let file = dir.path().join("cdnow.ndjson");
     std::fs::write(&file, events.join("\n")).unwrap();

@@ -14,8 +14,7 @@ const MAX_FUNCTION_LINES: usize = 70;
 const LONG_FILES: &[&str] = &[];
 
 /// Words that say that something is unfinished. Spelled in halves, so that this file doesn't hold them.
-const UNFINISHED: &[(&str, &str)] =
-    &[("TO", "DO"), ("FIX", "ME"), ("unimple", "mented!"), ("to", "do!("), ("db", "g!(")];
+const UNFINISHED: &[(&str, &str)] = &[("TO", "DO"), ("FIX", "ME"), ("unimple", "mented!"), ("to", "do!("), ("db", "g!(")];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {

@@ -23,6 +23,7 @@ use crate::dead_letters::DeadLetters;
 use crate::disk::DiskGuard;
 use crate::gate::{Gate, Permit};
 use crate::ingest::{Ingest, Ticket, Track, TrackError};
+use crate::keeper::Keeper;
 use crate::opening::{self, Parts, State};
 use crate::registry::Registry;
 use crate::scan::scan_permits;
@@ -35,7 +36,6 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many questions may be waiting at once.
 const MAX_QUESTIONS: usize = 4096;
-
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -85,6 +85,7 @@ struct Inner {
 struct Threads {
     system: System,
     system_thread: JoinHandle<()>,
+    keeper: Keeper,
     keeper_thread: JoinHandle<()>,
     _lock: DirLock,
 }
@@ -117,7 +118,7 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Parts) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
-        let State { shards, versions, keeper_thread } = state;
+        let State { shards, versions, keeper, keeper_thread } = state;
         let assignment = opening::assignment(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), assignment);
@@ -139,7 +140,7 @@ impl Engine {
             group,
             incarnation,
             closing: AtomicBool::new(false),
-            threads: Mutex::new(Some(Threads { system, system_thread, keeper_thread, _lock: lock })),
+            threads: Mutex::new(Some(Threads { system, system_thread, keeper, keeper_thread, _lock: lock })),
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -312,14 +313,30 @@ impl Engine {
         }
         let threads = self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(threads) = threads {
-            threads.system.stop();
-            let _ = tokio::task::spawn_blocking(move || {
-                let _ = threads.system_thread.join();
-                // The keeper ends when the shards, which hold its handles, are gone.
-                let _ = threads.keeper_thread.join();
-            })
-            .await;
+            let _ = tokio::task::spawn_blocking(move || threads.stop()).await;
         }
+    }
+}
+
+impl Drop for Inner {
+    /// An engine that nobody closed stops all the same, without a last checkpoint.
+    fn drop(&mut self) {
+        self.group.close();
+        if let Some(threads) = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            threads.stop();
+        }
+    }
+}
+
+impl Threads {
+    fn stop(self) {
+        let Self { system, system_thread, keeper, keeper_thread, _lock } = self;
+        keeper.stop_trying();
+        drop(keeper);
+        system.stop();
+        let _ = system_thread.join();
+        // The keeper ends when the shards, which hold its other handles, are gone.
+        let _ = keeper_thread.join();
     }
 }
 

@@ -96,7 +96,7 @@ struct Gathering {
 pub(crate) struct Ingest {
     log: Arc<GroupCommit<Ticket>>,
     /// What has arrived in this turn, by partition.
-    gathering: HashMap<u16, Gathering>,
+    gathering: Vec<(u16, Gathering)>,
     flushing: bool,
     under_way: HashMap<u64, Vec<Waiting>>,
     next_batch: u64,
@@ -104,7 +104,16 @@ pub(crate) struct Ingest {
 
 impl Ingest {
     pub(crate) fn new(log: Arc<GroupCommit<Ticket>>) -> Self {
-        Self { log, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
+        Self { log, gathering: Vec::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
+    }
+
+    /// What has arrived for a partition; a turn brings few different ones.
+    fn gathering_of(&mut self, partition: u16) -> &mut Gathering {
+        let place = self.gathering.iter().position(|(known, _)| *known == partition).unwrap_or_else(|| {
+            self.gathering.push((partition, Gathering::default()));
+            self.gathering.len() - 1
+        });
+        &mut self.gathering[place].1
     }
 
     fn submit(&mut self, partition: u16, gathering: Gathering, me: Addr<Self>) {
@@ -141,7 +150,7 @@ impl Handler<Track> for Ingest {
             let _ = answer.send(Ok(Vec::new()));
             return;
         };
-        let gathering = self.gathering.entry(partition).or_default();
+        let gathering = self.gathering_of(partition);
         gathering.waiting.push(Waiting { events: events.len(), answer });
         if gathering.events.is_empty() {
             gathering.events = events;
@@ -160,8 +169,7 @@ impl Handler<Flush> for Ingest {
 
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
         self.flushing = false;
-        let gathered: Vec<_> = self.gathering.drain().collect();
-        for (partition, gathering) in gathered {
+        for (partition, gathering) in std::mem::take(&mut self.gathering) {
             self.submit(partition, gathering, ctx.address());
         }
     }

@@ -50,14 +50,17 @@ enum Order {
 #[derive(Clone)]
 pub(crate) struct Keeper {
     orders: Sender<Order>,
+    stopping: Arc<AtomicBool>,
 }
 
 impl Keeper {
     /// Starts the thread.
     pub(crate) fn spawn(store: Arc<dyn Store>) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (orders, inbox) = channel();
-        let thread = std::thread::Builder::new().name("hc-keeper".into()).spawn(move || run(&*store, &inbox))?;
-        Ok((Self { orders }, thread))
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stopping);
+        let thread = std::thread::Builder::new().name("hc-keeper".into()).spawn(move || run(&*store, &inbox, &stop))?;
+        Ok((Self { orders, stopping }, thread))
     }
 
     /// Has a checkpoint written. Bounded by its callers: each partition has at most one.
@@ -65,6 +68,11 @@ impl Keeper {
         if self.orders.send(Order::Write(Box::new(job))).is_err() {
             tracing::error!("the checkpoint thread is gone; the log keeps everything");
         }
+    }
+
+    /// What can't be written at once is given up from here on: the log has it.
+    pub(crate) fn stop_trying(&self) {
+        self.stopping.store(true, Ordering::Release);
     }
 
     /// Waits until every checkpoint handed in before is written or taken back.
@@ -76,16 +84,16 @@ impl Keeper {
     }
 }
 
-fn run(store: &dyn Store, inbox: &Receiver<Order>) {
+fn run(store: &dyn Store, inbox: &Receiver<Order>, stopping: &AtomicBool) {
     while let Ok(order) = inbox.recv() {
         match order {
-            Order::Write(job) => keep(store, *job),
+            Order::Write(job) => keep(store, *job, stopping),
             Order::Settle(done) => drop(done.send(())),
         }
     }
 }
 
-fn keep(store: &dyn Store, job: Job) {
+fn keep(store: &dyn Store, job: Job, stopping: &AtomicBool) {
     let mut written = None;
     let durable = loop {
         if job.cancelled.load(Ordering::Acquire) {
@@ -93,6 +101,16 @@ fn keep(store: &dyn Store, job: Job) {
         }
         match write(store, &job, &mut written) {
             Ok(()) => break true,
+            // Only opening the store again decides whether that commit counts. Until then this partition has no more
+            // checkpoints, and the next start replays the log from the last one.
+            Err(error @ StoreError::Stopped { .. }) => {
+                tracing::error!(partition = job.partition, %error, "no more checkpoints until a restart");
+                break false;
+            }
+            Err(error) if stopping.load(Ordering::Acquire) => {
+                tracing::warn!(partition = job.partition, %error, "last checkpoint not written; the next start replays the log");
+                break false;
+            }
             Err(error) => {
                 tracing::warn!(partition = job.partition, %error, "checkpoint not written, trying again");
                 std::thread::sleep(RETRY_AFTER);

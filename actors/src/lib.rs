@@ -17,8 +17,8 @@ mod keeper;
 mod opening;
 pub mod registry;
 mod scan;
-mod system;
 pub mod secrets;
+mod system;
 pub mod track;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};

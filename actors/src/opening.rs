@@ -20,48 +20,48 @@ use crate::secrets::Secrets;
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
-        let dir = config.data_dir.clone();
-        create_private_dir(&dir).map_err(directory)?;
-        let lock = DirLock::acquire(&dir).map_err(directory)?;
-        let mut format = Format::open(&dir).map_err(directory)?;
-        let secrets = Secrets::open(&dir.join("keys"))?;
-        let registry = Registry::open(&dir)?;
-        let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
-        if recovery.cut_bytes > 0 {
-            tracing::warn!(
-                bytes = recovery.cut_bytes,
-                "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
-            );
-        }
-        let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
-        let reader = log.reader();
-        let (mut store, opened) = SledStore::open_or_reset(&dir.join("store"), SledOptions::default()).map_err(directory)?;
-        if let Opened::Reset { reason, .. } = &opened {
-            tracing::warn!(%reason, "the store was damaged and is rebuilt from the log");
-        }
-        if opened == Opened::Created && reader.last_position() > 0 {
+    let dir = config.data_dir.clone();
+    create_private_dir(&dir).map_err(directory)?;
+    let lock = DirLock::acquire(&dir).map_err(directory)?;
+    let mut format = Format::open(&dir).map_err(directory)?;
+    let secrets = Secrets::open(&dir.join("keys"))?;
+    let registry = Registry::open(&dir)?;
+    let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
+    if recovery.cut_bytes > 0 {
+        tracing::warn!(
+            bytes = recovery.cut_bytes,
+            "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
+        );
+    }
+    let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
+    let reader = log.reader();
+    let (mut store, opened) = SledStore::open_or_reset(&dir.join("store"), SledOptions::default()).map_err(directory)?;
+    if let Opened::Reset { reason, .. } = &opened {
+        tracing::warn!(%reason, "the store was damaged and is rebuilt from the log");
+    }
+    if opened == Opened::Created && reader.last_position() > 0 {
         tracing::warn!("the store is missing and is rebuilt from the log");
     }
     let mut fresh = opened != Opened::Clean;
-        if secrets.created() && !fresh {
-            tracing::warn!("the hash key is new, so the store is rebuilt from the log");
-            store = reset_store(store, &dir)?;
-            fresh = true;
-        }
-        if fresh {
+    if secrets.created() && !fresh {
+        tracing::warn!("the hash key is new, so the store is rebuilt from the log");
+        store = reset_store(store, &dir)?;
+        fresh = true;
+    }
+    if fresh {
+        format = renew(format, &dir)?;
+    }
+    let opening = Opening { dir: &dir, config, secrets: &secrets, reader: &reader, dead: &dead };
+    let state = match opening.state(store, format.incarnation) {
+        Ok(state) => state,
+        Err((fault, store)) => {
+            tracing::warn!(%fault, "the store is damaged and is rebuilt from the log");
+            let store = reset_store_if(store, &dir)?;
             format = renew(format, &dir)?;
+            opening.state(store, format.incarnation).map_err(|(fault, _)| fault)?
         }
-        let opening = Opening { dir: &dir, config, secrets: &secrets, reader: &reader, dead: &dead };
-        let state = match opening.state(store, format.incarnation) {
-            Ok(state) => state,
-            Err((fault, store)) => {
-                tracing::warn!(%fault, "the store is damaged and is rebuilt from the log");
-                let store = reset_store_if(store, &dir)?;
-                format = renew(format, &dir)?;
-                opening.state(store, format.incarnation).map_err(|(fault, _)| fault)?
-            }
-        };
-        let (reflected, last) = (state.reflected(), reader.last_position());
+    };
+    let (reflected, last) = (state.reflected(), reader.last_position());
     if reflected > last {
         return Err(OpenError::Directory(format!(
             "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; restore it \
@@ -69,7 +69,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
         )));
     }
     let incarnation = format.incarnation.number();
-        Ok(Parts { registry, secrets, log, reader, dead, state, lock, incarnation })
+    Ok(Parts { registry, secrets, log, reader, dead, state, lock, incarnation })
 }
 
 pub(crate) struct Parts {
@@ -87,6 +87,7 @@ pub(crate) struct Parts {
 pub(crate) struct State {
     pub(crate) shards: Vec<Shard>,
     pub(crate) versions: Arc<Versions>,
+    pub(crate) keeper: Keeper,
     pub(crate) keeper_thread: JoinHandle<()>,
 }
 
@@ -144,7 +145,7 @@ impl Opening<'_> {
         let replayed: u64 = shards.iter().map(Shard::replayed).sum();
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
-        Ok(State { shards, versions, keeper_thread })
+        Ok(State { shards, versions, keeper, keeper_thread })
     }
 }
 

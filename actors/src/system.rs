@@ -44,7 +44,10 @@ pub(crate) fn start_ingest(system: &System, group: Arc<GroupCommit<Ticket>>) -> 
 }
 
 /// What the log's thread does with what it committed: hands each shard its share, and refusals back.
-pub(crate) fn sink(shards: Vec<Addr<Aggregator>>, assignment: Vec<usize>) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+pub(crate) fn sink(
+    shards: Vec<Addr<Aggregator>>,
+    assignment: Vec<usize>,
+) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
         for outcome in outcomes {

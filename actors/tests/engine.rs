@@ -144,3 +144,14 @@ async fn a_panic_that_goes_away_costs_nothing() {
     assert_eq!(engine.vitals().dead_letters, 0);
     engine.close().await;
 }
+
+#[tokio::test]
+async fn an_engine_that_is_only_dropped_lets_go_of_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = start(dir.path());
+    fill(&engine, project).await;
+    drop(engine);
+    let (engine, project) = start(dir.path());
+    check(&engine, project).await;
+    engine.close().await;
+}

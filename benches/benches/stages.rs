@@ -1,1 +1,136 @@
-fn main() {}
+//! What each stage of an event's way costs, by itself: `cargo bench -p headcount-bench`.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a measurement: a panic is a failed one")]
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use headcount_actors::domain::admission::{Client, Sender, Verdict, admit};
+use headcount_actors::domain::agent;
+use headcount_actors::domain::event::{EVENT_VERSION, Event};
+use headcount_actors::domain::fold::{NoSource, Project};
+use headcount_actors::domain::ids::{KeyHasher, OrganizationId, ProjectId};
+use headcount_actors::domain::money::Currency;
+use headcount_actors::domain::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
+use headcount_actors::domain::submission::Submission;
+use headcount_actors::domain::time::{Day, Instant, Timezone, Window};
+use headcount_storage::codec;
+
+const EVENTS: usize = 20_000;
+const USERS: usize = 5_000;
+const DAY_MS: i64 = 86_400_000;
+const START_MS: i64 = 1_780_272_000_000;
+
+/// An event's JSON, about 570 bytes.
+fn body(number: usize) -> String {
+    let user = number * 7919 % USERS;
+    let order = if number.is_multiple_of(50) { format!(r#","value":12.99,"external_id":"ord-{number}""#) } else { String::new() };
+    format!(
+        r#"{{"name":"$pageview","user_id":"u{user}","anonymous_id":"a{user:016}","timestamp":{},"url":"https://app.example.com/docs/section-{}/page-{}?utm_source=newsletter","hostname":"app.example.com","referrer":"https://www.google.com/","language":"en-US","screen":"1920x1080","group_type":"company","group_id":"co{}","metadata":{{"browser":"Chrome","country":"DE","plan":"pro","note":"some more text to make the body as long as the others are, which is about five hundred and seventy bytes in all"}}{order}}}"#,
+        START_MS + (number as i64) * 60 * DAY_MS / EVENTS as i64,
+        number % 20,
+        number % 400,
+        user % 500,
+    )
+}
+
+fn policy() -> Policy {
+    Policy {
+        project: ProjectId(1),
+        organization: OrganizationId(1),
+        currency: Currency::USD,
+        organization_currency: Currency::USD,
+        rates: Rates::new().into(),
+        timezone: Timezone::UTC,
+        bots: BotPolicy::Drop,
+        signals: SignalsPolicy::Record,
+        cookieless: true,
+        server_only_revenue: false,
+    }
+}
+
+fn event(body: &str, policy: &Policy) -> Box<Event> {
+    let agent =
+        agent::parse("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36");
+    let client =
+        Client { sender: Sender::Public, address: None, user_agent: None, agent: &agent, gpc: false, dnt: false, salt: [0; 16] };
+    let submission = Submission::parse(body.as_bytes()).unwrap();
+    match admit(&submission, policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap() {
+        Verdict::Record { event, .. } => event,
+        Verdict::Dropped(_) => unreachable!("nothing here is dropped"),
+    }
+}
+
+fn stages(criterion: &mut Criterion) {
+    let policy = policy();
+    let bodies: Vec<String> = (0..EVENTS).map(body).collect();
+    let events: Vec<Box<Event>> = bodies.iter().map(|body| event(body, &policy)).collect();
+    let mut next = 0;
+    let mut turn = move || {
+        next = (next + 1) % EVENTS;
+        next
+    };
+    let mut group = criterion.benchmark_group("event");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("parse", |bencher| {
+        bencher.iter(|| black_box(Submission::parse(bodies[turn()].as_bytes()).unwrap()));
+    });
+    let agent = agent::parse("curl/8");
+    let client =
+        Client { sender: Sender::Public, address: None, user_agent: None, agent: &agent, gpc: false, dnt: false, salt: [0; 16] };
+    group.bench_function("parse and admit", |bencher| {
+        bencher.iter(|| {
+            let submission = Submission::parse(bodies[turn()].as_bytes()).unwrap();
+            black_box(admit(&submission, &policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap())
+        });
+    });
+    let mut bytes = Vec::new();
+    group.bench_function("encode", |bencher| {
+        bencher.iter(|| {
+            bytes.clear();
+            codec::encode_into(EVENT_VERSION, &*events[turn()], &mut bytes).unwrap();
+            black_box(bytes.len())
+        });
+    });
+    let encoded: Vec<Vec<u8>> = events.iter().map(|event| codec::encode(EVENT_VERSION, &**event).unwrap()).collect();
+    group.bench_function("decode", |bencher| {
+        bencher.iter(|| black_box(codec::decode::<Event>(EVENT_VERSION, &encoded[turn()]).unwrap()));
+    });
+    group.finish();
+}
+
+fn filled(events: &[Box<Event>], hasher: &KeyHasher) -> Project {
+    let mut project = Project::default();
+    for (event, position) in events.iter().zip(1..) {
+        project.apply(event, position, hasher, &NoSource).unwrap();
+    }
+    project
+}
+
+fn folding(criterion: &mut Criterion) {
+    let (policy, hasher) = (policy(), KeyHasher::new([1; 16]));
+    let events: Vec<Box<Event>> = (0..EVENTS).map(|number| event(&body(number), &policy)).collect();
+    let mut group = criterion.benchmark_group("fold");
+    group.throughput(Throughput::Elements(EVENTS as u64));
+    group.sample_size(20);
+    group.bench_function("in order, from nothing", |bencher| {
+        bencher.iter_batched(|| (), |()| black_box(filled(&events, &hasher)), BatchSize::PerIteration);
+    });
+    let late: Vec<Box<Event>> = events.iter().rev().cloned().collect();
+    group.bench_function("all late, from nothing", |bencher| {
+        bencher.iter_batched(|| (), |()| black_box(filled(&late, &hasher)), BatchSize::PerIteration);
+    });
+    group.finish();
+
+    let project = filled(&events, &hasher);
+    let first = Day::from_ymd(2026, 6, 1).unwrap();
+    let mut group = criterion.benchmark_group("answer, 60 days");
+    let window = Window { start: first, end: first.plus(59) };
+    group.bench_function("unique users per day", |bencher| bencher.iter(|| black_box(project.unique_users(window))));
+    group.bench_function("revenue metrics", |bencher| bencher.iter(|| black_box(project.revenue_metrics(window))));
+    group.bench_function("revenue series", |bencher| bencher.iter(|| black_box(project.revenue_series(window))));
+    group.finish();
+}
+
+criterion_group!(benches, stages, folding);
+criterion_main!(benches);

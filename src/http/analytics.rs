@@ -11,7 +11,7 @@ use super::conditional::Tag;
 use super::error::ApiError;
 use super::filters;
 use super::openapi::{BodyErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
-use super::params::Fields;
+use super::params::{Fields, Query};
 use super::{AppState, window};
 
 /// What unique users are asked for.
@@ -69,6 +69,7 @@ pub async fn count_unique_users_per_day(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    Query::read(&request, &[])?;
     body::check_media(&request, Media::Json)?;
     let body = body::read(&request, payload, body::EVENT_LIMIT_BYTES).await?;
     let fields = Fields::read(&body, &["start_date", "end_date", "event_name", "filters"])?;

@@ -42,6 +42,18 @@ pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> 
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
+fn overloaded() -> ApiError {
+    ApiError::overloaded("too many events are under way")
+}
+
+/// Takes the bytes of an event from the engine's pool, if it takes events now.
+pub fn admit(state: &AppState, bytes: usize) -> Result<Permit, ApiError> {
+    match state.engine.unavailable() {
+        Some(why) => Err(ApiError::overloaded(why)),
+        None => state.engine.admit_bytes(bytes).ok_or_else(overloaded),
+    }
+}
+
 /// Reads a body through the engine's gate: its bytes are taken from the pool before they are read.
 pub async fn read_admitted(
     state: &AppState,
@@ -49,12 +61,8 @@ pub async fn read_admitted(
     payload: Payload,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    if let Some(why) = state.engine.unavailable() {
-        return Err(ApiError::overloaded(why));
-    }
-    let overloaded = || ApiError::overloaded("too many events are under way");
     let announced = announced_bytes(request, limit_bytes)?;
-    let mut permit = state.engine.admit_bytes(announced).ok_or_else(overloaded)?;
+    let mut permit = admit(state, announced)?;
     let mut taken = announced;
     let body = collect(payload, limit_bytes, |bytes| {
         let more = bytes.saturating_sub(taken);

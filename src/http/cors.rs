@@ -10,17 +10,24 @@ const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
-/// The origin to name in the answer. A request without one (a server, an app) is not asked.
-pub fn allowed_origin(project: &KeyedProject, request: &HttpRequest) -> Result<Option<HeaderValue>, ApiError> {
-    let Some(origin) = request.headers().get(header::ORIGIN) else { return Ok(None) };
-    if project.allows_origin(origin.to_str().unwrap_or_default()) {
-        return Ok(Some(origin.clone()));
+/// Refuses a page of an origin that the project doesn't list. A request without one (a server, an app) is not asked.
+pub fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+    match request.headers().get(header::ORIGIN) {
+        Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
+        _ => Ok(()),
     }
-    Err(ApiError::forbidden("origin_forbidden", "the project takes no events from pages of this origin"))
 }
 
-/// Adds the headers that let the page read the answer.
-pub fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpResponse {
+/// Lets the page that sent the request read the answer, also why its event was refused; but not if the page itself was.
+pub fn readable(answer: Result<HttpResponse, ApiError>, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+    let Some(origin) = request.headers().get(header::ORIGIN) else { return answer };
+    match answer {
+        Ok(answer) => Ok(with_origin(answer, Some(origin.clone()))),
+        Err(error) => Err(error.readable_from(origin.clone())),
+    }
+}
+
+fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpResponse {
     if let Some(origin) = origin {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 /// After how many seconds a client may try again what was refused for want of room.
 const RETRY_AFTER_SECONDS: u32 = 1;
+const ORIGIN_FORBIDDEN: &str = "origin_forbidden";
 
 /// What kind of refusal it is: what programs decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -52,7 +53,7 @@ struct Refused {
     code: Cow<'static, str>,
     message: String,
     param: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     /// Set where the refusal itself becomes the answer, without the middleware's help.
     request_id: Option<String>,
 }
@@ -90,7 +91,7 @@ impl ApiError {
             code: code.into(),
             message: message.into(),
             param: None,
-            header: None,
+            headers: Vec::new(),
             request_id: None,
         }))
     }
@@ -125,6 +126,21 @@ impl ApiError {
     /// 403.
     pub fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, ErrorType::Permission, code, message)
+    }
+
+    /// 403: the project takes no events from the page that sent this. The page isn't told more.
+    pub fn origin_forbidden() -> Self {
+        Self::forbidden(ORIGIN_FORBIDDEN, "the project takes no events from pages of this origin")
+    }
+
+    /// Lets a page of `origin` read the refusal, unless it is the page that is refused.
+    #[must_use]
+    pub fn readable_from(self, origin: HeaderValue) -> Self {
+        if self.0.code == ORIGIN_FORBIDDEN {
+            return self;
+        }
+        self.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
+            .with_header(header::VARY, HeaderValue::from_static("Origin"))
     }
 
     /// 404: there is no such thing, or none of the caller's. One wording for both.
@@ -188,7 +204,7 @@ impl ApiError {
     }
 
     fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.0.header = Some((name, value));
+        self.0.headers.push((name, value));
         self
     }
 
@@ -208,7 +224,7 @@ impl ApiError {
     pub fn respond(&self, request_id: &str) -> HttpResponse {
         let refused = &*self.0;
         let mut response = HttpResponseBuilder::new(refused.status);
-        if let Some((name, value)) = &refused.header {
+        for (name, value) in &refused.headers {
             response.insert_header((name.clone(), value.clone()));
         }
         response.json(ErrorBody {

@@ -126,21 +126,16 @@ impl From<BatchReceipt> for BatchAnswer {
     }
 }
 
-/// The project of the request's public key, and the CORS headers that its answer gets.
-struct Keyed {
-    project: Arc<KeyedProject>,
-    origin: Option<HeaderValue>,
-}
-
-/// By `x-service-pk`, else by `?pk=`: `sendBeacon` can set no header.
-fn public_key(state: &AppState, request: &HttpRequest, query: &Query) -> Result<Keyed, ApiError> {
+/// The project of the public key in `x-service-pk`, else in `?pk=`: `sendBeacon` can set no header. If a page sends, it must be one
+/// that may.
+fn public_key(state: &AppState, request: &HttpRequest, query: &Query) -> Result<Arc<KeyedProject>, ApiError> {
     let header = request.headers().get("x-service-pk").map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
     let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
     let project = state.engine.registry().policy_by_public_key(key);
     let project = project.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))?;
-    let origin = cors::allowed_origin(&project, request)?;
-    Ok(Keyed { project, origin })
+    cors::check_origin(&project, request)?;
+    Ok(project)
 }
 
 /// What the request says of who sent it.
@@ -182,11 +177,13 @@ pub async fn track(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let query = Query::read(&request, &["pk"])?;
-    let keyed = public_key(&state, &request, &query)?;
-    body::check_media(&request, Media::JsonOrText)?;
-    let answer = track_one(&state, &tracker, &request, payload, keyed.project, Sender::Public).await?;
-    Ok(cors::with_origin(HttpResponse::Accepted().json(answer), keyed.origin))
+    let answer = async {
+        let project = public_key(&state, &request, &Query::read_leniently(&request))?;
+        body::check_media(&request, Media::JsonOrText)?;
+        let answer = track_one(&state, &tracker, &request, payload, project, Sender::Public).await?;
+        Ok(HttpResponse::Accepted().json(answer))
+    };
+    cors::readable(answer.await, &request)
 }
 
 /// Records one event (the same as `POST /i`).
@@ -221,7 +218,6 @@ pub async fn server_track(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
-    Query::read(&request, &[])?;
     body::check_media(&request, Media::Json)?;
     let answer = track_one(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
     Ok(HttpResponse::Accepted().json(answer))
@@ -272,11 +268,13 @@ pub async fn batch(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let query = Query::read(&request, &["pk"])?;
-    let keyed = public_key(&state, &request, &query)?;
-    body::check_media(&request, Media::JsonOrText)?;
-    let answer = track_batch(&state, &tracker, &request, payload, keyed.project, Sender::Public).await?;
-    Ok(cors::with_origin(HttpResponse::Accepted().json(answer), keyed.origin))
+    let answer = async {
+        let project = public_key(&state, &request, &Query::read_leniently(&request))?;
+        body::check_media(&request, Media::JsonOrText)?;
+        let answer = track_batch(&state, &tracker, &request, payload, project, Sender::Public).await?;
+        Ok(HttpResponse::Accepted().json(answer))
+    };
+    cors::readable(answer.await, &request)
 }
 
 /// Records a batch that a server sends.
@@ -297,7 +295,6 @@ pub async fn server_batch(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
-    Query::read(&request, &[])?;
     body::check_media(&request, Media::Json)?;
     let answer = track_batch(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
     Ok(HttpResponse::Accepted().json(answer))
@@ -373,24 +370,21 @@ pub async fn pixel(
     tracker: web::Data<Tracker>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let query = Query::read(&request, &["pk", "d"])?;
-    let keyed = public_key(&state, &request, &query)?;
-    let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
-    let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
-    let body = decoded.map_err(|_| ApiError::parameter("d", "`d` must be the event's JSON in base64url"))?;
-    if body.len() > body::EVENT_LIMIT_BYTES {
-        return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
-    }
-    if let Some(why) = state.engine.unavailable() {
-        return Err(ApiError::overloaded(why));
-    }
-    let permit = state.engine.admit_bytes(body.len()).ok_or_else(|| ApiError::overloaded("too many events are under way"))?;
-    let mut address = String::new();
-    let origin = origin(&state, &request, Sender::Public, &mut address);
-    record(&state, &tracker, keyed.project, &body, &origin, permit).await?;
-    let answer = HttpResponse::Ok()
-        .content_type("image/gif")
-        .insert_header((header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
-        .body(PIXEL);
-    Ok(cors::with_origin(answer, keyed.origin))
+    let answer = async {
+        let query = Query::read_leniently(&request);
+        let project = public_key(&state, &request, &query)?;
+        let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
+        let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
+        let body = decoded.map_err(|_| ApiError::parameter("d", "`d` must be the event's JSON in base64url"))?;
+        if body.len() > body::EVENT_LIMIT_BYTES {
+            return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
+        }
+        let permit = body::admit(&state, body.len())?;
+        let mut address = String::new();
+        let origin = origin(&state, &request, Sender::Public, &mut address);
+        record(&state, &tracker, project, &body, &origin, permit).await?;
+        let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(HttpResponse::Ok().content_type("image/gif").insert_header(no_store).body(PIXEL))
+    };
+    cors::readable(answer.await, &request)
 }

@@ -32,6 +32,16 @@ impl Query {
         Ok(Self { values })
     }
 
+    /// Reads it as ingestion does: of each parameter the first, and those that nobody knows are ignored, as older servers
+    /// meet newer trackers.
+    pub fn read_leniently(request: &HttpRequest) -> Self {
+        let mut values = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
+            values.entry(name.into_owned()).or_insert_with(|| value.into_owned());
+        }
+        Self { values }
+    }
+
     /// A parameter's text, if it is there.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)

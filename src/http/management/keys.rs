@@ -41,8 +41,7 @@ pub struct KeyPath {
     security(("api_token" = []))
 )]
 pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let organization = super::caller(&state, &request)?.organization();
-    let id = super::project_id(&request)?;
+    let (organization, id) = super::project_caller(&state, &request)?;
     Fields::read(&super::json_body(&request, payload).await?, &[])?;
     let added = super::change(&state, move |registry, _| {
         let public_key = registry.add_public_key(organization, id)?;
@@ -63,8 +62,7 @@ pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: w
     security(("api_token" = []))
 )]
 pub async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let organization = super::caller(&state, &request)?.organization();
-    let id = super::project_id(&request)?;
+    let (organization, id) = super::project_caller(&state, &request)?;
     let key = request.match_info().query("public_key").to_owned();
     super::change(&state, move |registry, _| registry.remove_public_key(organization, id, &key)).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -19,7 +19,7 @@ use actix_web::http::{Method, header};
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Registry, RegistryError, Scope};
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 
@@ -52,6 +52,13 @@ fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
 }
 
 /// The project that the path names. Text that is no id names none.
+/// Who changes a part of a project; a token of that project may, too.
+fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId), ApiError> {
+    let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
+    Query::read(request, &[])?;
+    Ok((caller.keyed.policy.organization, caller.project))
+}
+
 fn project_id(request: &HttpRequest) -> Result<ProjectId, ApiError> {
     request.match_info().query("project_id").parse().map_err(|_| ApiError::not_found("project"))
 }

@@ -86,7 +86,7 @@ async fn cycles(rig: &mut Rig, count: usize) -> Result<()> {
 async fn end(rig: &mut Rig, server: Server, cycle: usize) -> Result<Ending> {
     let load_ms = LOAD_MS.0 + rig.rng.below(LOAD_MS.1 - LOAD_MS.0);
     let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
-    tokio::time::sleep(Duration::from_millis(load_ms as u64)).await;
+    load.run_up(Duration::from_millis(load_ms as u64)).await;
     let how = if rig.rng.chance(CLEAN_PERCENT) {
         let took = server.terminate().await?;
         format!("SIGTERM after {load_ms} ms, gone in {} ms", took.as_millis())

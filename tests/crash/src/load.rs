@@ -22,6 +22,9 @@ pub const CONNECTIONS: usize = 64;
 /// The most new events of a batch.
 const MAX_BATCH: usize = 60;
 
+/// How long the part without pauses is.
+const RUN_UP: Duration = Duration::from_millis(150);
+
 /// What the tasks of a load share with whoever started it. All run on one thread.
 #[derive(Debug)]
 pub struct Shared {
@@ -34,6 +37,7 @@ pub struct Shared {
     /// What happened.
     pub tally: RefCell<Tally>,
     stop: Cell<bool>,
+    hurry: Cell<bool>,
 }
 
 /// What happened under load.
@@ -71,10 +75,10 @@ impl Pace {
         Self { cycle, pause: Duration::ZERO, reconnect: false, bulk: 0 }
     }
 
-    /// With pauses that leave most connections in the middle of a request, and the model something that it can work through.
+    /// With pauses: what comes of it the model can work through.
     #[must_use]
     pub fn steady(cycle: usize) -> Self {
-        Self { pause: Duration::from_millis(25), ..Self::fast(cycle) }
+        Self { pause: Duration::from_millis(100), ..Self::fast(cycle) }
     }
 }
 
@@ -95,6 +99,7 @@ impl Shared {
             findings: Findings::default(),
             tally: RefCell::default(),
             stop: Cell::new(false),
+            hurry: Cell::new(false),
         })
     }
 
@@ -126,12 +131,20 @@ impl Load {
     #[must_use]
     pub fn start(shared: &Rc<Shared>, address: SocketAddr, pace: Pace, rng: &mut Rng) -> Self {
         shared.stop.set(false);
+        shared.hurry.set(false);
         *shared.tally.borrow_mut() = Tally::default();
         let task = |number: usize| {
             let client = Client::new(Rc::clone(shared), address, pace, number, Rng::new(rng.bits()));
             tokio::task::spawn_local(client.run())
         };
         Self { shared: Rc::clone(shared), tasks: (0..CONNECTIONS).map(task).collect() }
+    }
+
+    /// Runs for `time`, the end of it without pauses, so that a crash finds most connections in the middle of a request.
+    pub async fn run_up(&self, time: Duration) {
+        tokio::time::sleep(time.saturating_sub(RUN_UP)).await;
+        self.shared.hurry.set(true);
+        tokio::time::sleep(time.min(RUN_UP)).await;
     }
 
     /// Lets every connection finish what it is at, unless it is broken, and waits for them.
@@ -197,7 +210,7 @@ impl Client {
                 75..82 => self.repeat(connection).await?,
                 _ => self.read_own_write(connection).await?,
             }
-            if self.pace.pause > Duration::ZERO && self.rng.chance(50) {
+            if self.pace.pause > Duration::ZERO && !self.shared.hurry.get() && self.rng.chance(50) {
                 let micros = self.rng.below(usize::try_from(self.pace.pause.as_micros()).unwrap_or(1));
                 tokio::time::sleep(Duration::from_micros(micros as u64)).await;
             }

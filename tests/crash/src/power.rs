@@ -67,7 +67,7 @@ async fn cycles(rig: &mut Rig, disk: &Mounted, paths: &Paths, count: usize) -> R
         let before = rig.shared.ledger.borrow().len();
         let load_ms = LOAD_MS.0 + rig.rng.below(LOAD_MS.1 - LOAD_MS.0);
         let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
-        tokio::time::sleep(Duration::from_millis(load_ms as u64)).await;
+        load.run_up(Duration::from_millis(load_ms as u64)).await;
         server.freeze()?;
         // What the server has answered is promised, though the answer may still be on its way here.
         tokio::time::sleep(DRAIN).await;

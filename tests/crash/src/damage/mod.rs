@@ -36,6 +36,8 @@ const TIMES_FOR_SEGMENTS: usize = 10;
 const FILL_TIMEOUT: Duration = Duration::from_secs(120);
 /// What a server says that rebuilds.
 const REBUILT: &str = "rebuilt from the log";
+/// When a rebuilding is killed, at the latest.
+const KILLED_WITHIN_MS: usize = 600;
 /// Duplicates that are sent after each case, to each project.
 const DUPLICATES: usize = 100;
 
@@ -162,12 +164,17 @@ async fn credentials(rig: &Rig, server: &Server) -> Result<(Vec<(String, String)
 }
 
 /// Starts the damaged server, and says what came of it.
-async fn case(rig: &Rig, before: &Before, expected: &Expected) -> Result<String> {
+async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<String> {
     if let Expected::Refused(places) = expected {
         let said = rig.launch.spawn()?.refusal().await?;
         let named = places.iter().find(|place| said.contains(place.as_str()));
         let named = named.ok_or_else(|| violation(format!("it does not name the place, {places:?}; it said: {said}")))?;
         return Ok(format!("refused, naming it: {named}"));
+    }
+    if *expected == Expected::SameAfterKill {
+        let starting = rig.launch.spawn()?;
+        tokio::time::sleep(Duration::from_millis(rig.rng.below(KILLED_WITHIN_MS) as u64)).await;
+        starting.kill()?;
     }
     let server = rig.launch.start().await?;
     same_as_before(rig, before, &server).await.map_err(|trouble| with_log(trouble, &server))?;

@@ -18,6 +18,8 @@ pub enum Expected {
     Rebuilt,
     /// It starts. Where the damage hit something that is in use, it says that it rebuilds.
     Same,
+    /// As `Same`, though the first server is killed while it starts.
+    SameAfterKill,
     /// It does not start, and names the places: any of these.
     Refused(Vec<String>),
 }
@@ -31,6 +33,8 @@ pub enum Wound {
     Cut(&'static str),
     /// Some bytes of a file of a directory are others.
     Scrambled(&'static str),
+    /// The store is gone, and the first server that rebuilds it is killed.
+    GoneTwice,
     /// The store is an older one.
     Older,
     /// A bit of a block of the log, but the last, is flipped.
@@ -57,6 +61,7 @@ impl Wound {
         ];
         for _ in 0..times {
             wounds.extend([
+                Wound::GoneTwice,
                 Wound::Cut("store"),
                 Wound::Scrambled("store"),
                 Wound::Cut("fingerprints"),
@@ -85,6 +90,10 @@ impl Wound {
                 // The journal is empty after a clean stop: then nothing is missing.
                 let expected = if what == "store/journal" { Expected::Same } else { Expected::Rebuilt };
                 (format!("{what} is gone"), expected)
+            }
+            Wound::GoneTwice => {
+                fs::remove_dir_all(dir.join("store"))?;
+                ("store is gone, and the rebuilding is killed".to_owned(), Expected::SameAfterKill)
             }
             Wound::Older => {
                 copy_directory(older_store, &dir.join("store"))?;
