@@ -49,7 +49,8 @@ def main():
             bare = load("--raw", "--url", "http://127.0.0.1:18099/none", *common)
             single = load("--url", url, "--key", keys["public_key"], "--token", keys["api_token"], *common)
             batch = load("--url", url, "--key", keys["public_key"], "--batch", options.batch, *common)
-            row = {"reference": bare["rate"], "single": single["rate"], "batch": batch["rate"] * options.batch, "p50": single["latency_ms"]["p50"], "p99": single["latency_ms"]["p99"]}
+            row = {"reference": bare["requests_per_second"], "single": single["requests_per_second"], "batch": batch["events_per_second"],
+                   "p50": single["latency_ms"]["p50"], "p99": single["latency_ms"]["p99"]}
             rows.append(row)
             print(f"round {number + 1}: reference {row['reference']:,.0f}/s, single {row['single']:,.0f}/s ({row['single'] / row['reference']:.0%}), "
                   f"p50 {row['p50']:.2f} ms, p99 {row['p99']:.2f} ms, batches of {options.batch}: {row['batch']:,.0f} events/s, {memory_mb(server.pid):.0f} MB", flush=True)

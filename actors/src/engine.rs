@@ -79,6 +79,7 @@ struct Inner {
     group: Arc<GroupCommit<Ticket>>,
     incarnation: u128,
     closing: AtomicBool,
+    draining: AtomicBool,
     threads: Mutex<Option<Threads>>,
 }
 
@@ -140,6 +141,7 @@ impl Engine {
             group,
             incarnation,
             closing: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, keeper, keeper_thread, _lock: lock })),
             config,
         };
@@ -259,11 +261,19 @@ impl Engine {
         Tracker { ingest: Ingest::new(Arc::clone(&self.inner.group)).start() }
     }
 
+    /// Has `/readyz` fail from here on, so that nobody sends new work here; what comes is still done.
+    pub fn begin_drain(&self) {
+        self.inner.draining.store(true, Ordering::SeqCst);
+    }
+
     /// Whether every shard answers and events can be taken: what `/readyz` asks.
     ///
     /// # Errors
     /// Why not.
     pub async fn ready(&self) -> Result<(), String> {
+        if self.inner.draining.load(Ordering::SeqCst) {
+            return Err("the server is shutting down".to_owned());
+        }
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
         }

@@ -13,7 +13,7 @@ use headcount_domain::fold::Position;
 use headcount_storage::fingerprints::{Frozen, Merge, Written};
 use headcount_storage::store::{Realm, Store, StoreError};
 
-use crate::aggregator::Entry;
+use crate::aggregator::Entries;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -32,7 +32,7 @@ pub(crate) struct Saved {
 pub(crate) struct Job {
     pub(crate) partition: u16,
     pub(crate) position: Position,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Entries,
     pub(crate) fingerprints: Option<Frozen>,
     pub(crate) merge: Option<Merge>,
     /// Set by the shard to take it back.
@@ -137,7 +137,7 @@ fn write(store: &dyn Store, job: &Job, written: &mut Option<Written>) -> Result<
         *written = Some(frozen.write().map_err(failed)?);
     }
     let mut checkpoint = store.begin(Realm::new(job.partition))?;
-    for (key, value) in &job.entries {
+    for (key, value) in job.entries.iter() {
         match value {
             Some(value) => checkpoint.put(key, value)?,
             None => checkpoint.delete(key)?,

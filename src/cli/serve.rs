@@ -60,6 +60,7 @@ pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
 /// Stops accepting, lets requests finish, writes everything down.
 pub(crate) async fn shut_down(server: RunningServer, engine: Engine) {
     tracing::info!("stopping");
+    engine.begin_drain();
     if let Err(error) = server.stop().await {
         tracing::error!(%error, "the server did not stop cleanly");
     }

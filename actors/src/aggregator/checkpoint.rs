@@ -8,8 +8,8 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fold::Position;
 use headcount_domain::table::Fault;
 
+use super::entries::Entries;
 use super::shard::Shard;
-use super::source::Entry;
 use crate::keeper::{Job, Keeper, Saved};
 
 /// How many records one step encodes: well under a millisecond of the shard's time.
@@ -44,7 +44,7 @@ pub(crate) enum Next {
 struct Collecting {
     partition: u16,
     position: Position,
-    entries: Vec<Entry>,
+    entries: Entries,
 }
 
 /// The checkpoints of one shard.
@@ -131,7 +131,7 @@ impl Shard {
     fn start_partition(&mut self) -> Result<Next, Fault> {
         let Some(number) = self.checkpoints.due.pop_front() else { return Ok(Next::Rest) };
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
-        let mut entries = Vec::new();
+        let mut entries = Entries::default();
         let position = partition.freeze(&mut entries)?;
         self.checkpoints.collecting = Some(Collecting { partition: number, position, entries });
         Ok(Next::Step)

@@ -2,6 +2,7 @@
 
 mod actor;
 mod checkpoint;
+mod entries;
 mod partition;
 mod shard;
 mod source;
@@ -9,8 +10,8 @@ mod source;
 pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
 pub(crate) use checkpoint::Checkpoints;
+pub(crate) use entries::Entries;
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
 pub(crate) use shard::{Events, Probe, Shard, Work};
-pub(crate) use source::Entry;

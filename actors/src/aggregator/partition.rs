@@ -15,7 +15,8 @@ use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, 
 use headcount_storage::format::Incarnation;
 use headcount_storage::store::Store;
 
-use super::source::{Collect, Entry, ProjectMeta, StoreSource, fault, load_cells, meta_key, position_key, position_value, read};
+use super::entries::Entries;
+use super::source::{Collect, ProjectMeta, StoreSource, fault, load_cells, meta_key, position_key, read};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -152,7 +153,7 @@ impl Partition {
 
     /// Begins a checkpoint of what has been applied, and returns its position. Cells, metas and the position are few, and
     /// copied at once; records follow by [`Partition::collect_records`].
-    pub(crate) fn freeze(&mut self, entries: &mut Vec<Entry>) -> Result<Position, Fault> {
+    pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
         self.freezing.clear();
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
@@ -165,13 +166,14 @@ impl Partition {
             state.project.rollups.save(&mut collect)?;
             collect.meta(ProjectMeta { last: state.last })?;
         }
-        entries.push((position_key(self.number), Some(position_value(self.applied)?)));
+        // The position is the partition's, whatever the project of the collector.
+        Collect { partition: self.number, project: ProjectId(0), entries }.position(self.applied)?;
         // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
         Ok(self.applied)
     }
 
     /// The next part of a checkpoint: up to `most` records. `false`: that was all.
-    pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Vec<Entry>) -> Result<bool, Fault> {
+    pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
         let mut collect = Collect { partition: self.number, project: id, entries };

@@ -13,6 +13,8 @@ use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::entries::Entries;
+
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
 pub(crate) const RECORD_VERSION: u8 = 1;
 
@@ -29,9 +31,6 @@ pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
 }
-
-/// One key and what it holds from now on; `None`: nothing.
-pub(crate) type Entry = (Vec<u8>, Option<Vec<u8>>);
 
 /// Reads one project's records from the store.
 pub(crate) struct StoreSource<'s> {
@@ -103,26 +102,28 @@ impl CellReader for Decode<'_> {
 pub(crate) struct Collect<'e> {
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
-    pub(crate) entries: &'e mut Vec<Entry>,
+    pub(crate) entries: &'e mut Entries,
 }
 
 impl Collect<'_> {
     pub(crate) fn person(&mut self, key: RecordKey, person: &Person) -> Result<(), Fault> {
-        self.put(record_key(self.partition, self.project, PEOPLE, key), person)
+        self.put(&record_key(self.partition, self.project, PEOPLE, key), person)
     }
 
     pub(crate) fn account(&mut self, key: RecordKey, account: &AccountSlot) -> Result<(), Fault> {
-        self.put(record_key(self.partition, self.project, ACCOUNTS, key), account)
+        self.put(&record_key(self.partition, self.project, ACCOUNTS, key), account)
     }
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
-        self.put(meta_key(self.partition, self.project), &meta)
+        self.put(&meta_key(self.partition, self.project), &meta)
     }
 
-    fn put<T: Serialize>(&mut self, key: Vec<u8>, value: &T) -> Result<(), Fault> {
-        let bytes = codec::encode(RECORD_VERSION, value).map_err(fault)?;
-        self.entries.push((key, Some(bytes)));
-        Ok(())
+    pub(crate) fn position(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&position_key(self.partition), &position)
+    }
+
+    fn put<T: Serialize>(&mut self, key: &[u8], value: &T) -> Result<(), Fault> {
+        self.entries.put(key, |bytes| codec::encode_into(RECORD_VERSION, value, bytes)).map_err(fault)
     }
 }
 
@@ -132,9 +133,9 @@ impl CellWriter for Collect<'_> {
     fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
         let key = Key::Cells { partition: Partition(self.partition), project: self.project.0, rollup: tag, bucket }.encode();
         match cell {
-            Some(cell) => self.put(key, cell),
+            Some(cell) => self.put(&key, cell),
             None => {
-                self.entries.push((key, None));
+                self.entries.delete(&key);
                 Ok(())
             }
         }
@@ -149,11 +150,6 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
 /// Where the position of a partition's last checkpoint is.
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
     Key::Position { partition: Partition(partition) }.encode()
-}
-
-/// The value at [`position_key`].
-pub(crate) fn position_value(position: Position) -> Result<Vec<u8>, Fault> {
-    codec::encode(RECORD_VERSION, &position).map_err(fault)
 }
 
 fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
