@@ -16,7 +16,7 @@ use headcount_storage::format::Incarnation;
 use headcount_storage::store::Store;
 
 use super::entries::Entries;
-use super::source::{Collect, ProjectMeta, StoreSource, fault, load_cells, meta_key, position_key, read};
+use super::source::{Collect, ProjectMeta, Standing, StoreSource, fault, load_cells, meta_key, position_key, read};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -82,8 +82,33 @@ pub(crate) struct Partition {
 impl Partition {
     /// The partition as its last checkpoint left it.
     pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
-        let saved = read(&*shared.store, &position_key(number))?.unwrap_or(0);
-        Ok(Self { number, shared, applied: saved, saved, projects: HashMap::new(), fingerprints: None, freezing: Vec::new() })
+        let Standing { position, external_ids } = read(&*shared.store, &position_key(number))?.unwrap_or_default();
+        let mut partition = Self {
+            number,
+            shared,
+            applied: position,
+            saved: position,
+            projects: HashMap::new(),
+            fingerprints: None,
+            freezing: Vec::new(),
+        };
+        partition.check_fingerprints(external_ids)?;
+        Ok(partition)
+    }
+
+    /// The index of external ids must be whole, and hold at least those of the checkpoint: otherwise a duplicate would count.
+    fn check_fingerprints(&mut self, external_ids: u64) -> Result<(), Fault> {
+        if external_ids == 0 {
+            return Ok(());
+        }
+        let fingerprints = self.fingerprints()?;
+        fingerprints.verify().map_err(fault)?;
+        match fingerprints.entries() {
+            fewer if fewer < external_ids => {
+                Err(fault(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn number(&self) -> u16 {
@@ -167,9 +192,15 @@ impl Partition {
             collect.meta(ProjectMeta { last: state.last })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        Collect { partition: self.number, project: ProjectId(0), entries }.position(self.applied)?;
+        let standing = Standing { position: self.applied, external_ids: self.external_ids() };
+        Collect { partition: self.number, project: ProjectId(0), entries }.standing(standing)?;
         // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
         Ok(self.applied)
+    }
+
+    /// How many external ids are known. Those in memory are written with the checkpoint, before it counts.
+    fn external_ids(&self) -> u64 {
+        self.fingerprints.as_ref().map_or(0, |known| known.entries() + known.unwritten() as u64)
     }
 
     /// The next part of a checkpoint: up to `most` records. `false`: that was all.

@@ -32,6 +32,15 @@ pub(crate) struct ProjectMeta {
     pub(crate) last: Position,
 }
 
+/// Where a partition stands; the last entry of each of its checkpoints.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    /// The position that the checkpoint reflects.
+    pub(crate) position: Position,
+    /// How many external ids were known then.
+    pub(crate) external_ids: u64,
+}
+
 /// Reads one project's records from the store.
 pub(crate) struct StoreSource<'s> {
     pub(crate) store: &'s dyn Store,
@@ -118,8 +127,8 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), &meta)
     }
 
-    pub(crate) fn position(&mut self, position: Position) -> Result<(), Fault> {
-        self.put(&position_key(self.partition), &position)
+    pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
+        self.put(&position_key(self.partition), &standing)
     }
 
     fn put<T: Serialize>(&mut self, key: &[u8], value: &T) -> Result<(), Fault> {
@@ -147,7 +156,7 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// Where the position of a partition's last checkpoint is.
+/// Where a partition's [`Standing`] is.
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
     Key::Position { partition: Partition(partition) }.encode()
 }

@@ -199,7 +199,10 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
 
 /// What is wrong, with what the server said.
 fn with_log(trouble: Trouble, server: &Server) -> Trouble {
-    violation(format!("{trouble}; it said:\n    {}", server.log().tail()))
+    match trouble {
+        Trouble::Violation(what) => violation(format!("{what}; it said:\n    {}", server.log().tail())),
+        other => other,
+    }
 }
 
 /// Answers, tokens, keys, and what is known as a duplicate.
