@@ -88,7 +88,7 @@ async fn rounds(rig: &mut Rig, count: usize) -> Result<()> {
 
 /// A usual load, of which nothing may be refused.
 async fn usual_load(rig: &mut Rig, server: &Server, cycle: usize) -> Result<()> {
-    let load = Load::start(&rig.shared, server.address, Pace::fast(cycle), &mut rig.rng);
+    let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let tally = load.finish().await;
     rig.shared.findings.none()?;

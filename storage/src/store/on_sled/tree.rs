@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sled::{Batch, Db, IVec};
 
@@ -14,6 +15,9 @@ use super::super::StoreError;
 /// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
 const BATCH_PAIRS: usize = 256;
 const BATCH_BYTES: usize = 256 << 10;
+/// How long another handle's lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// An open sled database and the file that it keeps its data in.
 pub(super) struct Tree {
@@ -25,7 +29,7 @@ impl Tree {
     /// Opens or creates the database in `dir`.
     pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
-        let db = guarded("opening", || config.open())?;
+        let db = open_patiently(&config)?;
         let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
         let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
         for name in ["conf", "blobs", "."] {
@@ -127,6 +131,24 @@ impl TreeWriter<'_> {
         let db = self.tree.db()?;
         guarded("writing", || db.apply_batch(batch))
     }
+}
+
+/// A database that was dropped lets go of its lock a moment later, on a thread of sled's: so a lock is waited for.
+fn open_patiently(config: &sled::Config) -> Result<Db, StoreError> {
+    let began = Instant::now();
+    loop {
+        match guarded("opening", || config.open()) {
+            Err(StoreError::Io { source, .. }) if is_locked(&source) && began.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_RETRY);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Whether sled could not lock its file; it has no error of its own for that.
+fn is_locked(error: &std::io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
 }
 
 /// Calls sled; what it reports and what it panics with become a [`StoreError`].
