@@ -24,11 +24,11 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         let stop = stop_signal()?;
         let engine = Engine::open(settings.engine())?;
         import::settle(&engine);
-        let made = init::first(&engine)?;
-        let server = Server::start(engine.clone(), settings.http())?;
-        if let Some(credentials) = made {
+        // Shown before anything else can go wrong: they are shown once.
+        if let Some(credentials) = init::first(&engine)? {
             println!("{}", init::describe(&credentials));
         }
+        let server = Server::start(engine.clone(), settings.http())?;
         client::leave_address(&settings.data_dir, &server.url());
         announce(&server)?;
         tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");

@@ -61,9 +61,9 @@ pub async fn read_admitted(
     payload: Payload,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    let announced = announced_bytes(request, limit_bytes)?;
-    let mut permit = admit(state, announced)?;
-    let mut taken = announced;
+    // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
+    let mut taken = announced_bytes(request, limit_bytes)?.min(EVENT_LIMIT_BYTES);
+    let mut permit = admit(state, taken)?;
     let body = collect(payload, limit_bytes, |bytes| {
         let more = bytes.saturating_sub(taken);
         taken += more;

@@ -68,6 +68,12 @@ impl Window {
             start: start.map_or(Ok(default.start), |text| read_day("start_date", text, timezone))?,
             end: end.map_or(Ok(default.end), |text| read_day("end_date", text, timezone))?,
         };
+        for (param, given, day) in [("start_date", start, window.start), ("end_date", end, window.end)] {
+            // An instant at the edge of the calendar can lie in a day that has no date of four digits.
+            if !(0..=9999).contains(&day.ymd().0) {
+                return Err(WindowError::NotADate { param, given: given.unwrap_or_default().to_owned() });
+            }
+        }
         if window.start > window.end {
             let param = if start.is_none() { "end_date" } else { "start_date" };
             return Err(WindowError::StartAfterEnd { param, start: window.start, end: window.end });
@@ -184,5 +190,17 @@ mod tests {
         assert_eq!(Window::last_days(0, Timezone::UTC, now).len(), 1);
         assert!(Window::depends_on_today(Some("2024-01-01"), None));
         assert!(!Window::depends_on_today(Some("2024-01-01"), Some("2024-01-02")));
+    }
+
+    #[test]
+    fn days_have_four_digit_years() {
+        let east = Timezone::parse("Pacific/Kiritimati").unwrap();
+        let west = Timezone::parse("America/New_York").unwrap();
+        let now = Instant(1_790_000_000_000);
+        for (instant, timezone) in [("0000-01-01T00:00:00+23:00", west), ("9999-12-31T23:59:59-12:00", east)] {
+            let refused = Window::resolve(Some(instant), Some(instant), timezone, now);
+            assert!(matches!(refused, Err(WindowError::NotADate { .. })), "{instant}: {refused:?}");
+        }
+        assert!(Window::resolve(Some("9999-12-31"), Some("9999-12-31"), east, now).is_ok());
     }
 }
