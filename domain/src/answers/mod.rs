@@ -1,6 +1,10 @@
 //! What a project's rollups say about a window: typed answers, computed from cells and from nothing else.
 
+mod shapes;
+
 use std::collections::BTreeMap;
+
+pub use shapes::*;
 
 use crate::facts::MoneySums;
 use crate::fold::Project;
