@@ -112,23 +112,39 @@ pub struct Details {
 }
 
 impl Event {
-    /// What the event adds to the facts of whom it is of.
+    /// What the event adds to its day.
     #[must_use]
     pub fn sums(&self) -> Sums {
-        Sums { events: 1, money: self.money.as_ref().and_then(money_sums) }
+        let money = self.money.as_ref().and_then(money_sums);
+        Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: Some((self.time, self.time)), money }
+    }
+
+    /// Whether it is a pageview.
+    #[must_use]
+    pub fn is_pageview(&self) -> bool {
+        matches!(&*self.name, "pageview" | "page_view" | "$pageview" | "page")
+    }
+
+    /// What it is worth in the project's currency, and how many orders it is (none, for a refund): if it counts there.
+    #[must_use]
+    pub fn order(&self) -> Option<(Amount, u8)> {
+        let money = self.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;
+        Some((money.in_project?, u8::from(money.amount.is_positive())))
     }
 }
 
 fn money_sums(money: &Money) -> Option<Box<MoneySums>> {
-    let zero = Amount::default();
-    if !money.counted || money.amount == zero {
+    if !money.counted || money.amount.is_zero() {
         return None;
     }
-    let orders = i64::from(money.amount > zero);
+    let orders = i64::from(money.amount.is_positive());
     let mut sums = MoneySums::default();
     match money.in_project {
         Some(revenue) => (sums.revenue, sums.orders) = (revenue, orders),
         None => drop(sums.unconverted.insert(money.currency, (money.amount, orders))),
+    }
+    if let Some(revenue) = money.in_organization {
+        (sums.organization_revenue, sums.organization_orders) = (revenue, orders);
     }
     Some(Box::new(sums))
 }

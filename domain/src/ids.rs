@@ -87,7 +87,7 @@ fn from_base62(text: &str) -> Option<u128> {
 }
 
 /// How an event names somebody: by `user_id`, by `anonymous_id`, by a derived visitor id, or not at all.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RawId {
     /// The `user_id` as sent. The same in all projects of an organization.
     User(Box<str>),
@@ -163,6 +163,36 @@ impl KeyHasher {
         self.hash(5, project.0, external_id.as_bytes()).0
     }
 
+    /// The key of an e-mail address in its normal form.
+    #[must_use]
+    pub fn email(&self, email: &str) -> RecordKey {
+        self.hash(6, 0, email.as_bytes())
+    }
+
+    /// The key of a group's record, of a type other than `company`.
+    #[must_use]
+    pub fn group(&self, group_type: &str, group_id: &str) -> RecordKey {
+        // No type holds a NUL.
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        hasher.write_u8(7);
+        hasher.write(group_type.as_bytes());
+        hasher.write_u8(0);
+        hasher.write(group_id.as_bytes());
+        RecordKey(hasher.finish128().as_u128())
+    }
+
+    /// The key of a company's public name.
+    #[must_use]
+    pub fn public_company(&self, name: PublicCompany) -> RecordKey {
+        self.hash(8, 0, &name.0.to_le_bytes())
+    }
+
+    /// The key of a text in a project's dictionary.
+    #[must_use]
+    pub fn name(&self, text: &str) -> RecordKey {
+        self.hash(9, 0, text.as_bytes())
+    }
+
     fn hash(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write_u8(space);
@@ -177,11 +207,71 @@ impl KeyHasher {
 /// It is the same on every machine and after every replay, so its key is fixed: it hides nothing, it only shortens.
 #[must_use]
 pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
+    format!("{prefix}{}", base62(public_hash(scope, kind, name.as_bytes()), 22))
+}
+
+fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
     let mut hasher = SipHasher13::new_with_key(b"headcount.ids.v1");
     hasher.write_u64(scope);
     hasher.write_u8(kind);
-    hasher.write(name.as_bytes());
-    format!("{prefix}{}", base62(hasher.finish128().as_u128(), 22))
+    hasher.write(name);
+    hasher.finish128().as_u128()
+}
+
+/// The hash of a company's key that is behind its `co_…` id: the same in every organization and on every machine.
+///
+/// The id itself is this hash with a mask of the organization's laid over it, so that it can be taken off again: an id
+/// finds its company without anybody having to keep a list of ids, and two organizations show different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicCompany(pub u128);
+
+impl PublicCompany {
+    /// That of a company's key.
+    #[must_use]
+    pub fn of(key: &str) -> Self {
+        Self(public_hash(0, 2, key.as_bytes()))
+    }
+
+    /// The id that an organization's clients see.
+    #[must_use]
+    pub fn to_id(self, organization: OrganizationId) -> String {
+        format!("co_{}", base62(self.0 ^ Self::mask(organization), 22))
+    }
+
+    /// Reads an id that an organization's clients were shown.
+    ///
+    /// # Errors
+    /// The text is no such id.
+    pub fn from_id(id: &str, organization: OrganizationId) -> Result<Self, IdError> {
+        let digits = id.strip_prefix("co_").filter(|digits| digits.len() == 22).ok_or(IdError)?;
+        from_base62(digits).map(|hash| Self(hash ^ Self::mask(organization))).ok_or(IdError)
+    }
+
+    fn mask(organization: OrganizationId) -> u128 {
+        public_hash(organization.0, 3, &[])
+    }
+}
+
+impl RawId {
+    /// The id as sent; nothing for visitors and nobody.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::User(name) | Self::Anonymous(name) => name.to_string(),
+            Self::Visitor(_) | Self::Nobody => String::new(),
+        }
+    }
+
+    /// The `id_…` that clients see: of the organization and the user, or, for ids that only a project knows, of the project.
+    #[must_use]
+    pub fn public(&self, organization: OrganizationId, project: ProjectId) -> String {
+        match self {
+            Self::User(name) => public_id("id_", organization.0, 0, name),
+            Self::Anonymous(name) => public_id("id_", project.0, 1, name),
+            Self::Visitor(hash) => public_id("id_", project.0, 2, &format!("{hash:032x}")),
+            Self::Nobody => public_id("id_", project.0, 3, ""),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -209,6 +299,18 @@ mod tests {
         }
         assert_ne!(KeyHasher::new([8; 16]).user("a"), hasher.user("a"));
         assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
+    }
+
+    #[test]
+    fn a_company_is_found_by_its_id_in_its_own_organization_only() {
+        let acme = PublicCompany::of("acme.com");
+        let id = acme.to_id(OrganizationId(1));
+        assert_eq!(PublicCompany::from_id(&id, OrganizationId(1)), Ok(acme));
+        assert_ne!(PublicCompany::from_id(&id, OrganizationId(2)), Ok(acme));
+        assert_ne!(acme.to_id(OrganizationId(2)), id);
+        for bad in ["", "co_", "co_1", "id_0000000000000000000000", "co_zzzzzzzzzzzzzzzzzzzzzz"] {
+            assert_eq!(PublicCompany::from_id(bad, OrganizationId(1)), Err(IdError), "{bad}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::facts::{Change, Facts, Span};
+use crate::facts::{Change, Facts};
 
 /// As what an entity contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,20 +40,23 @@ impl Sign {
     }
 }
 
-/// One maintained figure. A new one is one file in `rollups/` and one line in its list.
-pub trait Rollup {
+/// Cells that are kept. A new kind is one file in `rollups/` and one line in its list.
+pub trait Kept {
     /// Its tag on disk: unique, never reused.
     const TAG: u8;
     /// Its name in logs and in `verify`.
     const NAME: &'static str;
     /// What one bucket holds.
     type Cell: Cell;
+}
 
+/// One maintained figure: cells that are a sum over entities of what each contributes.
+pub trait Rollup: Kept {
     /// Whether `change` can alter what an entity contributes at `level`. `true` is always sound; `false` is the fast path.
     fn concerned(level: Level, change: Change) -> bool;
 
-    /// Adds, with `sign`, what `facts` contribute from the days in `span`.
-    fn contribute(level: Level, facts: &Facts, span: Span, sign: Sign, cells: &mut Cells<Self::Cell>);
+    /// Adds, with `sign`, what `facts` contribute from what `change` touches. Called only if [concerned](Rollup::concerned).
+    fn contribute(level: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<Self::Cell>);
 }
 
 /// The content of one bucket: an element of a group, with an empty one that isn't stored.
@@ -62,7 +65,7 @@ pub trait Cell: Default + Clone + PartialEq + std::fmt::Debug + Serialize + Dese
     fn is_empty(&self) -> bool;
 }
 
-/// The cells of one rollup in one project, by bucket (a day, or the first day of a month).
+/// The cells of one kind in one project, by bucket: a day, a month, or whatever the kind counts in.
 #[derive(Debug, Clone)]
 pub struct Cells<C> {
     by_bucket: BTreeMap<i32, C>,
@@ -108,6 +111,11 @@ impl<C: Cell> Cells<C> {
     /// All non-empty cells, in order of their buckets.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &C)> {
         self.by_bucket.iter().map(|(bucket, cell)| (*bucket, cell))
+    }
+
+    /// All non-empty cells, the last bucket first.
+    pub fn iter_back(&self) -> impl Iterator<Item = (i32, &C)> {
+        self.by_bucket.iter().rev().map(|(bucket, cell)| (*bucket, cell))
     }
 
     /// Puts a saved cell back; it counts as saved.

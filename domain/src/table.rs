@@ -5,11 +5,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::ids::RecordKey;
-
-/// The store could not give a record back. The state it was asked for must be rebuilt.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("record could not be read back: {0}")]
-pub struct Fault(pub String);
+use crate::records::{Fault, Record};
 
 /// Record keys are keyed hashes already: their low half is the hash.
 #[derive(Debug, Default, Clone, Copy)]
@@ -56,7 +52,7 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T: Clone> Table<T> {
+impl<T: Record> Table<T> {
     /// The record of `key`, from memory or by `load`.
     ///
     /// # Errors
@@ -87,11 +83,29 @@ impl<T: Clone> Table<T> {
         if slot.changed_in != *generation {
             if slot.changed_in + 1 == *generation && !frozen.is_empty() {
                 spilled.push((key, slot.value.clone()));
+                slot.value.saved();
             }
             slot.changed_in = *generation;
             dirty.push(key);
         }
         Ok(Some(&mut slot.value))
+    }
+
+    /// The record of `key`, to be changed in what is not part of its saved value: which of its pages are in memory.
+    ///
+    /// # Errors
+    /// What `load` fails with.
+    pub fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        match self.slots.entry(key) {
+            Entry::Occupied(entry) => Ok(Some(&mut entry.into_mut().value)),
+            Entry::Vacant(entry) => match load()? {
+                Some(value) => Ok(Some(&mut entry.insert(Slot { value, changed_in: 0 }).value)),
+                None => Ok(None),
+            },
+        }
     }
 
     /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
@@ -136,6 +150,7 @@ impl<T: Clone> Table<T> {
                 && slot.changed_in + 1 == self.generation
             {
                 visit(key, &slot.value);
+                slot.value.saved();
                 slot.changed_in = 0;
             }
         }
@@ -164,6 +179,11 @@ impl<T: Clone> Table<T> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    impl Record for u32 {
+        const SPACE: u8 = 255;
+        type Page = ();
+    }
 
     fn drain(table: &mut Table<u32>, most: usize, into: &mut BTreeMap<RecordKey, u32>) -> bool {
         table.drain_frozen(most, |key, value| assert_eq!(into.insert(key, *value), None, "each record once"))

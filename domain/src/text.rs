@@ -28,7 +28,13 @@ pub fn non_empty(text: &str) -> Option<&str> {
 /// A URL without its query and fragment, trimmed: the form in which pages are counted.
 #[must_use]
 pub fn page_url(url: &str) -> String {
-    before_query(url).to_owned()
+    page(url).to_owned()
+}
+
+/// The part of a URL that [`page_url`] is.
+#[must_use]
+pub fn page(url: &str) -> &str {
+    before_query(url)
 }
 
 /// The path of a URL, absolute or relative, without query and fragment: `/` if an absolute one has none, `None` if a

@@ -1,9 +1,19 @@
 //! What a project's rollups say about a window: typed answers, computed from cells and from nothing else.
 
+mod attribution;
+mod company;
+mod group;
+mod identity;
+mod question;
 mod shapes;
 
 use std::collections::BTreeMap;
 
+pub use attribution::{AskAttribution, AskCohorts};
+pub use company::{company_by_domain, company_by_id, company_top_users, top_companies};
+pub use group::{group_metrics, top_groups};
+pub use identity::{CountOf, counts, profile};
+pub use question::{Projects, Question, Reader};
 pub use shapes::*;
 
 use crate::facts::MoneySums;

@@ -1,16 +1,28 @@
 //! All rollups of a project, and the list that registers them.
 
 mod active_accounts;
+mod attribution;
+mod cohorts;
+mod company_links;
 pub mod distinct;
+mod group_activity;
 mod revenue;
+mod traffic;
 mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
+pub use attribution::{
+    ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount, LastTouchByIdentity, TouchSums,
+};
+pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
+pub use company_links::{CompanyLink, CompanyLinks};
+pub use group_activity::{Activity, GroupActivity};
 pub use revenue::Revenue;
+pub use traffic::{Traffic, Visits, VisitsByTouch};
 pub use unique_users::UniqueUsers;
 
-use crate::facts::{Change, Facts, Span};
-use crate::rollup::{Cells, Level, Rollup, Sign};
+use crate::facts::{Change, Facts};
+use crate::rollup::{Cells, Kept, Level, Rollup, Sign};
 
 /// Reads and writes saved cells; implemented where bytes are known.
 pub trait CellWriter {
@@ -37,13 +49,28 @@ pub trait CellReader {
 }
 
 macro_rules! rollups {
-    ($($field:ident: $rollup:ty,)*) => {
+    (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
+        rollups!(@struct $($rollup_field: $rollup,)* $($kept_field: $kept,)*);
+
+        impl Rollups {
+            /// Puts in or takes out what `facts` contribute at `level` from what `change` touches, in every rollup that it can
+            /// concern.
+            pub fn contribute(&mut self, level: Level, facts: &Facts, sign: Sign, change: Change) {
+                $(
+                    if <$rollup>::concerned(level, change) {
+                        <$rollup>::contribute(level, facts, change, sign, &mut self.$rollup_field);
+                    }
+                )*
+            }
+        }
+    };
+    (@struct $($field:ident: $rollup:ty,)*) => {
         /// The cells of every rollup of one project.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Rollups {
             $(
                 #[doc = concat!("Cells of [`", stringify!($rollup), "`].")]
-                pub $field: Cells<<$rollup as Rollup>::Cell>,
+                pub $field: Cells<<$rollup as Kept>::Cell>,
             )*
         }
 
@@ -51,16 +78,6 @@ macro_rules! rollups {
         pub const REGISTRY: &[(u8, &str)] = &[$((<$rollup>::TAG, <$rollup>::NAME),)*];
 
         impl Rollups {
-            /// Puts in or takes out what `facts` contribute at `level` from the days in `span`, in every rollup that
-            /// `change` can concern.
-            pub fn contribute(&mut self, level: Level, facts: &Facts, span: Span, sign: Sign, change: Change) {
-                $(
-                    if <$rollup>::concerned(level, change) {
-                        <$rollup>::contribute(level, facts, span, sign, &mut self.$field);
-                    }
-                )*
-            }
-
             /// Hands every cell that changed since the last call to `writer`.
             ///
             /// # Errors
@@ -89,9 +106,23 @@ macro_rules! rollups {
     };
 }
 
-// The list. One line each; the order is that of no consequence, the tags are for ever.
+// The list. One line each; the order is of no consequence, the tags are for ever.
 rollups! {
-    unique_users: UniqueUsers,
-    active_accounts: ActiveAccounts,
-    revenue: Revenue,
+    contributed: {
+        unique_users: UniqueUsers,
+        active_accounts: ActiveAccounts,
+        revenue: Revenue,
+        first_touch_by_identity: FirstTouchByIdentity,
+        last_touch_by_identity: LastTouchByIdentity,
+        first_touch_by_account: FirstTouchByAccount,
+        last_touch_by_account: LastTouchByAccount,
+        cohorts_by_identity: CohortsByIdentity,
+        cohorts_by_account: CohortsByAccount,
+        traffic: Traffic,
+    }
+    // Not sums over entities' facts: folding keeps them itself.
+    kept: {
+        group_activity: GroupActivity,
+        company_links: CompanyLinks,
+    }
 }

@@ -1,0 +1,166 @@
+//! What a change of facts will touch: which rollups it concerns, and which days and orders of theirs.
+
+use super::{Facts, Moment, Session, Sums, TouchAt};
+use crate::paged::Chunk as _;
+use crate::rollup::Sign;
+use crate::time::{Day, Instant};
+
+/// A range of days, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first day.
+    pub first: Day,
+    /// The last day.
+    pub last: Day,
+}
+
+impl Span {
+    /// Every day there is.
+    pub const ALL: Self = Self { first: Day(i32::MIN), last: Day(i32::MAX) };
+}
+
+/// A range of instants, both ends included; empty if it ends before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// The first instant.
+    pub from: Instant,
+    /// The last instant.
+    pub to: Instant,
+}
+
+impl Times {
+    /// All time.
+    pub const ALL: Self = Self { from: Instant(i64::MIN), to: Instant(i64::MAX) };
+    /// No time.
+    pub const NONE: Self = Self { from: Instant(i64::MAX), to: Instant(i64::MIN) };
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.to < self.from
+    }
+
+    /// All instants that can lie on the days of `span`, in whatever timezone.
+    #[must_use]
+    pub fn around(span: Span) -> Self {
+        let at = |day: i64| Instant(day.saturating_mul(86_400_000));
+        Self { from: at(i64::from(span.first.0) - 1), to: at(i64::from(span.last.0) + 2) }
+    }
+}
+
+/// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The days whose contributions it touches.
+    pub days: Span,
+    /// A day becomes active, or stops being active.
+    pub new_day: bool,
+    /// The first active day changes.
+    pub first_day: bool,
+    /// Money changes.
+    pub money: bool,
+    /// The orders whose touch changes, or that come or go.
+    pub orders: Times,
+    /// The entries of the sessions that change.
+    pub sessions: Times,
+}
+
+impl Change {
+    /// Anything may change.
+    pub const ANY: Self =
+        Self { days: Span::ALL, new_day: true, first_day: true, money: true, orders: Times::ALL, sessions: Times::ALL };
+
+    /// Nothing that a rollup sees.
+    pub const NONE: Self = Self {
+        days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
+        new_day: false,
+        first_day: false,
+        money: false,
+        orders: Times::NONE,
+        sessions: Times::NONE,
+    };
+
+    /// An order comes or goes.
+    #[must_use]
+    pub fn of_order(at: Moment) -> Self {
+        Self { orders: Times { from: at.time, to: at.time }, ..Self::NONE }
+    }
+
+    /// Only how many events the session of this entry has.
+    #[must_use]
+    pub fn of_session(at: Moment) -> Self {
+        Self { sessions: Times { from: at.time, to: at.time }, ..Self::NONE }
+    }
+}
+
+impl Facts {
+    /// What adding (or taking out) `sums` on `day` will change. A day that becomes active, or stops, also changes the gap of
+    /// the next one.
+    #[must_use]
+    pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> Change {
+        let mut there = 0u64;
+        let mut next = None;
+        for entry in self.days(Span { first: day, last: Day(i32::MAX) }) {
+            if entry.day != day {
+                next = Some(entry.day);
+                break;
+            }
+            there += u64::from(entry.sums.events);
+        }
+        let new_day = match sign {
+            Sign::Plus => there == 0,
+            Sign::Minus => there <= u64::from(sums.events),
+        };
+        let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
+        let last = if new_day { next.unwrap_or(day) } else { day };
+        Change { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..Change::NONE }
+    }
+
+    /// What putting `session` in the place of the sessions that it was joined from will change.
+    #[must_use]
+    pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> Change {
+        let entries = || joined.iter().chain([session]).map(|session| session.at.time);
+        let sessions = Times { from: entries().min().unwrap_or_default(), to: entries().max().unwrap_or_default() };
+        let before: Vec<TouchAt> = joined.iter().filter_map(Session::touch_at).collect();
+        let after: Vec<TouchAt> = session.touch_at().into_iter().collect();
+        Change { sessions, ..self.change_of_touches(&before, &after) }
+    }
+
+    /// What putting some touches in the place of others will change: the orders from the first of them up to the next touch
+    /// after all of them; all orders, if the first touch of all is another one then.
+    #[must_use]
+    pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> Change {
+        let gone = before.iter().filter(|touch| !after.contains(touch));
+        let new = after.iter().filter(|touch| !before.contains(touch));
+        let (mut from, mut to, mut all) = (Instant(i64::MAX), Instant(i64::MIN), false);
+        for touch in gone {
+            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
+            all |= self.first_touch().is_some_and(|first| first.at == touch.at);
+        }
+        for touch in new {
+            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
+            all |= self.first_touch().is_none_or(|first| touch.at < first.at);
+        }
+        let orders = match (all, to < from) {
+            (true, _) => Times::ALL,
+            (false, true) => Times::NONE,
+            (false, false) => {
+                let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
+                Times { from, to: next.max(to) }
+            }
+        };
+        Change { orders, ..Change::NONE }
+    }
+
+    /// Whether the recent part is all there is.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.paged().recent_from() == i32::MIN
+    }
+
+    /// How large the recent part is.
+    #[must_use]
+    pub fn recent_items(&self) -> usize {
+        self.paged().recent().items()
+    }
+}

@@ -1,0 +1,253 @@
+//! The parts that facts are made of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::acquisition::Channel;
+use crate::ids::RecordKey;
+use crate::money::{Amount, Currency};
+use crate::names::NameId;
+use crate::rollup::Sign;
+use crate::time::{Day, Instant};
+
+/// A gap longer than this between two events starts a new session, in milliseconds.
+pub const SESSION_GAP_MS: i64 = 30 * 60 * 1000;
+
+/// When an event happened; two at the same millisecond keep the order in which they were recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Moment {
+    /// When.
+    pub time: Instant,
+    /// The event's position.
+    pub position: u64,
+}
+
+impl Moment {
+    /// The number of its UTC day, by which time-ordered lists are cut into pages: unlike a calendar day's, it never goes
+    /// back while time goes on.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        number_of(self.time)
+    }
+}
+
+/// The number of the UTC day of an instant.
+#[must_use]
+pub fn number_of(time: Instant) -> i32 {
+    let day = time.0.div_euclid(86_400_000);
+    i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX })
+}
+
+/// A group that an event named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Named {
+    /// A company, as it was told.
+    Company(RecordKey),
+    /// A group of another type.
+    Group(RecordKey),
+}
+
+impl Named {
+    /// The company, if it is one.
+    #[must_use]
+    pub fn company(self) -> Option<RecordKey> {
+        match self {
+            Self::Company(key) => Some(key),
+            Self::Group(_) => None,
+        }
+    }
+}
+
+/// What brought a session, if it has a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Touch {
+    /// The source; never `(direct)`.
+    pub source: NameId,
+    /// The medium.
+    pub medium: NameId,
+    /// The campaign.
+    pub campaign: NameId,
+}
+
+/// A touch, and when it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TouchAt {
+    /// The moment of the session's entry.
+    pub at: Moment,
+    /// What it was.
+    pub touch: Touch,
+}
+
+/// A session: events of one identity with no gap of more than 30 minutes between them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The entry: its earliest event.
+    pub at: Moment,
+    /// The calendar day of the entry.
+    pub day: Day,
+    /// The time of its last event.
+    pub last: Instant,
+    /// How many events it has.
+    pub events: u32,
+    /// What brought it: the entry's source, medium and campaign.
+    pub touch: Option<Touch>,
+    /// The entry's channel.
+    pub channel: Channel,
+    /// The company that the entry named itself.
+    pub company: Option<Box<RecordKey>>,
+}
+
+impl Session {
+    /// The touch that it is, if it has a source.
+    #[must_use]
+    pub fn touch_at(&self) -> Option<TouchAt> {
+        self.touch.map(|touch| TouchAt { at: self.at, touch })
+    }
+
+    /// Whether the gap between the two is no longer than a session may have.
+    #[must_use]
+    pub fn meets(&self, other: &Session) -> bool {
+        let gap = |earlier: Instant, later: Instant| later.0.saturating_sub(earlier.0) <= SESSION_GAP_MS;
+        gap(self.last, other.at.time) && gap(other.last, self.at.time)
+    }
+
+    /// Both as one.
+    #[must_use]
+    pub fn join(self, other: Session) -> Session {
+        let (last, events) = (self.last.max(other.last), self.events + other.events);
+        let entry = if other.at < self.at { other } else { self };
+        Session { last, events, ..entry }
+    }
+}
+
+/// An order or a refund that counts in the project's currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// When.
+    pub at: Moment,
+    /// Its calendar day.
+    pub day: Day,
+    /// In the project's currency; negative for a refund.
+    pub revenue: Amount,
+    /// 1 for an order, 0 for a refund.
+    pub orders: u8,
+    /// The company that the event named itself.
+    pub company: Option<Box<RecordKey>>,
+}
+
+/// What an event counts under, beside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HitKind {
+    /// A pageview of this page.
+    Page(NameId),
+    /// An event with this external referrer.
+    Referrer(NameId),
+}
+
+/// How often on one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The day.
+    pub day: Day,
+    /// What.
+    pub what: HitKind,
+    /// How often.
+    pub count: u32,
+}
+
+/// Money over some events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoneySums {
+    /// Orders less refunds, in the project's currency.
+    pub revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+    /// Orders less refunds, in the organization's currency.
+    pub organization_revenue: Amount,
+    /// How many orders count in the organization's currency.
+    pub organization_orders: i64,
+    /// What had no rate when it was recorded: revenue and orders by currency.
+    pub unconverted: BTreeMap<Currency, (Amount, i64)>,
+}
+
+impl MoneySums {
+    /// Adds or takes out `other`; what becomes zero is dropped.
+    pub fn add(&mut self, other: &Self, sign: Sign) {
+        let amount = |sum: &mut Amount, other: Amount| match sign {
+            Sign::Plus => *sum += other,
+            Sign::Minus => *sum -= other,
+        };
+        amount(&mut self.revenue, other.revenue);
+        amount(&mut self.organization_revenue, other.organization_revenue);
+        self.orders += sign.factor() * other.orders;
+        self.organization_orders += sign.factor() * other.organization_orders;
+        for (currency, (revenue, orders)) in &other.unconverted {
+            let entry = self.unconverted.entry(*currency).or_default();
+            amount(&mut entry.0, *revenue);
+            entry.1 += sign.factor() * orders;
+            if *entry == (Amount::default(), 0) {
+                self.unconverted.remove(currency);
+            }
+        }
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Adds or takes out money that is only there where there is some.
+pub(super) fn add_money(sum: &mut Option<Box<MoneySums>>, money: Option<&MoneySums>, sign: Sign) {
+    let Some(money) = money else { return };
+    let mut total = sum.take().unwrap_or_default();
+    total.add(money, sign);
+    *sum = (!total.is_empty()).then_some(total);
+}
+
+/// What is summed over the events of one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sums {
+    /// How many events.
+    pub events: u32,
+    /// How many of them are pageviews. Of an identity.
+    pub pageviews: u32,
+    /// The first and the last of them. Of an identity, which no single event is ever taken out of.
+    pub seen: Option<(Instant, Instant)>,
+    /// Their money; boxed, since most days of most people have none.
+    pub money: Option<Box<MoneySums>>,
+}
+
+impl Sums {
+    /// What a company keeps of it: what can be taken out again.
+    #[must_use]
+    pub fn of_account(&self) -> Sums {
+        Sums { events: self.events, pageviews: 0, seen: None, money: self.money.clone() }
+    }
+
+    pub(super) fn add(&mut self, other: &Self, sign: Sign) {
+        match sign {
+            Sign::Plus => {
+                self.events += other.events;
+                self.pageviews += other.pageviews;
+                let seen = self.seen.zip(other.seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+                self.seen = seen.or(self.seen).or(other.seen);
+            }
+            Sign::Minus => self.events = self.events.saturating_sub(other.events),
+        }
+        add_money(&mut self.money, other.money.as_deref(), sign);
+    }
+}
+
+/// One day, one named group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayEntry {
+    /// The day.
+    pub day: Day,
+    /// The group that its events named themselves.
+    pub named: Option<Box<Named>>,
+    /// Their sums.
+    pub sums: Sums,
+}

@@ -1,0 +1,132 @@
+//! What a company of a project gets of its identities' facts, and companies that turn out to be one.
+
+use super::{Account, AccountSlot, Fault, Fold, Order, Session, Sign, Source, Span};
+use crate::company::CompanyKey;
+use crate::facts::{Change, Facts, Moment, Sums, Times, TouchAt};
+use crate::ids::RecordKey;
+use crate::project::Project;
+use crate::records::{Record, page_key};
+use crate::rollup::Level;
+use crate::time::Day;
+
+/// One change of a company's facts.
+enum Share<'s> {
+    Day(Day, &'s Sums, Sign),
+    Touches { gone: &'s [TouchAt], new: &'s [TouchAt] },
+    Order(&'s Order, Sign),
+}
+
+impl Share<'_> {
+    /// Whether it touches nothing but the recent part.
+    fn is_recent(&self, facts: &Facts) -> bool {
+        let recent = |at: Moment| facts.is_recent_touch(at);
+        match self {
+            Self::Day(day, ..) => facts.is_recent_day(*day),
+            Self::Touches { gone, new } => gone.iter().chain(*new).all(|touch| recent(touch.at)),
+            Self::Order(order, _) => facts.is_small() || facts.is_recent_day(Day(order.at.number())),
+        }
+    }
+
+    fn change(&self, facts: &Facts) -> Change {
+        match self {
+            Self::Day(day, sums, sign) => facts.change_of_day(*day, sums, *sign),
+            Self::Touches { gone, new } => facts.change_of_touches(gone, new),
+            Self::Order(order, _) => Change::of_order(order.at),
+        }
+    }
+
+    fn apply(&self, facts: &mut Facts) {
+        match self {
+            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign),
+            Self::Touches { gone, new } => {
+                gone.iter().for_each(|touch| facts.remove_touch(touch.at));
+                new.iter().for_each(|touch| facts.add_touch(*touch));
+            }
+            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone()),
+            Self::Order(order, Sign::Minus) => facts.remove_order(order.at),
+        }
+    }
+}
+
+impl<S: Source> Fold<'_, S> {
+    /// The key of a company, whose records exist from here on.
+    pub(super) fn company(&mut self, company: &CompanyKey) -> Result<RecordKey, Fault> {
+        let (key, source) = (self.hasher.company(company.as_str()), self.source);
+        if self.project.accounts.get(key, || source.record(key))?.is_none() {
+            let account = Account { key: company.clone(), facts: Facts::default() };
+            self.project.accounts.insert(key, AccountSlot::Account(Box::new(account)));
+            self.ensure_company_group(key, company)?;
+        }
+        Ok(key)
+    }
+
+    pub(super) fn share_account_day(&mut self, company: RecordKey, day: Day, sums: &Sums, sign: Sign) -> Result<(), Fault> {
+        self.share(company, &Share::Day(day, &sums.of_account(), sign))
+    }
+
+    /// Puts a session's touch in, or takes it out.
+    pub(super) fn share_touch(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
+        let Some(touch) = session.touch_at() else { return Ok(()) };
+        match sign {
+            Sign::Plus => self.share(company, &Share::Touches { gone: &[], new: &[touch] }),
+            Sign::Minus => self.share(company, &Share::Touches { gone: &[touch], new: &[] }),
+        }
+    }
+
+    pub(super) fn share_order(&mut self, company: RecordKey, order: &Order, sign: Sign) -> Result<(), Fault> {
+        self.share(company, &Share::Order(order, sign))
+    }
+
+    fn share(&mut self, company: RecordKey, share: &Share<'_>) -> Result<(), Fault> {
+        let key = self.resolve_company(company)?;
+        let source = self.source;
+        let Project { accounts, rollups, .. } = &mut *self.project;
+        if let Some(AccountSlot::Account(account)) = accounts.get_mut(key, || source.record(key))? {
+            let facts = &mut account.facts;
+            if !share.is_recent(facts) {
+                facts.load(Span::ALL, |serial| source.page::<AccountSlot>(page_key(key, serial)))?;
+            }
+            let change = share.change(facts);
+            rollups.contribute(Level::Account, facts, Sign::Minus, change);
+            share.apply(facts);
+            rollups.contribute(Level::Account, facts, Sign::Plus, change);
+            facts.seal();
+        }
+        Ok(())
+    }
+
+    fn resolve_company(&mut self, key: RecordKey) -> Result<RecordKey, Fault> {
+        let source = self.source;
+        Ok(match self.project.accounts.get(key, || source.record(key))? {
+            Some(AccountSlot::Linked(domain)) => *domain,
+            _ => key,
+        })
+    }
+
+    /// Gives the whole history of a company to the domain that it was told, unless it is a domain or was told before.
+    pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
+        let source = self.source;
+        let mut former = match self.project.accounts.get(company, || source.record(company))? {
+            Some(AccountSlot::Account(account)) if !account.key.is_domain() => account.clone(),
+            _ => return Ok(()),
+        };
+        let key = self.company(domain)?;
+        self.remember_link(company, key, told)?;
+        let facts = &mut former.facts;
+        facts.load(Span::ALL, |serial| source.page::<AccountSlot>(page_key(company, serial)))?;
+        self.project.rollups.contribute(Level::Account, facts, Sign::Minus, Change::ANY);
+        self.project.accounts.insert(company, AccountSlot::Linked(key));
+        for entry in facts.days(Span::ALL) {
+            self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;
+        }
+        for touch in facts.touches() {
+            self.share(key, &Share::Touches { gone: &[], new: &[touch] })?;
+        }
+        for order in facts.orders(Times::ALL) {
+            self.share_order(key, order, Sign::Plus)?;
+        }
+        let pages = facts.paged().serials().map(|serial| (AccountSlot::PAGE_SPACE, page_key(company, serial)));
+        self.project.orphans.extend(pages);
+        Ok(())
+    }
+}

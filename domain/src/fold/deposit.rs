@@ -1,0 +1,54 @@
+//! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
+//! identity's company and group get their share.
+
+use super::{Change, Fault, Fold, Identity, Named, Order, Session, Sign, Source, contribute_own};
+use crate::facts::Sums;
+use crate::rollup::Level;
+use crate::time::Day;
+
+impl<S: Source> Fold<'_, S> {
+    /// Adds `sums` of events that named `named` themselves, or nothing.
+    pub(super) fn add_day(&mut self, identity: &mut Identity, day: Day, named: Option<Named>, sums: &Sums) -> Result<(), Fault> {
+        let change = identity.facts.change_of_day(day, sums, Sign::Plus);
+        contribute_own(self.project, identity, change, Sign::Minus);
+        // Nobody's days never move to another company, so which one they named need not be kept.
+        let kept = named.filter(|_| super::level(identity) != Level::Nobody);
+        identity.facts.add_day(day, kept, sums, Sign::Plus);
+        contribute_own(self.project, identity, change, Sign::Plus);
+        self.share_day(identity, day, named, sums, Sign::Plus)
+    }
+
+    /// Adds a session (an event is one by itself), which joins those that it meets.
+    pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
+        if session.events == 1
+            && let Some(last) = identity.facts.extends_last_session(session.at)
+        {
+            // What most events do: nothing but the length of the last session changes, and it may be no bounce any more.
+            let change = if last.events == 1 { Change::of_session(last.at) } else { Change::NONE };
+            contribute_own(self.project, identity, change, Sign::Minus);
+            identity.facts.extend_last_session(session.at.time);
+            contribute_own(self.project, identity, change, Sign::Plus);
+            return Ok(());
+        }
+        let met = identity.facts.met_by(&session);
+        let joined = met.iter().cloned().fold(session, Session::join);
+        let change = identity.facts.change_of_sessions(&met, &joined);
+        contribute_own(self.project, identity, change, Sign::Minus);
+        identity.facts.replace_sessions(&met, joined.clone());
+        contribute_own(self.project, identity, change, Sign::Plus);
+        self.share_replaced_sessions(identity, &met, &joined)
+    }
+
+    /// Adds an order or a refund.
+    pub(super) fn add_order(&mut self, identity: &mut Identity, order: Order) -> Result<(), Fault> {
+        let change = Change::of_order(order.at);
+        contribute_own(self.project, identity, change, Sign::Minus);
+        identity.facts.add_order(order.clone());
+        contribute_own(self.project, identity, change, Sign::Plus);
+        match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
+            // Nobody's orders are under no touch, whatever the company's are.
+            Some(company) if super::level(identity) == Level::Identity => self.share_order(company, &order, Sign::Plus),
+            _ => Ok(()),
+        }
+    }
+}

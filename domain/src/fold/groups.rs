@@ -1,0 +1,157 @@
+//! What companies and groups, as they were told, get of identities' facts.
+
+use super::{Fault, Fold, Identity, Named, Session, Sign, Source};
+use crate::company::CompanyKey;
+use crate::event::Event;
+use crate::facts::{Moment, Sums};
+use crate::groups::{CompanyById, Group, GroupSums, MemberDay};
+use crate::ids::{PublicCompany, RecordKey};
+use crate::project::Project;
+use crate::records::page_key;
+use crate::rollup::Level;
+use crate::submission::metadata_text;
+use crate::time::Day;
+
+/// The type of a group that is a company.
+const COMPANY: &str = "company";
+
+impl<S: Source> Fold<'_, S> {
+    /// The group that the event names, whose record exists from here on, and what the event tells of it.
+    pub(super) fn named(&mut self, event: &Event) -> Result<Option<Named>, Fault> {
+        let at = Moment { time: event.time, position: self.position };
+        let details = &event.details;
+        let (named, key) = match (&event.company, &details.group_type, &details.group_id) {
+            (Some(company), ..) => {
+                let key = self.company(company)?;
+                (Named::Company(key), key)
+            }
+            (None, Some(kind), Some(id)) if **kind != *COMPANY => {
+                let key = self.hasher.group(kind, id);
+                self.ensure_group(key, kind, id)?;
+                (Named::Group(key), key)
+            }
+            _ => return Ok(None),
+        };
+        if &*event.name == "group" {
+            self.tell(event, key, at)?;
+        }
+        Ok(Some(named))
+    }
+
+    fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
+        let source = self.source;
+        let name = event.details.metadata.as_deref().and_then(|json| metadata_text(json, "name"));
+        if let Some(name) = name.filter(|name| !name.is_empty())
+            && let Some(group) = self.project.groups.get_mut(key, || source.record(key))?
+        {
+            group.tell_name(at, &name);
+        }
+        match (&event.company, &event.company_domain) {
+            (Some(_), Some(domain)) => self.link_company(key, domain, at),
+            _ => Ok(()),
+        }
+    }
+
+    fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
+        let source = self.source;
+        if self.project.groups.get(key, || source.record(key))?.is_none() {
+            self.project.groups.insert(key, Group::new(kind, id));
+        }
+        Ok(())
+    }
+
+    pub(super) fn ensure_company_group(&mut self, key: RecordKey, company: &CompanyKey) -> Result<(), Fault> {
+        self.ensure_group(key, COMPANY, company.as_str())?;
+        let public = self.hasher.public_company(PublicCompany::of(company.as_str()));
+        self.project.company_ids.insert(public, CompanyById(key));
+        Ok(())
+    }
+
+    /// A company was told its domain: answers of the whole organization look for it here.
+    pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
+        let source = self.source;
+        self.project.rollups.company_links.remember(company, domain, told);
+        if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
+            group.aliases.push(company);
+        }
+        Ok(())
+    }
+
+    /// What a company or group gets of an identity's day: the company as an account too.
+    pub(super) fn share_day(
+        &mut self,
+        identity: &Identity,
+        day: Day,
+        named: Option<Named>,
+        sums: &Sums,
+        sign: Sign,
+    ) -> Result<(), Fault> {
+        let company = Self::company_of(identity, named);
+        if let Some(company) = company {
+            self.share_account_day(company, day, sums, sign)?;
+        }
+        let money = sums.money.as_deref();
+        let counted = GroupSums {
+            events: u64::from(sums.events),
+            sessions: 0,
+            revenue: money.map(|money| money.organization_revenue).unwrap_or_default(),
+            orders: money.map(|money| money.organization_orders).unwrap_or_default(),
+        };
+        let group = match named {
+            Some(Named::Group(group)) => Some(group),
+            _ => None,
+        };
+        for key in [company, group].into_iter().flatten() {
+            self.change_group(key, day, &counted, sign)?;
+            self.change_member(key, day, identity, sums, sign)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn share_session(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
+        self.share_touch(company, session, sign)?;
+        self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, sign)
+    }
+
+    /// Some sessions became one.
+    pub(super) fn share_replaced_sessions(&mut self, identity: &Identity, met: &[Session], joined: &Session) -> Result<(), Fault> {
+        let own = identity.company.map(|association| association.company);
+        let company = |session: &Session| session.company.as_deref().copied().or(own);
+        // The entry stays: nothing changes for its company.
+        let kept = met.iter().position(|session| session.at == joined.at);
+        for (place, session) in met.iter().enumerate() {
+            if let Some(company) = company(session).filter(|_| kept != Some(place)) {
+                self.share_session(company, session, Sign::Minus)?;
+            }
+        }
+        match company(joined).filter(|_| kept.is_none()) {
+            Some(company) => self.share_session(company, joined, Sign::Plus),
+            None => Ok(()),
+        }
+    }
+
+    fn change_group(&mut self, key: RecordKey, day: Day, sums: &GroupSums, sign: Sign) -> Result<(), Fault> {
+        let source = self.source;
+        let Project { groups, rollups, .. } = &mut *self.project;
+        if let Some(group) = groups.get_mut(key, || source.record(key))? {
+            group.load(day, day, |serial| source.page::<Group>(page_key(key, serial)))?;
+            group.add(day, sums, sign);
+            rollups.group_activity.count(day, &group.kind, key, sums, sign);
+        }
+        Ok(())
+    }
+
+    fn change_member(&mut self, key: RecordKey, day: Day, identity: &Identity, sums: &Sums, sign: Sign) -> Result<(), Fault> {
+        let source = self.source;
+        let Some((first, last)) = sums.seen else { return Ok(()) };
+        let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
+        if let Some(group) = self.project.groups.get_mut(key, || source.record(key))? {
+            match (sign, member) {
+                (Sign::Plus, _) => group.add_member(day, member, MemberDay { events: sums.events, first, last }),
+                (Sign::Minus, Some(member)) => group.remove_member(day, member),
+                (Sign::Minus, None) => {}
+            }
+        }
+        Ok(())
+    }
+}

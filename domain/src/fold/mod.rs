@@ -1,0 +1,236 @@
+//! The one way in: an event is folded into the facts of whom it is of, and every rollup follows.
+
+mod accounts;
+mod deposit;
+mod groups;
+mod subject;
+
+use serde::{Deserialize, Serialize};
+
+use crate::company::CompanyKey;
+use crate::event::Event;
+use crate::facts::{Change, Facts, FactsChunk, Hit, HitKind, Moment, Named, Order, Session, Span, Touch};
+use crate::ids::{KeyHasher, RawId, RecordKey};
+pub use crate::people::{Identity, Person};
+pub use crate::project::Project;
+pub use crate::records::{Fault, NoSource, Source};
+use crate::records::{Record, page_key};
+use crate::rollup::{Level, Sign};
+use crate::text;
+
+/// The place of an event in the order in which events were recorded.
+pub type Position = u64;
+
+/// An identity's company, and when that was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Association {
+    /// The position of the event that told it.
+    pub since: Position,
+    /// The company, as it was told (which may be linked to a domain).
+    pub company: RecordKey,
+}
+
+/// What a company key stands for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum AccountSlot {
+    /// A company of its own.
+    Account(Box<Account>),
+    /// A company that was told its domain; for ever.
+    Linked(RecordKey),
+}
+
+/// The record of one company in one project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its key: a domain where there is one.
+    pub key: CompanyKey,
+    /// The sum of what identities (and nobody) contribute to it.
+    pub facts: Facts,
+}
+
+impl Record for AccountSlot {
+    const SPACE: u8 = 1;
+    const PAGE_SPACE: u8 = 4;
+    type Page = FactsChunk;
+
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsChunk)) {
+        if let Self::Account(account) = self {
+            for (serial, chunk) in account.facts.paged().dirty() {
+                visit(page_key(key, serial), chunk);
+            }
+        }
+    }
+
+    fn saved(&mut self) {
+        if let Self::Account(account) = self {
+            account.facts.saved();
+        }
+    }
+}
+
+impl Project {
+    /// Folds one recorded event. It must come once, in the order of `position`, and be no duplicate.
+    ///
+    /// # Errors
+    /// A record could not be read back: the state is to be dropped and rebuilt.
+    pub fn apply<S: Source>(
+        &mut self,
+        event: &Event,
+        position: Position,
+        hasher: &KeyHasher,
+        source: &S,
+    ) -> Result<(), Fault> {
+        let mut fold = Fold { project: self, position, hasher, source };
+        let person = fold.subject(event)?;
+        let named = fold.named(event)?;
+        fold.record(event, person, named)
+    }
+
+    /// The key of the identity that `key` belongs to, whether or not an event of it was ever recorded.
+    ///
+    /// # Errors
+    /// A record could not be read back.
+    pub fn resolve<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<RecordKey, Fault> {
+        Ok(match self.people.get(key, || source.record(key))? {
+            Some(Person::Linked(user)) => *user,
+            _ => key,
+        })
+    }
+}
+
+struct Fold<'a, S> {
+    project: &'a mut Project,
+    position: Position,
+    hasher: &'a KeyHasher,
+    source: &'a S,
+}
+
+impl<S: Source> Fold<'_, S> {
+    /// Adds the event itself, and the association and the e-mail address that it may tell.
+    fn record(&mut self, event: &Event, person: RecordKey, named: Option<Named>) -> Result<(), Fault> {
+        let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
+        let at = Moment { time: event.time, position: self.position };
+        self.associate(&mut identity, event, named)?;
+        let session = (identity.id != RawId::Nobody).then(|| self.session(event, at, named, &identity)).transpose()?;
+        self.load_for(&mut identity, event, session.as_ref())?;
+        self.add_day(&mut identity, event.day, named, &event.sums())?;
+        if let Some(session) = session {
+            self.add_session(&mut identity, session)?;
+            identity.saw(at, at);
+            self.tell_email(&mut identity, person, event, at)?;
+            self.count_hits(&mut identity, event)?;
+        }
+        if let Some((revenue, orders)) = event.order() {
+            let company = named.and_then(Named::company).map(Box::new);
+            self.add_order(&mut identity, Order { at, day: event.day, revenue, orders, company })?;
+        }
+        identity.facts.seal();
+        self.put_identity(person, identity)
+    }
+
+    /// The first association that is recorded counts for all events of the identity, earlier ones included.
+    fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<Named>) -> Result<(), Fault> {
+        if identity.company.is_some() || identity.id == RawId::Nobody {
+            return Ok(());
+        }
+        let told = match (named.and_then(Named::company), &event.email_company) {
+            (Some(company), _) => company,
+            (None, Some(key)) => self.company(key)?,
+            (None, None) => return Ok(()),
+        };
+        let association = Association { since: self.position, company: told };
+        if identity.facts.is_empty() {
+            identity.company = Some(association);
+            return Ok(());
+        }
+        self.load_all(identity)?;
+        self.contribute(identity, Sign::Minus)?;
+        identity.company = Some(association);
+        self.contribute(identity, Sign::Plus)
+    }
+
+    /// The session that the event is by itself.
+    ///
+    /// Its touch is looked up only if the event can become an entry: most events only make the last session longer.
+    fn session(&mut self, event: &Event, at: Moment, named: Option<Named>, identity: &Identity) -> Result<Session, Fault> {
+        let acquisition = event.details.acquisition.as_ref();
+        let extends = identity.facts.extends_last_session(at).is_some();
+        let touch = match acquisition.filter(|acquisition| !extends && !acquisition.is_direct()) {
+            Some(acquisition) => Some(Touch {
+                source: self.intern(&acquisition.source)?,
+                medium: self.intern(&acquisition.medium)?,
+                campaign: self.intern(&acquisition.campaign)?,
+            }),
+            None => None,
+        };
+        let channel = acquisition.map_or(crate::acquisition::Channel::Direct, |acquisition| acquisition.channel);
+        let company = named.and_then(Named::company).map(Box::new);
+        Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
+    }
+
+    fn tell_email(&mut self, identity: &mut Identity, person: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
+        let Some(email) = &event.details.email else { return Ok(()) };
+        if !identity.tell_email(email, at) {
+            return Ok(());
+        }
+        let (key, source) = (self.hasher.email(email), self.source);
+        let emails = &mut self.project.emails;
+        match emails.get_mut(key, || source.record(key))? {
+            Some(owners) if !owners.0.contains(&person) => owners.0.push(person),
+            Some(_) => {}
+            None => emails.insert(key, crate::people::EmailOwners(vec![person])),
+        }
+        Ok(())
+    }
+
+    fn count_hits(&mut self, identity: &mut Identity, event: &Event) -> Result<(), Fault> {
+        let details = &event.details;
+        if let Some(url) = details.url.as_deref().filter(|_| event.is_pageview()) {
+            let page = self.intern(text::page(url))?;
+            identity.facts.add_hit(Hit { day: event.day, what: HitKind::Page(page), count: 1 });
+        }
+        if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref()) {
+            let referrer = self.intern(&host)?;
+            identity.facts.add_hit(Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 });
+        }
+        Ok(())
+    }
+
+    fn intern(&mut self, text: &str) -> Result<crate::names::NameId, Fault> {
+        self.project.names.intern(text, self.hasher, self.source)
+    }
+
+    /// Loads what adding the event will touch: nothing, for one in order.
+    fn load_for(&mut self, identity: &mut Identity, event: &Event, session: Option<&Session>) -> Result<(), Fault> {
+        let facts = &identity.facts;
+        let recent = match session {
+            Some(session) => facts.is_recent(event.day, event.time, session.touch),
+            None => facts.is_recent_day(event.day) && facts.is_recent_day(Day(number_of(event.time))),
+        };
+        if recent { Ok(()) } else { self.load_all(identity) }
+    }
+
+    fn load_all(&mut self, identity: &mut Identity) -> Result<(), Fault> {
+        let (source, member) = (self.source, identity.member);
+        identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))
+    }
+}
+
+use crate::facts::number_of;
+use crate::time::Day;
+
+fn level(identity: &Identity) -> Level {
+    match identity.id {
+        RawId::Nobody => Level::Nobody,
+        _ => Level::Identity,
+    }
+}
+
+/// Puts in or takes out what `facts` contribute as an identity, and as its own account if it has no company.
+fn contribute_own(project: &mut Project, identity: &Identity, change: Change, sign: Sign) {
+    let level = level(identity);
+    project.rollups.contribute(level, &identity.facts, sign, change);
+    if level == Level::Identity && identity.company.is_none() {
+        project.rollups.contribute(Level::Account, &identity.facts, sign, change);
+    }
+}

@@ -1,0 +1,175 @@
+//! Whose an event is: raw ids, links, and two histories that become one.
+
+use super::{Association, Fault, Fold, Identity, Person, Sign, Source, Span, contribute_own};
+use crate::event::Event;
+use crate::facts::{Change, Named, Times};
+use crate::ids::{RawId, RecordKey};
+use crate::records::{Record, page_key};
+
+impl<S: Source> Fold<'_, S> {
+    /// Whose event it is. Links the anonymous id on the way, if this is its first link.
+    pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
+        let who = &event.who;
+        match (&who.user_id, &who.anonymous_id, who.visitor) {
+            (Some(user), None, _) => {
+                let key = self.hasher.user(user);
+                self.ensure_person(key, || RawId::User(user.clone()))?;
+                Ok(key)
+            }
+            (Some(user), Some(anonymous), _) => {
+                let key = self.hasher.user(user);
+                self.ensure_person(key, || RawId::User(user.clone()))?;
+                self.link(self.hasher.anonymous(anonymous), key)?;
+                Ok(key)
+            }
+            (None, Some(anonymous), _) => {
+                let key = self.hasher.anonymous(anonymous);
+                let key = self.project.resolve(key, self.source)?;
+                self.ensure_person(key, || RawId::Anonymous(anonymous.clone()))?;
+                Ok(key)
+            }
+            (None, None, visitor) => {
+                let id = visitor.map_or(RawId::Nobody, RawId::Visitor);
+                let key = self.hasher.identity(&id);
+                self.ensure_person(key, || id)?;
+                Ok(key)
+            }
+        }
+    }
+
+    fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> RawId) -> Result<(), Fault> {
+        let source = self.source;
+        if self.project.people.get(key, || source.record(key))?.is_none() {
+            self.project.people.insert(key, Person::Identity(Box::new(Identity::new(id(), key))));
+        }
+        Ok(())
+    }
+
+    /// Gives the whole history of an anonymous id to a user, unless it has been linked before.
+    fn link(&mut self, anonymous: RecordKey, user: RecordKey) -> Result<(), Fault> {
+        let source = self.source;
+        let former = match self.project.people.get(anonymous, || source.record(anonymous))? {
+            Some(Person::Linked(_)) => return Ok(()),
+            Some(Person::Identity(_)) => self.take_identity(anonymous)?,
+            None => None,
+        };
+        self.project.people.insert(anonymous, Person::Linked(user));
+        if let Some(former) = former
+            && let Some(user_identity) = self.take_identity(user)?
+        {
+            let merged = self.merge(user_identity, former, user)?;
+            self.put_identity(user, merged)?;
+        }
+        Ok(())
+    }
+
+    /// Both histories as one. Costs what the smaller side holds, unless the larger one's company changes.
+    fn merge(&mut self, user: Identity, other: Identity, key: RecordKey) -> Result<Identity, Fault> {
+        let id = user.id.clone();
+        let (mut base, mut small) = if other.facts.len() > user.facts.len() { (other, user) } else { (user, other) };
+        self.load_all(&mut small)?;
+        self.contribute(&small, Sign::Minus)?;
+        self.adopt_company(&mut base, small.company)?;
+        base.id = id;
+        self.load_for_all_of(&mut base, &small)?;
+        for entry in small.facts.days(Span::ALL) {
+            self.add_day(&mut base, entry.day, entry.named.as_deref().copied(), &entry.sums)?;
+        }
+        for session in small.facts.sessions(Times::ALL) {
+            self.add_session(&mut base, session.clone())?;
+        }
+        for order in small.facts.orders(Times::ALL) {
+            self.add_order(&mut base, order.clone())?;
+        }
+        for hit in small.facts.hits(Span::ALL) {
+            base.facts.add_hit(hit);
+        }
+        if let Some((first, last)) = small.seen {
+            base.saw(first, last);
+        }
+        for (email, told) in &small.emails {
+            base.tell_email(email, *told);
+        }
+        self.own_emails(&base, key)?;
+        self.project.orphans.extend(small.facts.paged().serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
+        Ok(base)
+    }
+
+    /// Loads what adding all of `small` will touch: nothing, if all of that is recent.
+    fn load_for_all_of(&mut self, base: &mut Identity, small: &Identity) -> Result<(), Fault> {
+        let (Some(first_day), Some((first, _))) = (small.facts.first_day(), small.seen) else { return Ok(()) };
+        let touch = small.facts.first_touch().map(|first| first.touch);
+        if base.facts.is_recent(first_day, first.time, touch) { Ok(()) } else { self.load_all(base) }
+    }
+
+    /// Of two associations the one that was recorded first counts for both histories.
+    fn adopt_company(&mut self, base: &mut Identity, other: Option<Association>) -> Result<(), Fault> {
+        let company = base.company.into_iter().chain(other).min();
+        if company.map(|told| told.company) == base.company.map(|told| told.company) {
+            base.company = company;
+            return Ok(());
+        }
+        self.load_all(base)?;
+        self.contribute(base, Sign::Minus)?;
+        base.company = company;
+        self.contribute(base, Sign::Plus)
+    }
+
+    /// Both sides' addresses find the user from here on.
+    fn own_emails(&mut self, identity: &Identity, key: RecordKey) -> Result<(), Fault> {
+        let source = self.source;
+        for (email, _) in &identity.emails {
+            let at = self.hasher.email(email);
+            if let Some(owners) = self.project.emails.get(at, || source.record(at))?
+                && !owners.0.contains(&key)
+                && let Some(owners) = self.project.emails.get_mut(at, || Ok(None))?
+            {
+                owners.0.push(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.
+    pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
+        contribute_own(self.project, identity, Change::ANY, sign);
+        let own = identity.company.map(|association| association.company);
+        for entry in identity.facts.days(Span::ALL) {
+            self.share_day(identity, entry.day, entry.named.as_deref().copied(), &entry.sums, sign)?;
+        }
+        for session in identity.facts.sessions(Times::ALL) {
+            if let Some(company) = session.company.as_deref().copied().or(own) {
+                self.share_session(company, session, sign)?;
+            }
+        }
+        for order in identity.facts.orders(Times::ALL) {
+            if let Some(company) = order.company.as_deref().copied().or(own) {
+                self.share_order(company, order, sign)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an identity out of its slot, to be changed; [`Fold::put_identity`] puts it back.
+    pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Identity>, Fault> {
+        let source = self.source;
+        Ok(match self.project.people.get_mut(key, || source.record(key))? {
+            Some(Person::Identity(identity)) => {
+                Some(std::mem::replace(&mut **identity, Identity::new(RawId::Nobody, key)))
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn put_identity(&mut self, key: RecordKey, identity: Identity) -> Result<(), Fault> {
+        if let Some(Person::Identity(slot)) = self.project.people.get_mut(key, || Ok(None))? {
+            **slot = identity;
+        }
+        Ok(())
+    }
+
+    /// The company that an event of this identity belongs to.
+    pub(super) fn company_of(identity: &Identity, named: Option<Named>) -> Option<RecordKey> {
+        named.and_then(Named::company).or(identity.company.map(|association| association.company))
+    }
+}

@@ -1,0 +1,82 @@
+//! The dictionary of a project: every page, referrer, source, medium and campaign has a small number, so that a text is
+//! kept once however often it is counted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{KeyHasher, RecordKey};
+use crate::records::{Fault, Record, Source};
+use crate::table::Table;
+
+/// The number of a text, in the order in which texts were first counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct NameId(pub u32);
+
+/// A number by its text.
+impl Record for NameId {
+    const SPACE: u8 = 10;
+    type Page = ();
+}
+
+/// A text by its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameText(pub Box<str>);
+
+impl Record for NameText {
+    const SPACE: u8 = 11;
+    type Page = ();
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Numbers by the keyed hash of their texts.
+    pub ids: Table<NameId>,
+    /// Texts by their numbers.
+    pub texts: Table<NameText>,
+    /// How many texts have one.
+    pub count: u32,
+}
+
+/// The key of a number's text. Consecutive numbers lie far apart, as keys of a hash table should.
+fn text_key(id: NameId) -> RecordKey {
+    RecordKey(u128::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+}
+
+impl Names {
+    /// The number of `text`, which gets one if it has none.
+    ///
+    /// # Errors
+    /// A record could not be read back, or all 4 billion numbers are taken.
+    pub fn intern(&mut self, text: &str, hasher: &KeyHasher, source: &impl Source) -> Result<NameId, Fault> {
+        let key = hasher.name(text);
+        if let Some(id) = self.ids.get(key, || source.record(key))? {
+            return Ok(*id);
+        }
+        let id = NameId(self.count);
+        self.count = self.count.checked_add(1).ok_or_else(|| Fault("the dictionary is full".into()))?;
+        self.ids.insert(key, id);
+        self.texts.insert(text_key(id), NameText(text.into()));
+        Ok(id)
+    }
+
+    /// The number of `text`, if it has one.
+    ///
+    /// # Errors
+    /// A record could not be read back.
+    pub fn find(&mut self, text: &str, hasher: &KeyHasher, source: &impl Source) -> Result<Option<NameId>, Fault> {
+        let key = hasher.name(text);
+        Ok(self.ids.get(key, || source.record(key))?.copied())
+    }
+
+    /// The text of a number.
+    ///
+    /// # Errors
+    /// A record could not be read back, or is missing.
+    pub fn text(&mut self, id: NameId, source: &impl Source) -> Result<&str, Fault> {
+        let key = text_key(id);
+        match self.texts.get(key, || source.record(key))? {
+            Some(text) => Ok(&text.0),
+            None => Err(Fault(format!("the dictionary has no number {}", id.0))),
+        }
+    }
+}

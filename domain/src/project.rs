@@ -1,0 +1,100 @@
+//! The state of one project, and the list of what it keeps by key.
+
+use crate::fold::{AccountSlot, Person};
+use crate::groups::{CompanyById, Group};
+use crate::ids::RecordKey;
+use crate::names::{NameId, NameText, Names};
+use crate::people::EmailOwners;
+use crate::records::Record;
+use crate::rollups::Rollups;
+use crate::table::Table;
+
+/// The state of one project: a function of its recorded events, and of nothing else.
+#[derive(Debug, Default)]
+pub struct Project {
+    /// Identities and linked anonymous ids.
+    pub people: Table<Person>,
+    /// Companies, as this project knows which are one.
+    pub accounts: Table<AccountSlot>,
+    /// Companies and groups, as they were told.
+    pub groups: Table<Group>,
+    /// Companies by the hash that their public ids show.
+    pub company_ids: Table<CompanyById>,
+    /// Identities by e-mail address.
+    pub emails: Table<EmailOwners>,
+    /// The dictionary.
+    pub names: Names,
+    /// The maintained figures.
+    pub rollups: Rollups,
+    /// Pages of records that are no more: their key spaces and keys, until a checkpoint takes them.
+    pub orphans: Vec<(u8, RecordKey)>,
+}
+
+/// Takes records of every kind, one by one.
+pub trait RecordVisitor {
+    /// Takes one record of a checkpoint, and its pages that changed.
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
+}
+
+/// The list: a new kind of record is one line here.
+macro_rules! for_each_table {
+    ($project:expr, $table:ident => $body:expr) => {{
+        let project = $project;
+        {
+            let $table = &mut project.people;
+            $body
+        }
+        {
+            let $table = &mut project.accounts;
+            $body
+        }
+        {
+            let $table = &mut project.groups;
+            $body
+        }
+        {
+            let $table = &mut project.company_ids;
+            $body
+        }
+        {
+            let $table = &mut project.emails;
+            $body
+        }
+        {
+            let $table: &mut Table<NameId> = &mut project.names.ids;
+            $body
+        }
+        {
+            let $table: &mut Table<NameText> = &mut project.names.texts;
+            $body
+        }
+    }};
+}
+
+impl Project {
+    /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
+    pub fn freeze(&mut self) {
+        for_each_table!(self, table => table.freeze());
+    }
+
+    /// Hands up to `most` records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`: that was all.
+    pub fn drain_frozen(&mut self, most: usize, visitor: &mut impl RecordVisitor) -> bool {
+        let mut more = false;
+        for_each_table!(self, table => more |= table.drain_frozen(most, |key, record| visitor.visit(key, record)));
+        more
+    }
+
+    /// How many records changed since the last [`Project::freeze`].
+    pub fn dirty(&mut self) -> usize {
+        let mut dirty = 0;
+        for_each_table!(self, table => dirty += table.dirty());
+        dirty
+    }
+
+    /// How many records are in memory.
+    pub fn resident(&mut self) -> usize {
+        let mut resident = 0;
+        for_each_table!(self, table => resident += table.resident());
+        resident
+    }
+}

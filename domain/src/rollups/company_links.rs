@@ -1,0 +1,60 @@
+//! Which companies were told to be which domain, in this project.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Moment;
+use crate::ids::RecordKey;
+use crate::rollup::{Cell, Cells, Kept};
+
+/// A company's domain, and when that was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CompanyLink {
+    /// When. Of several projects' links the one told first counts.
+    pub told: Moment,
+    /// The domain's key.
+    pub domain: RecordKey,
+}
+
+/// Some companies' links.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    by_company: BTreeMap<RecordKey, CompanyLink>,
+}
+
+impl Cell for Links {
+    fn is_empty(&self) -> bool {
+        self.by_company.is_empty()
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct CompanyLinks;
+
+impl Kept for CompanyLinks {
+    const TAG: u8 = 12;
+    const NAME: &'static str = "company_links";
+    type Cell = Links;
+}
+
+/// Keys are hashes: 12 of their bits spread them over 4,096 cells.
+fn bucket(company: RecordKey) -> i32 {
+    i32::try_from(company.0 >> 116).unwrap_or_default()
+}
+
+impl Cells<Links> {
+    /// A company was told its domain: the first time counts.
+    pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
+        self.change(bucket(company), |cell| {
+            cell.by_company.entry(company).or_insert(CompanyLink { told, domain });
+        });
+    }
+
+    /// What a company is linked to.
+    #[must_use]
+    pub fn of(&self, company: RecordKey) -> Option<CompanyLink> {
+        self.get(bucket(company))?.by_company.get(&company).copied()
+    }
+}

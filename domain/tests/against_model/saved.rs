@@ -1,0 +1,93 @@
+//! A store of bytes for one project, and a restart from nothing but these.
+
+use std::collections::{BTreeMap, HashMap};
+
+use headcount_domain::fold::{Fault, Project, Source};
+use headcount_domain::ids::RecordKey;
+use headcount_domain::project::RecordVisitor;
+use headcount_domain::records::Record;
+use headcount_domain::rollup::Cell;
+use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_storage::codec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const VERSION: u8 = 1;
+
+#[derive(Default)]
+pub(crate) struct Saved {
+    records: HashMap<(u8, RecordKey), Vec<u8>>,
+    cells: BTreeMap<(u8, i32), Vec<u8>>,
+}
+
+
+impl Saved {
+    fn read<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
+        self.records.get(&(space, key)).map(|bytes| codec::decode(VERSION, bytes).unwrap())
+    }
+
+    fn put<T: Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
+        self.records.insert((space, key), codec::encode(VERSION, value).unwrap());
+    }
+
+    /// The state after a stop and a start.
+    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+        state.freeze();
+        let orphans = std::mem::take(&mut state.orphans);
+        while state.drain_frozen(16, &mut Visitor(self)) {}
+        for (space, key) in orphans {
+            self.records.remove(&(space, key));
+        }
+        state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
+        let mut restored = Project::default();
+        restored.names.count = state.names.count;
+        for ((tag, bucket), bytes) in &self.cells {
+            assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
+        }
+        assert!(restored.rollups == state.rollups, "cells are saved as they are");
+        restored
+    }
+}
+
+struct Visitor<'s>(&'s mut Saved);
+
+impl RecordVisitor for Visitor<'_> {
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        self.0.put(T::SPACE, key, record);
+        record.dirty_pages(key, &mut |page, chunk| self.0.put(T::PAGE_SPACE, page, chunk));
+    }
+}
+
+struct Writer<'s>(&'s mut BTreeMap<(u8, i32), Vec<u8>>);
+
+impl CellWriter for Writer<'_> {
+    type Error = Fault;
+
+    fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
+        match cell {
+            Some(cell) => drop(self.0.insert((tag, bucket), codec::encode(VERSION, cell).unwrap())),
+            None => drop(self.0.remove(&(tag, bucket))),
+        }
+        Ok(())
+    }
+}
+
+struct Decode<'b>(&'b [u8]);
+
+impl CellReader for Decode<'_> {
+    type Error = Fault;
+
+    fn read<C: Cell>(&mut self) -> Result<C, Fault> {
+        Ok(codec::decode(VERSION, self.0).unwrap())
+    }
+}
+
+impl Source for Saved {
+    fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
+        Ok(self.read(T::SPACE, key))
+    }
+
+    fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
+        self.read(T::PAGE_SPACE, key).ok_or_else(|| Fault(format!("no page {key:?}")))
+    }
+}
