@@ -14,6 +14,7 @@ mod faults;
 pub mod gate;
 mod ingest;
 mod keeper;
+mod logged;
 mod opening;
 pub mod registry;
 mod scan;
