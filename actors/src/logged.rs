@@ -1,6 +1,6 @@
 //! Events as the log has them: written in today's version, and read in any that there was.
 
-use headcount_domain::event::EVENT_VERSION;
+use headcount_domain::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
 use crate::aggregator::Events;
@@ -18,7 +18,12 @@ pub(crate) fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
 /// # Errors
 /// The payload is damaged, or of a version that is not known here.
 pub(crate) fn decode(payload: &[u8]) -> Result<Events, CodecError> {
-    codec::decode_any(payload, &[(1, codec::payload)])
+    codec::decode_any(payload, &[(EVENT_VERSION, codec::payload), (1, version_1)])
+}
+
+fn version_1(payload: &[u8]) -> Result<Events, CodecError> {
+    let events: Vec<EventV1> = codec::payload(payload)?;
+    Ok(events.into_iter().map(|event| Box::new(Event::from(event))).collect())
 }
 
 #[cfg(test)]
@@ -26,7 +31,8 @@ mod tests {
     use headcount_domain::acquisition::{Acquisition, Channel};
     use headcount_domain::agent::{Agent, Device};
     use headcount_domain::company::CompanyKey;
-    use headcount_domain::event::{Details, Event, Money, Who};
+    use headcount_domain::country::Country;
+    use headcount_domain::event::{Details, Money, Who};
     use headcount_domain::ids::ProjectId;
     use headcount_domain::money::{Amount, Currency};
     use headcount_domain::time::{Day, Instant};
@@ -34,6 +40,7 @@ mod tests {
     use super::*;
 
     const V1: &[u8] = include_bytes!("../fixtures/events-v1.bin");
+    const V2: &[u8] = include_bytes!("../fixtures/events-v2.bin");
 
     /// An event with every field, and one with none but what every event has.
     fn sample() -> Events {
@@ -105,16 +112,34 @@ mod tests {
                 campaign: "(none)".into(),
                 channel: Channel::OrganicSearch,
             }),
+            country: Country::parse("CH"),
         }
     }
 
     #[test]
     fn events_of_version_1_are_read() {
-        assert_eq!(decode(V1).unwrap(), sample());
+        let mut expected = sample();
+        expected[0].details.country = None;
+        assert_eq!(decode(V1).unwrap(), expected, "they had no country");
     }
 
     #[test]
-    fn what_is_written_now_is_what_was_written_before() {
-        assert_eq!(encode(&sample()).unwrap(), V1);
+    fn events_of_version_2_are_read_and_written() {
+        assert_eq!(decode(V2).unwrap(), sample());
+        assert_eq!(encode(&sample()).unwrap(), V2);
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        let of = |version: u8| [&[version], &V2[1..]].concat();
+        assert!(matches!(
+            decode(&of(1)),
+            Err(CodecError::Malformed(_) | CodecError::TrailingBytes { .. } | CodecError::Truncated)
+        ));
+        assert!(matches!(decode(&of(3)), Err(CodecError::UnknownVersion { found: 3, .. })));
+        assert!(matches!(decode(&V2[..V2.len() - 1]), Err(CodecError::Truncated)));
+        let country = V2.windows(3).position(|bytes| bytes == b"\x01CH").unwrap();
+        let lower = [&V2[..country], b"\x01Ch", &V2[country + 3..]].concat();
+        assert!(matches!(decode(&lower), Err(CodecError::Malformed(_))), "a country is upper case");
     }
 }
