@@ -3,12 +3,14 @@
 //! Every setting is text until it is resolved, so that the four sources are read in one way and every refusal names the
 //! source it came from.
 
+mod value;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
+use actix_web::http::header::HeaderName;
 use ipnet::IpNet;
 use serde::Serialize;
 
@@ -16,6 +18,8 @@ use headcount_actors::EngineConfig;
 
 use crate::server::HttpConfig;
 use crate::telemetry;
+pub(crate) use value::duration;
+use value::{bytes, count, header, listen, networks};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -142,6 +146,8 @@ keys! {
     admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "64MiB" "How many bytes of events may be under way at once";
     min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
     trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
+    geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
+    geo_header "--geo-header" "HEADCOUNT_GEO_HEADER" "" "The header by which trusted proxies tell a visitor's country, such as CF-IPCountry";
     checkpoint_interval "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "How often state is written down; a start replays what came after";
     log "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "What is logged: a level, or directives such as info,headcount_storage=debug";
     log_format "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "How it is logged: text or json";
@@ -178,6 +184,10 @@ pub struct Settings {
     pub min_free_bytes: u64,
     /// Proxies that are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// The database of countries.
+    pub geo_db: Option<PathBuf>,
+    /// The header by which trusted proxies tell a visitor's country.
+    pub geo_header: Option<HeaderName>,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
     /// What is logged.
@@ -235,6 +245,9 @@ impl Settings {
             trusted_proxies: read.value("trusted_proxies", |text| {
                 networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
             })?,
+            geo_db: read.value("geo_db", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
+            geo_header: read
+                .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
             checkpoint_interval: read.value("checkpoint_interval", |text| {
                 duration(text)
                     .filter(|it| *it >= Duration::from_secs(1))
@@ -273,6 +286,7 @@ impl Settings {
         config.shards = self.shards.unwrap_or(config.shards);
         config.admission_bytes = self.admission_bytes;
         config.min_free_bytes = self.min_free_bytes;
+        config.geo_db.clone_from(&self.geo_db);
         config.checkpoints.interval = self.checkpoint_interval;
         config
     }
@@ -284,6 +298,7 @@ impl Settings {
             listen: self.listen.clone(),
             workers: self.workers.unwrap_or_else(HttpConfig::default_workers),
             trusted_proxies: self.trusted_proxies.clone(),
+            geo_header: self.geo_header.clone(),
         }
     }
 }
@@ -335,56 +350,6 @@ fn plain(value: &toml::Value) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// `host:port`; what the host is the system finds out when it is bound.
-fn listen(text: &str) -> Option<String> {
-    let (host, port) = text.rsplit_once(':')?;
-    (!host.is_empty() && u16::from_str(port).is_ok()).then(|| text.to_owned())
-}
-
-/// A number from 1 to `most`, or `auto`.
-fn count(text: &str, most: usize) -> Option<Option<usize>> {
-    if text == "auto" {
-        return Some(None);
-    }
-    text.parse().ok().filter(|count| (1..=most).contains(count)).map(Some)
-}
-
-/// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`.
-fn bytes(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
-}
-
-/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let ms = match unit.trim() {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(ms).map(Duration::from_millis)
-}
-
-fn networks(text: &str) -> Option<Vec<IpNet>> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(|part| part.parse::<IpNet>().ok().or_else(|| part.parse::<std::net::IpAddr>().ok().map(IpNet::from))).collect()
 }
 
 #[cfg(test)]
@@ -446,7 +411,7 @@ mod tests {
 
     #[test]
     fn what_is_not_allowed_is_refused_with_its_source() {
-        let table: [(&str, &str, bool); 20] = [
+        let table: [(&str, &str, bool); 24] = [
             ("HEADCOUNT_LISTEN", "8080", false),
             ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
             ("HEADCOUNT_LISTEN", "[::1]:0", true),
@@ -460,6 +425,10 @@ mod tests {
             ("HEADCOUNT_MIN_FREE_BYTES", "0", true),
             ("HEADCOUNT_TRUSTED_PROXIES", "10.0.0.0/8, 127.0.0.1", true),
             ("HEADCOUNT_TRUSTED_PROXIES", "localhost", false),
+            ("HEADCOUNT_GEO_DB", "", true),
+            ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
+            ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
+            ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
             ("HEADCOUNT_CHECKPOINT_INTERVAL", "5m", true),
             ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
             ("HEADCOUNT_LOG", "info,headcount=debug", true),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderValue};
+use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpServer, web};
 use headcount_actors::Engine;
@@ -38,15 +38,17 @@ pub struct HttpConfig {
     pub listen: String,
     /// How many threads serve requests.
     pub workers: usize,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` and `geo_header` are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// The header by which these tell the visitor's country, as its ISO 3166-1 alpha-2 code.
+    pub geo_header: Option<HeaderName>,
 }
 
 impl HttpConfig {
     /// The defaults, on `listen`.
     #[must_use]
     pub fn new(listen: impl Into<String>) -> Self {
-        Self { listen: listen.into(), workers: Self::default_workers(), trusted_proxies: Vec::new() }
+        Self { listen: listen.into(), workers: Self::default_workers(), trusted_proxies: Vec::new(), geo_header: None }
     }
 
     /// Half the cores, at least one: the other half is the engine's (the log, the shards).
@@ -145,9 +147,12 @@ impl RunningServer {
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
 fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
-    let HttpConfig { listen, workers, trusted_proxies } = config;
+    let HttpConfig { listen, workers, trusted_proxies, geo_header } = config;
     let workers = workers.max(1);
-    let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, traffic: Traffic::default() });
+    if geo_header.is_some() && trusted_proxies.is_empty() {
+        tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
+    }
+    let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, geo_header, traffic: Traffic::default() });
     let application = move || {
         // Called on each worker's own thread, so that answers wake that thread only.
         let tracker = web::Data::new(engine.local_tracker());

@@ -8,6 +8,7 @@ use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
+use crate::geo::GeoError;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 
@@ -22,6 +23,9 @@ pub struct EngineConfig {
     pub admission_bytes: usize,
     /// Below how much free disk space no event is taken. Default 256 MiB.
     pub min_free_bytes: u64,
+    /// The `.mmdb` file that tells the country of an address (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
+    /// memory. Default: none, and then only a proxy can tell a country.
+    pub geo_db: Option<PathBuf>,
     /// When state is written down.
     pub checkpoints: CheckpointPolicy,
     /// The log's options.
@@ -44,6 +48,7 @@ impl EngineConfig {
             shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             admission_bytes: 64 << 20,
             min_free_bytes: 256 << 20,
+            geo_db: None,
             checkpoints: CheckpointPolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),
@@ -77,6 +82,9 @@ pub enum OpenError {
     /// The store, and rebuilding it did not help.
     #[error("the state could not be rebuilt from the log: {0}")]
     State(#[from] Fault),
+    /// The database of countries.
+    #[error(transparent)]
+    Geo(#[from] GeoError),
     /// A thread could not be started.
     #[error("could not start: {0}")]
     Start(String),

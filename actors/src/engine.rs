@@ -2,6 +2,7 @@
 //!
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix::{Actor, Addr, System};
+use headcount_domain::country::Country;
 use headcount_domain::fold::{Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Fault;
@@ -22,6 +24,7 @@ use crate::config::{EngineConfig, OpenError};
 use crate::dead_letters::DeadLetters;
 use crate::disk::DiskGuard;
 use crate::gate::{Gate, Permit};
+use crate::geo::GeoDatabase;
 use crate::ingest::{Ingest, Ticket, Track, TrackError};
 use crate::keeper::Keeper;
 use crate::opening::{self, Parts, State};
@@ -74,6 +77,7 @@ struct Inner {
     questions: Gate,
     scans: Semaphore,
     disk: DiskGuard,
+    geo: Option<GeoDatabase>,
     shards: Vec<Addr<Aggregator>>,
     ingest: Addr<Ingest>,
     group: Arc<GroupCommit<Ticket>>,
@@ -113,11 +117,13 @@ impl Engine {
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
         let config = crate::faults::plant(config)?;
+        // First: a wrong file is told before a long replay.
+        let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let parts = opening::open(&config)?;
-        Self::start(config, parts)
+        Self::start(config, parts, geo)
     }
 
-    fn start(config: EngineConfig, opened: Parts) -> Result<Self, OpenError> {
+    fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
         let State { shards, versions, keeper, keeper_thread } = state;
         let assignment = opening::assignment(shards.len());
@@ -131,6 +137,7 @@ impl Engine {
             questions: Gate::new(MAX_QUESTIONS),
             scans: scan_permits(),
             disk: DiskGuard::new(&config.data_dir, config.min_free_bytes),
+            geo,
             registry,
             secrets,
             versions,
@@ -164,6 +171,16 @@ impl Engine {
     #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.inner.config.data_dir
+    }
+
+    /// The country that an address is in. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).
+    #[must_use]
+    pub fn country_of(&self, address: IpAddr) -> Option<Country> {
+        self.inner.geo.as_ref()?.country(address)
+    }
+
+    pub(crate) fn has_geo(&self) -> bool {
+        self.inner.geo.is_some()
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {

@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use headcount_domain::event::EVENT_VERSION;
-use headcount_storage::codec;
 use headcount_storage::log::{GroupCommit, LogError};
 use tokio::sync::oneshot;
 
 use crate::aggregator::{Events, Outcome, partition_of};
+use crate::logged;
 
 /// Why events were not recorded, or why nobody knows.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -121,7 +120,7 @@ impl Ingest {
         let batch = self.next_batch;
         self.next_batch += 1;
         let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let payload = match codec::encode(EVENT_VERSION, &events) {
+        let payload = match logged::encode(&events) {
             Ok(payload) => payload,
             Err(error) => return refuse(waiting, &format!("an event could not be encoded: {error}")),
         };

@@ -12,8 +12,10 @@ pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
 pub mod gate;
+mod geo;
 mod ingest;
 mod keeper;
+mod logged;
 mod opening;
 pub mod registry;
 mod scan;
@@ -24,5 +26,6 @@ pub mod track;
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
 pub use config::{EngineConfig, OpenError};
 pub use engine::{AskError, Engine, Tracker, Vitals};
+pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::TrackError;

@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use headcount_domain::answers::UniqueUsers;
-use headcount_domain::event::{EVENT_VERSION, Event};
+use headcount_domain::event::Event;
 use headcount_domain::filter::Predicate;
 use headcount_domain::fold::Position;
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::time::{Day, Window};
-use headcount_storage::codec;
 use headcount_storage::log::Record;
 
-use crate::aggregator::{Events, partition_of};
+use crate::aggregator::partition_of;
 use crate::engine::{AskError, Engine};
+use crate::logged;
 
 /// How many scans run at once; each keeps a core busy.
 const MAX_SCANS: usize = 2;
@@ -64,7 +64,7 @@ impl Engine {
         let result = self.reader().read(
             |number| (number == partition).then_some(0),
             |record: Record<'_>| {
-                let events: Events = match codec::decode(EVENT_VERSION, record.payload) {
+                let events = match logged::decode(record.payload) {
                     Ok(events) => events,
                     Err(error) => {
                         damage = Some(error.to_string());

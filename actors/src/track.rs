@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use headcount_domain::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
+use headcount_domain::country::Country;
 use headcount_domain::fold::Position;
 use headcount_domain::ids::{ProjectId, public_id};
 use headcount_domain::policy::Policy;
@@ -26,12 +27,14 @@ const AGENTS: usize = 4_096;
 /// What is known of the request that brought an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// Who sent it. From a server, agent and address are read from the event itself.
+    /// Who sent it. From a server, agent, address and country are those of the event itself.
     pub sender: Sender,
     /// The visitor's address. Never stored.
     pub address: Option<&'a str>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
+    /// The visitor's country: what a proxy tells, else [`Engine::country_of`] the address.
+    pub country: Option<Country>,
     /// `Sec-GPC: 1` was sent.
     pub gpc: bool,
     /// `DNT: 1` was sent.
@@ -41,7 +44,7 @@ pub struct Origin<'a> {
 impl Origin<'_> {
     /// A server's, without a visitor's request.
     pub const SERVER: Origin<'static> =
-        Origin { sender: Sender::Server, address: None, user_agent: None, gpc: false, dnt: false };
+        Origin { sender: Sender::Server, address: None, user_agent: None, country: None, gpc: false, dnt: false };
 }
 
 /// What became of one event.
@@ -124,15 +127,24 @@ impl Engine {
             tracing::error!(%error, "no salt for today's visitors");
             TrackError::Unavailable("today's visitor salt could not be written".into())
         })?;
-        let (user_agent, address) = match origin.sender {
-            Sender::Public => (origin.user_agent, origin.address),
-            Sender::Server => (submission.user_agent().or(origin.user_agent), submission.ip().or(origin.address)),
+        let (user_agent, address, country) = match origin.sender {
+            Sender::Public => (origin.user_agent, origin.address, origin.country),
+            Sender::Server => {
+                let (user_agent, address) = (submission.user_agent(), submission.ip());
+                (user_agent.or(origin.user_agent), address.or(origin.address), self.country_of_text(address))
+            }
         };
         let verdict = with_agent(user_agent.unwrap_or_default(), |agent| {
-            let client = Client { sender: origin.sender, address, user_agent, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
+            let client =
+                Client { sender: origin.sender, address, user_agent, country, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
             admit(submission, policy, &client, now)
         })?;
         Ok(Prepared { verdict })
+    }
+
+    fn country_of_text(&self, address: Option<&str>) -> Option<Country> {
+        let address = address.filter(|_| self.has_geo())?;
+        self.country_of(address.trim().parse().ok()?)
     }
 
     /// Records one prepared event.

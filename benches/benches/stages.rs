@@ -52,8 +52,16 @@ fn policy() -> Policy {
 fn event(body: &str, policy: &Policy) -> Box<Event> {
     let agent =
         agent::parse("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36");
-    let client =
-        Client { sender: Sender::Public, address: None, user_agent: None, agent: &agent, gpc: false, dnt: false, salt: [0; 16] };
+    let client = Client {
+        sender: Sender::Public,
+        address: None,
+        user_agent: None,
+        country: None,
+        agent: &agent,
+        gpc: false,
+        dnt: false,
+        salt: [0; 16],
+    };
     let submission = Submission::parse(body.as_bytes()).unwrap();
     match admit(&submission, policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap() {
         Verdict::Record { event, .. } => event,
@@ -76,8 +84,16 @@ fn stages(criterion: &mut Criterion) {
         bencher.iter(|| black_box(Submission::parse(bodies[turn()].as_bytes()).unwrap()));
     });
     let agent = agent::parse("curl/8");
-    let client =
-        Client { sender: Sender::Public, address: None, user_agent: None, agent: &agent, gpc: false, dnt: false, salt: [0; 16] };
+    let client = Client {
+        sender: Sender::Public,
+        address: None,
+        user_agent: None,
+        country: None,
+        agent: &agent,
+        gpc: false,
+        dnt: false,
+        salt: [0; 16],
+    };
     group.bench_function("parse and admit", |bencher| {
         bencher.iter(|| {
             let submission = Submission::parse(bodies[turn()].as_bytes()).unwrap();

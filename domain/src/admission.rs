@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use crate::acquisition::{self, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
+use crate::country::Country;
 use crate::event::{Details, Event, Money, Who};
 use crate::ids::KeyHasher;
 use crate::money::{Amount, AmountError, Currency};
@@ -33,6 +34,8 @@ pub struct Client<'a> {
     pub address: Option<&'a str>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
+    /// Where the visitor is, if that is known.
+    pub country: Option<Country>,
     /// What the agent says, and whether it is a bot.
     pub agent: &'a Agent,
     /// `Sec-GPC: 1` was sent.
@@ -112,6 +115,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     if consent {
         details.agent = Some(client.agent.clone());
         details.acquisition = Some(touchpoint(submission, &overrides));
+        details.country = client.country;
     }
     let company = group.filter(|(kind, _)| *kind == "company").and_then(|(_, id)| CompanyKey::from_group_id(id));
     let company_domain = (company.is_some() && name == "group").then(|| told_domain(metadata)).flatten();

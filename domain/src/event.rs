@@ -4,18 +4,24 @@
 //! timezone, converted amounts, visitor ids, what was made of the agent and of where the visitor came from. Folding
 //! reads no table, no clock and no configuration.
 
+mod v1;
+
 use serde::{Deserialize, Serialize};
+
+pub use v1::EventV1;
 
 use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
+use crate::country::Country;
 use crate::facts::{MoneySums, Sums};
 use crate::ids::ProjectId;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
 
-/// The version of [`Event`] in the log. A change of any field's shape is a new version, and the old one stays readable.
-pub const EVENT_VERSION: u8 = 1;
+/// The version of [`Event`] in the log. A change of any field's shape is a new version, and the old ones stay readable: version 1
+/// as [`EventV1`].
+pub const EVENT_VERSION: u8 = 2;
 
 /// A recorded event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,6 +115,9 @@ pub struct Details {
     pub agent: Option<Agent>,
     /// Where the visitor came from, by the tables of the moment; absent without consent.
     pub acquisition: Option<Acquisition>,
+    /// Where the visitor was, by the address or the proxy of the moment; absent without consent, and where neither says. Since
+    /// version 2.
+    pub country: Option<Country>,
 }
 
 impl Event {

@@ -13,6 +13,7 @@ pub use number::Number;
 
 use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
+use crate::country::Country;
 use crate::event::Event;
 use crate::text;
 
@@ -49,7 +50,7 @@ built_in_fields! {
     Os = "os",
     /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
     Device = "device",
-    /// The visitor's country. Nothing tells it yet: it is always absent.
+    /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
     LocationCountry = "location_country",
     /// The language tag, as sent.
     Language = "language",
@@ -123,7 +124,7 @@ impl BuiltIn {
             BuiltIn::BrowserVersion => agent(|agent| agent.browser_version.as_deref()),
             BuiltIn::Os => agent(|agent| agent.os.as_deref()),
             BuiltIn::Device => agent(|agent| Some(agent.device.name())),
-            BuiltIn::LocationCountry => None,
+            BuiltIn::LocationCountry => details.country.as_ref().map(Country::as_str),
             BuiltIn::Language => details.language.as_deref(),
             BuiltIn::Screen => details.screen.as_deref(),
             BuiltIn::Hostname => match details.hostname.as_deref() {

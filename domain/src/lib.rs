@@ -11,6 +11,7 @@ pub mod admission;
 pub mod agent;
 pub mod answers;
 pub mod company;
+pub mod country;
 pub mod event;
 pub mod facts;
 pub mod fields;

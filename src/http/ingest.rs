@@ -144,13 +144,15 @@ fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, addres
     if sender == Sender::Server {
         return Origin::SERVER;
     }
-    if let Some(peer) = state.client_address(request) {
-        *address = peer.to_string();
+    let client = state.client_address(request);
+    if let Some(client) = client {
+        *address = client.to_string();
     }
     Origin {
         sender,
         address: Some(address.as_str()).filter(|address| !address.is_empty()),
         user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
+        country: state.client_country(request, client),
         gpc: is_one(headers, "sec-gpc"),
         dnt: is_one(headers, "dnt"),
     }

@@ -21,8 +21,10 @@ pub mod traffic;
 use std::net::IpAddr;
 
 use actix_web::http::Method;
+use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, web};
 use headcount_actors::Engine;
+use headcount_domain::country::Country;
 use headcount_domain::time::{Day, Window};
 use ipnet::IpNet;
 use utoipa::IntoParams;
@@ -39,6 +41,8 @@ pub struct AppState {
     pub engine: Engine,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// The header by which these tell the visitor's country.
+    pub geo_header: Option<HeaderName>,
     /// What was answered so far.
     pub traffic: Traffic,
 }
@@ -47,16 +51,40 @@ impl AppState {
     /// The address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is no
     /// trusted proxy.
     pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
-        let trusted = |address: &IpAddr| self.trusted_proxies.iter().any(|network| network.contains(address));
-        let peer = request.peer_addr()?.ip();
-        if !trusted(&peer) {
+        let peer = peer(request)?;
+        if !self.is_trusted(&peer) {
             return Some(peer);
         }
         let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
         let hops: Vec<&str> = headers.flat_map(|list| list.split(',')).map(str::trim).collect();
-        let hop = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok()).find(|hop| !trusted(hop));
+        let addresses = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
+        let hop = addresses.map(|address| address.to_canonical()).find(|hop| !self.is_trusted(hop));
         Some(hop.unwrap_or(peer))
     }
+
+    /// The country of the client at `address`: what a trusted proxy says, else what the engine's database knows.
+    pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
+        self.told_country(request).or_else(|| self.engine.country_of(address?))
+    }
+
+    fn told_country(&self, request: &HttpRequest) -> Option<Country> {
+        let name = self.geo_header.as_ref()?;
+        if !self.is_trusted(&peer(request)?) {
+            return None;
+        }
+        // Of several, the last is the nearest proxy's.
+        let value = request.headers().get_all(name).last()?;
+        Country::parse(value.to_str().ok()?)
+    }
+
+    fn is_trusted(&self, address: &IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(address))
+    }
+}
+
+/// Who is connected. An IPv4 address is one, also where a socket for both kinds writes it as IPv6.
+fn peer(request: &HttpRequest) -> Option<IpAddr> {
+    Some(request.peer_addr()?.ip().to_canonical())
 }
 
 /// The window of a question, as query parameters.

@@ -6,7 +6,7 @@
 //! | [`histories`] | random histories, compared with the naive model |
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`] | every bound at both ends and one past |
-//! | [`ingestion`], [`privacy`] | what becomes of events |
+//! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
@@ -19,6 +19,7 @@ mod caching;
 mod cases;
 mod client;
 mod errors;
+mod geo;
 mod histories;
 mod ingestion;
 mod management;

@@ -128,6 +128,32 @@ impl TestServer {
         lock(&self.process).stop()
     }
 
+    /// What the program, run once on the server's data, wrote to standard output.
+    #[track_caller]
+    pub(crate) fn run(&self, name: &str, arguments: &[&str]) -> String {
+        let output = command(name, self.dir.path()).args(arguments).output().expect("the program runs");
+        assert!(output.status.success(), "{name} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What a server with these settings, which must not start, wrote to standard error.
+    #[track_caller]
+    pub(crate) fn refusal(settings: &[&str]) -> String {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut command = command("serve", dir.path());
+        command.args(SETTINGS).args(["--listen", "127.0.0.1:0"]).args(settings);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let stdout = BufReader::new(child.stdout.take().expect("standard output"));
+        if stdout.lines().map_while(Result::ok).any(|line| line.starts_with("listening on")) {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("it started with {settings:?}");
+        }
+        let output = child.wait_with_output().expect("it ended");
+        assert_eq!(output.status.code(), Some(1), "{settings:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     fn start_again(&self, process: &mut Process) {
         lock(&self.idle).clear();
         *process = Process::start(self.dir.path(), &self.settings, &self.log);

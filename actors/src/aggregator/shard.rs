@@ -6,17 +6,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::event::{EVENT_VERSION, Event};
+use headcount_domain::event::Event;
 use headcount_domain::fold::{Position, Project};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::table::Fault;
-use headcount_storage::codec;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::Checkpoints;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use super::source::fault;
 use crate::dead_letters::DeadLetters;
+use crate::logged;
 
 /// How long a slice of applying may take before queries get their turn.
 const SLICE: Duration = Duration::from_micros(500);
@@ -276,7 +276,7 @@ fn replay_record(
     probe: &Probe,
     seen: &mut dyn FnMut(Outcome),
 ) -> Result<Option<Panicked>, Fault> {
-    let events: Events = codec::decode(EVENT_VERSION, record.payload).map_err(fault)?;
+    let events = logged::decode(record.payload).map_err(fault)?;
     for (event, position) in events.into_iter().zip(record.first..) {
         if position > last {
             break;

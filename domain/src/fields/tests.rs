@@ -31,6 +31,7 @@ pub(crate) fn event(body: &str) -> Event {
         sender: Sender::Public,
         address: Some("192.0.2.1"),
         user_agent: Some(CHROME),
+        country: Country::parse("CH"),
         agent: &agent,
         gpc: false,
         dnt: false,
@@ -87,7 +88,7 @@ fn an_event_that_sends_everything_has_everything() {
         (BuiltIn::BrowserVersion, "124.0.0.0"),
         (BuiltIn::Os, "Windows"),
         (BuiltIn::Device, "desktop"),
-        (BuiltIn::LocationCountry, "-"),
+        (BuiltIn::LocationCountry, "CH"),
         (BuiltIn::Language, "de-CH"),
         (BuiltIn::Screen, "1920x1080"),
         (BuiltIn::Hostname, "Shop.example"),
@@ -117,7 +118,7 @@ fn an_event_that_sends_everything_has_everything() {
 }
 
 #[test]
-fn an_event_that_sends_a_name_only_has_that_and_its_agent() {
+fn an_event_that_sends_a_name_only_has_that_and_what_its_request_tells() {
     let body = r#"{"name": "x"}"#;
     for field in BuiltIn::ALL.iter().copied() {
         let expected = match field {
@@ -126,6 +127,7 @@ fn an_event_that_sends_a_name_only_has_that_and_its_agent() {
             BuiltIn::BrowserVersion => "124.0.0.0",
             BuiltIn::Os => "Windows",
             BuiltIn::Device => "desktop",
+            BuiltIn::LocationCountry => "CH",
             _ => "-",
         };
         assert_eq!(value_of(body, field, None), expected, "{field}");
@@ -148,10 +150,11 @@ fn values_take_their_form() {
         (r#"{"name": "x", "group_type": "team"}"#, BuiltIn::GroupType, "-"),
         (r#"{"name": "x", "currency": "EUR"}"#, BuiltIn::Currency, "-"),
         (r#"{"name": "x", "value": 0}"#, BuiltIn::Currency, "USD"),
-        // Without consent: no ids and no agent; what describes the page stays.
+        // Without consent: no ids, no agent and no country; what describes the page stays.
         (r#"{"name": "x", "pc": "", "user_id": "ada"}"#, BuiltIn::UserId, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Browser, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Device, "-"),
+        (r#"{"name": "x", "pc": ""}"#, BuiltIn::LocationCountry, "-"),
         (r#"{"name": "x", "pc": "", "url": "/a"}"#, BuiltIn::Path, "/a"),
     ];
     for (body, field, expected) in table {

@@ -123,7 +123,7 @@ fn set_is_what_is_not_null() {
         ("name", true),
         ("device", true),
         ("referrer", false),
-        ("location_country", false),
+        ("location_country", true),
         ("entry_url", false),
     ];
     for (field, expected) in table {

@@ -83,6 +83,7 @@ impl Folded {
             sender: Sender::Public,
             address: Some("192.0.2.1"),
             user_agent: Some("a usual browser"),
+            country: None,
             agent: &agent,
             gpc: false,
             dnt: false,

@@ -34,7 +34,7 @@ impl Server {
         let dir = tempfile::tempdir().unwrap();
         let engine = Engine::open(EngineConfig { shards: 1, min_free_bytes: 0, ..EngineConfig::new(dir.path()) }).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
-        let state = AppState { engine, trusted_proxies: Vec::new(), traffic: Traffic::default() };
+        let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, traffic: Traffic::default() };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }
 

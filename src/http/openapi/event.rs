@@ -82,7 +82,8 @@ pub struct EventShape {
     /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
     #[schema(max_length = 4096)]
     user_agent: Option<String>,
-    /// The visitor's address. Only read from servers: a browser's own is that of its request.
+    /// The visitor's address, which tells visitors apart and, with a database, their country; it is not stored. Only read from
+    /// servers: a browser's own is that of its request.
     #[schema(max_length = 4096)]
     ip: Option<String>,
 }

@@ -1,0 +1,66 @@
+//! How the text of a setting is read. `None`: it is not allowed.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use actix_web::http::header::HeaderName;
+use ipnet::IpNet;
+
+/// `host:port`; what the host is the system finds out when it is bound.
+pub(super) fn listen(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    (!host.is_empty() && u16::from_str(port).is_ok()).then(|| text.to_owned())
+}
+
+/// A number from 1 to `most`, or `auto`.
+pub(super) fn count(text: &str, most: usize) -> Option<Option<usize>> {
+    if text == "auto" {
+        return Some(None);
+    }
+    text.parse().ok().filter(|count| (1..=most).contains(count)).map(Some)
+}
+
+/// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let ms = match unit.trim() {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.checked_mul(ms).map(Duration::from_millis)
+}
+
+/// Networks and addresses, separated by commas.
+pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse::<IpNet>().ok().or_else(|| part.parse::<std::net::IpAddr>().ok().map(IpNet::from))).collect()
+}
+
+/// The name of a header, or nothing.
+pub(super) fn header(text: &str) -> Option<Option<HeaderName>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    HeaderName::from_str(text).ok().map(Some)
+}
