@@ -15,6 +15,7 @@ pub mod gate;
 mod ingest;
 mod keeper;
 mod opening;
+mod questions;
 pub mod registry;
 mod scan;
 pub mod secrets;
