@@ -270,3 +270,77 @@ pub async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Resu
 fn company_id(request: &HttpRequest) -> &str {
     request.match_info().query("company_id")
 }
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::money::{Amount, Currency};
+    use headcount_domain::policy::Rates;
+    use headcount_domain::time::{Instant, Timezone};
+
+    use super::*;
+
+    fn organization() -> Organization {
+        Organization {
+            id: OrganizationId(1),
+            name: "default".to_owned(),
+            timezone: Timezone::UTC,
+            currency: Currency::USD,
+            fx_rates: Rates::new(),
+            capabilities: Vec::new(),
+            actions_balance: 0,
+            created_at: Instant(0),
+            events_recorded: true,
+        }
+    }
+
+    #[test]
+    fn a_company_has_its_fields() {
+        let company = CompanyMetrics {
+            company_id: "co_1".to_owned(),
+            name: None,
+            domain: Some("acme.com".to_owned()),
+            events: 4,
+            users: 2,
+            sessions: 3,
+            revenue: Amount(300_000),
+            orders: 2,
+            first_seen: Instant(0),
+            last_seen: Instant(1),
+        };
+        let expected = concat!(
+            r#"{"company_id":"co_1","name":null,"domain":"acme.com","events":4,"users":2,"sessions":3,"revenue":0.3,"orders":2,"#,
+            r#""currency":"USD","first_seen":"1970-01-01T00:00:00.000Z","last_seen":"1970-01-01T00:00:00.001Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&CompanyAnswer::new(company, &organization())).unwrap(), expected);
+    }
+
+    #[test]
+    fn rows_have_their_fields() {
+        let company = TopCompany {
+            company_id: "co_1".to_owned(),
+            name: Some("Acme".to_owned()),
+            domain: None,
+            events: 4,
+            users: 2,
+            revenue: Amount(-1),
+            last_seen: Instant(0),
+        };
+        let expected = concat!(
+            r#"{"company_id":"co_1","name":"Acme","domain":null,"events":4,"users":2,"revenue":-0.000001,"#,
+            r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&CompanyRow::from(company)).unwrap(), expected);
+        let user = TopUser {
+            resolved_identifier: "ada@acme.com".to_owned(),
+            identity_id: "id_1".to_owned(),
+            events: 4,
+            last_seen: Instant(0),
+        };
+        let expected = concat!(
+            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","events":4,"#,
+            r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&UserRow::from(user)).unwrap(), expected);
+    }
+}

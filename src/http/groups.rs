@@ -142,3 +142,27 @@ pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<Htt
         truncated: groups.truncated,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_group_has_the_fields_of_the_interface() {
+        let group = GroupMetrics {
+            group_type: "team".to_owned(),
+            group_key: "t1".to_owned(),
+            name: None,
+            events: 3,
+            users: 2,
+            last_seen: Instant(0),
+        };
+        let expected = concat!(
+            r#"{"group_type":"team","group_key":"t1","name":null,"events":3,"users":2,"#,
+            r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&GroupAnswer::from(group)).unwrap(), expected);
+    }
+}

@@ -264,10 +264,12 @@ mod tests {
             last_seen: Instant(1_712_916_300_007),
             revenue: Amount(-1_500_000),
         };
-        let expected = r#"{"identity_id":"id_1","events":7,"pageviews":5,"sessions":3,"duration_avg_sec":33.333333,\
-"duration_p90_sec":90.5,"bounce_rate":0.333333,"active_days":2,"first_seen":"1970-01-01T00:00:00.000Z",\
-"last_seen":"2024-04-12T10:05:00.007Z","revenue":-1.5}"#;
-        assert_eq!(serde_json::to_string(&ProfileAnswer::from(profile)).unwrap(), expected.replace("\\\n", ""));
+        let expected = concat!(
+            r#"{"identity_id":"id_1","events":7,"pageviews":5,"sessions":3,"duration_avg_sec":33.333333,"duration_p90_sec":90.5,"#,
+            r#""bounce_rate":0.333333,"active_days":2,"first_seen":"1970-01-01T00:00:00.000Z","#,
+            r#""last_seen":"2024-04-12T10:05:00.007Z","revenue":-1.5}"#,
+        );
+        assert_eq!(serde_json::to_string(&ProfileAnswer::from(profile)).unwrap(), expected);
     }
 
     #[test]

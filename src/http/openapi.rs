@@ -17,8 +17,8 @@ use utoipa::{IntoParams, Modify, OpenApi, ToSchema};
 
 pub use event::{EventShape, OverridesShape};
 pub use responses::{
-    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, RequestErrors, TokenErrors, TooLargeErrors,
-    UnavailableErrors,
+    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, PublicEventErrors, RequestErrors, ServerEventErrors,
+    TokenErrors, TooLargeErrors, UnavailableErrors,
 };
 
 use super::error::ErrorBody;
@@ -68,7 +68,7 @@ pub struct AnyJson(serde_json::Value);
         api_tokens::list, api_tokens::create, api_tokens::revoke,
         ops::healthz, ops::readyz, ops::version, ops::metrics, ops::openapi_json, ops::docs,
     ),
-    components(schemas(ErrorBody), responses(
+    components(schemas(ErrorBody, ingest::TrackAnswer, ingest::BatchAnswer), responses(
         responses::BadRequest, responses::Unauthorized, responses::KeyUnknown, responses::Forbidden, responses::OriginForbidden,
         responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::Internal,
         responses::Unavailable,
