@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headcount_domain::table::Fault;
+use headcount_domain::fold::Fault;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::aggregator::{CheckpointPolicy, Probe};

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, System};
 use headcount_domain::country::Country;
-use headcount_domain::fold::{Position, Project};
+use headcount_domain::answers::Question;
+use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::table::Fault;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
@@ -85,6 +85,28 @@ struct Inner {
     closing: AtomicBool,
     draining: AtomicBool,
     threads: Mutex<Option<Threads>>,
+}
+
+/// A question on its way.
+pub(crate) struct Posted<R> {
+    answer: oneshot::Receiver<R>,
+    _place: Permit,
+}
+
+impl<R> Posted<R> {
+    async fn received(self) -> Result<R, AskError> {
+        match tokio::time::timeout(ASK_TIMEOUT, self.answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+}
+
+impl<R> Posted<Result<R, Fault>> {
+    /// The answer.
+    pub(crate) async fn wait(self) -> Result<R, AskError> {
+        self.received().await?.map_err(AskError::Lost)
+    }
 }
 
 struct Threads {
@@ -254,16 +276,34 @@ impl Engine {
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,
     ) -> Result<R, AskError> {
-        let _place = self.inner.questions.take(1).ok_or(AskError::Busy)?;
+        self.post_to_shard(project, question)?.received().await
+    }
+
+    fn post_to_shard<R: Send + 'static>(
+        &self,
+        project: ProjectId,
+        question: impl FnOnce(&mut Shard) -> R + Send + 'static,
+    ) -> Result<Posted<R>, AskError> {
+        let place = self.inner.questions.take(1).ok_or(AskError::Busy)?;
         let (answer, wait) = oneshot::channel();
         let shard = &self.inner.shards[usize::from(partition_of(project)) % self.inner.shards.len()];
         let ask = Ask(Box::new(move |shard| drop(answer.send(question(shard)))));
         #[expect(clippy::disallowed_methods, reason = "the gate of questions bounds what waits in the mailbox")]
         shard.do_send(ask);
-        match tokio::time::timeout(ASK_TIMEOUT, wait).await {
-            Ok(Ok(answer)) => Ok(answer),
-            _ => Err(AskError::NoAnswer),
-        }
+        Ok(Posted { answer: wait, _place: place })
+    }
+
+    /// Sends a question on its way, without waiting for the answer.
+    pub(crate) fn post<Q: Question + Sync>(
+        &self,
+        project: ProjectId,
+        question: Q,
+    ) -> Result<Posted<Result<Q::Part, Fault>>, AskError> {
+        self.post_to_shard(project, move |shard| shard.answer(project, &question))
+    }
+
+    pub(crate) fn incarnation(&self) -> u128 {
+        self.inner.incarnation
     }
 
     /// The tracker of the embedded API.

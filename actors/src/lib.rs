@@ -17,6 +17,7 @@ mod ingest;
 mod keeper;
 mod logged;
 mod opening;
+mod questions;
 pub mod registry;
 mod scan;
 pub mod secrets;

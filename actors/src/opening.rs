@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use headcount_domain::table::Fault;
+use headcount_domain::fold::Fault;
 use headcount_storage::files::create_private_dir;
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;

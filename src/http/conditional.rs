@@ -4,13 +4,18 @@ use std::hash::Hasher;
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_domain::time::Day;
+use headcount_actors::registry::Organization;
+use headcount_domain::money::Currency;
+use headcount_domain::time::{Day, Timezone};
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::AppState;
 use super::auth::ProjectCaller;
 use super::error::ApiError;
+
+/// In `If-None-Match`: whatever there is.
+const ANY: &str = "*";
 
 /// The tag of an answer: it changes exactly when the answer can have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,22 +36,66 @@ impl Tag {
         let mut hash = Xxh3::new();
         hash.write_u128(incarnation);
         hash.write_u64(version);
+        Ok(Self::new(hash, policy.timezone, policy.currency, today, request, body))
+    }
+
+    /// The tag of an answer about a whole organization: as for a project, with the versions of all its projects.
+    pub async fn of_organization(
+        state: &AppState,
+        organization: &Organization,
+        today: Option<Day>,
+        request: &HttpRequest,
+    ) -> Result<Self, ApiError> {
+        let (incarnation, versions) = state.engine.organization_version(organization.id).await?;
+        let mut hash = Xxh3::new();
+        hash.write_u128(incarnation);
+        hash.write_u128(versions);
+        hash.write_u64(organization.id.0);
+        Ok(Self::new(hash, organization.timezone, organization.currency, today, request, &[]))
+    }
+
+    fn new(
+        mut hash: Xxh3,
+        timezone: Timezone,
+        currency: Currency,
+        today: Option<Day>,
+        request: &HttpRequest,
+        body: &[u8],
+    ) -> Self {
         hash.write_i32(today.map_or(i32::MIN, |day| day.0));
         // Until the first event these can change.
-        hash.write(policy.timezone.name().as_bytes());
-        hash.write(policy.currency.as_str().as_bytes());
+        hash.write(timezone.name().as_bytes());
+        hash.write(currency.as_str().as_bytes());
         for part in [request.path().as_bytes(), request.query_string().as_bytes(), body] {
             hash.write_usize(part.len());
             hash.write(part);
         }
-        Ok(Self(format!("\"{:032x}\"", hash.digest128())))
+        Self(format!("\"{:032x}\"", hash.digest128()))
     }
 
     /// 304, if the client has this answer already.
     pub fn not_modified(&self, request: &HttpRequest) -> Option<HttpResponse> {
+        self.unchanged(request, |known| known == ANY || self.is(known))
+    }
+
+    /// 304, if the client has this answer already: for a thing that may not be there. `*` stands for the answer about a
+    /// thing that is there, so it has to wait for [`Self::answer_about`].
+    pub fn not_modified_by_name(&self, request: &HttpRequest) -> Option<HttpResponse> {
+        self.unchanged(request, |known| self.is(known))
+    }
+
+    /// 200 with `answer` and this tag, or 304 if the client has any answer about the thing.
+    pub fn answer_about(&self, request: &HttpRequest, answer: &impl Serialize) -> HttpResponse {
+        self.unchanged(request, |known| known == ANY).unwrap_or_else(|| self.answer(answer))
+    }
+
+    fn is(&self, known: &str) -> bool {
+        known.strip_prefix("W/").unwrap_or(known) == self.0
+    }
+
+    fn unchanged(&self, request: &HttpRequest, matches: impl Fn(&str) -> bool) -> Option<HttpResponse> {
         let known = request.headers().get_all(header::IF_NONE_MATCH).filter_map(|value| value.to_str().ok());
-        let matches = |candidate: &str| candidate == "*" || candidate.strip_prefix("W/").unwrap_or(candidate) == self.0;
-        let unchanged = known.flat_map(|list| list.split(',')).any(|candidate| matches(candidate.trim()));
+        let unchanged = known.flat_map(|list| list.split(',')).any(|known| matches(known.trim()));
         unchanged.then(|| HttpResponse::NotModified().insert_header((header::ETAG, self.value())).finish())
     }
 

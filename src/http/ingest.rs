@@ -14,13 +14,13 @@ use headcount_domain::admission::Sender;
 use headcount_domain::policy::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 use super::auth::{self, MinRole};
 use super::body::{self, Media};
 use super::error::ApiError;
 use super::openapi::{
-    BodyErrors, EventShape, KeyErrors, KeyQuery, NotFoundErrors, ProjectPath, RequestErrors, TokenErrors, TooLargeErrors,
+    EventShape, KeyErrors, KeyQuery, ProjectPath, PublicEventErrors, RequestErrors, ServerEventErrors, TooLargeErrors,
     UnavailableErrors,
 };
 use super::params::Query;
@@ -97,6 +97,18 @@ pub struct BatchShape {
     events: Vec<EventShape>,
 }
 
+/// It is on disk, and every later read counts it.
+#[derive(Debug, IntoResponses)]
+#[response(status = 202)]
+#[allow(dead_code, reason = "the shape for the document")]
+pub struct Recorded(TrackAnswer);
+
+/// The valid events are on disk, and every later read counts them.
+#[derive(Debug, IntoResponses)]
+#[response(status = 202)]
+#[allow(dead_code, reason = "the shape for the document")]
+pub struct BatchRecorded(BatchAnswer);
+
 impl From<Receipt> for TrackAnswer {
     fn from(receipt: Receipt) -> Self {
         let (status, reason) = match receipt.status {
@@ -167,10 +179,7 @@ fn is_one(headers: &HeaderMap, name: &str) -> bool {
     post, path = "/i", tag = "events", operation_id = "track_alias",
     params(KeyQuery),
     request_body(content((EventShape = "application/json"), (String = "text/plain"))),
-    responses(
-        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
-        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses(Recorded, PublicEventErrors),
     security(("public_key" = []))
 )]
 pub async fn track(
@@ -193,10 +202,7 @@ pub async fn track(
     post, path = "/track", tag = "events", operation_id = "track",
     params(KeyQuery),
     request_body(content((EventShape = "application/json"), (String = "text/plain"))),
-    responses(
-        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
-        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses(Recorded, PublicEventErrors),
     security(("public_key" = []))
 )]
 #[allow(dead_code, reason = "the document's entry for the same handler under its other path")]
@@ -207,10 +213,7 @@ pub async fn track_documented() {}
     post, path = "/projects/{project_id}/track", tag = "events", operation_id = "server_track",
     params(ProjectPath),
     request_body = EventShape,
-    responses(
-        (status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer),
-        RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses(Recorded, ServerEventErrors),
     security(("api_token" = []))
 )]
 pub async fn server_track(
@@ -258,10 +261,7 @@ async fn record(
     post, path = "/i/batch", tag = "events",
     params(KeyQuery),
     request_body(content((BatchShape = "application/json"), (String = "text/plain"))),
-    responses(
-        (status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer),
-        RequestErrors, KeyErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses(BatchRecorded, PublicEventErrors),
     security(("public_key" = []))
 )]
 pub async fn batch(
@@ -284,10 +284,7 @@ pub async fn batch(
     post, path = "/projects/{project_id}/batch", tag = "events", operation_id = "server_batch",
     params(ProjectPath),
     request_body = BatchShape,
-    responses(
-        (status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer),
-        RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
-    ),
+    responses(BatchRecorded, ServerEventErrors),
     security(("api_token" = []))
 )]
 pub async fn server_batch(

@@ -3,17 +3,21 @@
 pub mod analytics;
 pub mod auth;
 pub mod body;
+pub mod companies;
 pub mod conditional;
 pub mod cors;
 pub mod endpoint;
 pub mod envelope;
 pub mod error;
 pub mod filters;
+pub mod groups;
+pub mod identities;
 pub mod ingest;
 pub mod management;
 pub mod number;
 pub mod openapi;
 pub mod ops;
+pub mod organization_wide;
 pub mod params;
 pub mod revenue;
 pub mod traffic;
@@ -25,7 +29,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, web};
 use headcount_actors::Engine;
 use headcount_domain::country::Country;
-use headcount_domain::time::{Day, Window};
+use headcount_domain::time::{Day, Timezone, Window};
 use ipnet::IpNet;
 use utoipa::IntoParams;
 
@@ -105,7 +109,16 @@ pub fn window(
     start: Option<&str>,
     end: Option<&str>,
 ) -> Result<(Window, Option<Day>), ApiError> {
-    let timezone = caller.keyed.policy.timezone;
+    window_in(state, caller.keyed.policy.timezone, start, end)
+}
+
+/// The same, in a timezone.
+pub fn window_in(
+    state: &AppState,
+    timezone: Timezone,
+    start: Option<&str>,
+    end: Option<&str>,
+) -> Result<(Window, Option<Day>), ApiError> {
     let now = state.engine.clock().now();
     let window = Window::resolve(start, end, timezone, now)?;
     Ok((window, Window::depends_on_today(start, end).then(|| timezone.day_of(now))))
@@ -124,7 +137,18 @@ pub fn routes(config: &mut web::ServiceConfig) {
                 .post(analytics::count_unique_users_per_day),
         )
         .service(Endpoint::at("/projects/{project_id}/revenue/metrics").get(revenue::metrics))
-        .service(Endpoint::at("/projects/{project_id}/revenue/timeseries").get(revenue::timeseries));
+        .service(Endpoint::at("/projects/{project_id}/revenue/timeseries").get(revenue::timeseries))
+        .service(Endpoint::at("/projects/{project_id}/revenue/by-attribution").get(revenue::attribution::by_attribution))
+        .service(Endpoint::at("/projects/{project_id}/revenue/ltv-cohorts").get(revenue::cohorts::ltv_cohorts))
+        .service(Endpoint::at("/identities/profile").get(identities::profile))
+        .service(Endpoint::at("/identities/referrers").get(identities::referrers))
+        .service(Endpoint::at("/identities/top-pages").get(identities::top_pages))
+        .service(Endpoint::at("/companies/lookup").get(companies::lookup))
+        .service(Endpoint::at("/companies/top").get(companies::top))
+        .service(Endpoint::at("/companies/{company_id}/metrics").get(companies::metrics))
+        .service(Endpoint::at("/companies/{company_id}/top-users").get(companies::top_users))
+        .service(Endpoint::at("/groups/metrics").get(groups::metrics))
+        .service(Endpoint::at("/groups/top").get(groups::top));
     management::routes(config);
     ops::routes(config);
     config.default_service(web::to(not_found));

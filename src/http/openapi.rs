@@ -17,13 +17,13 @@ use utoipa::{IntoParams, Modify, OpenApi, ToSchema};
 
 pub use event::{EventShape, OverridesShape};
 pub use responses::{
-    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, RequestErrors, TokenErrors, TooLargeErrors,
-    UnavailableErrors,
+    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, PublicEventErrors, RequestErrors, ServerEventErrors,
+    TokenErrors, TooLargeErrors, UnavailableErrors,
 };
 
 use super::error::ErrorBody;
 use super::management::{api_tokens, keys, organization, organizations, projects};
-use super::{analytics, ingest, ops, revenue};
+use super::{analytics, companies, groups, identities, ingest, ops, revenue};
 
 /// The project that a path is about.
 #[derive(Debug, IntoParams)]
@@ -58,14 +58,17 @@ pub struct AnyJson(serde_json::Value);
     paths(
         ingest::track, ingest::track_documented, ingest::pixel, ingest::batch, ingest::server_track, ingest::server_batch,
         analytics::count_unique_users_per_day,
-        revenue::metrics, revenue::timeseries,
+        revenue::metrics, revenue::timeseries, revenue::attribution::by_attribution, revenue::cohorts::ltv_cohorts,
+        identities::profile, identities::referrers, identities::top_pages,
+        companies::lookup, companies::top, companies::metrics, companies::top_users,
+        groups::metrics, groups::top,
         organizations::create, organization::show, organization::change,
         projects::list, projects::create, projects::show, projects::change,
         keys::create, keys::remove,
         api_tokens::list, api_tokens::create, api_tokens::revoke,
         ops::healthz, ops::readyz, ops::version, ops::metrics, ops::openapi_json, ops::docs,
     ),
-    components(schemas(ErrorBody), responses(
+    components(schemas(ErrorBody, ingest::TrackAnswer, ingest::BatchAnswer), responses(
         responses::BadRequest, responses::Unauthorized, responses::KeyUnknown, responses::Forbidden, responses::OriginForbidden,
         responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::Internal,
         responses::Unavailable,
@@ -74,6 +77,9 @@ pub struct AnyJson(serde_json::Value);
         (name = "events", description = "Recording what happens."),
         (name = "analytics", description = "Counting events and users of a project."),
         (name = "revenue", description = "Money of a project."),
+        (name = "identities", description = "What single users did, over all projects."),
+        (name = "companies", description = "What companies did, over all projects."),
+        (name = "groups", description = "What groups of other types did, over all projects."),
         (name = "management", description = "The organization, its projects, keys and tokens."),
         (name = "operations", description = "The process itself."),
     ),

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use actix_web::HttpRequest;
 use serde::Deserialize;
@@ -47,6 +49,30 @@ impl Query {
         self.values.get(name).map(String::as_str)
     }
 
+    /// A parameter's text, of 1 to `max_characters` characters if it is there.
+    pub fn filled(&self, name: &str, max_characters: usize) -> Result<Option<&str>, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match text.chars().count() {
+            0 => Err(ApiError::parameter(name, format!("`{name}` must not be empty"))),
+            characters if characters > max_characters => {
+                let message = format!("`{name}` must have at most {max_characters} characters, not {characters}");
+                Err(ApiError::parameter(name, message))
+            }
+            _ => Ok(Some(text)),
+        }
+    }
+
+    /// A parameter's text, of 1 to `max_characters` characters, which must be there.
+    pub fn required(&self, name: &str, max_characters: usize) -> Result<&str, ApiError> {
+        self.filled(name, max_characters)?.ok_or_else(|| ApiError::missing(name))
+    }
+
+    /// A parameter's word out of a few, or the usual one if it isn't there.
+    pub fn word<T: FromStr<Err: Display> + Default>(&self, name: &str) -> Result<T, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(T::default()) };
+        text.parse().map_err(|error| ApiError::parameter(name, format!("`{name}` {error}, not {:?}", cut(text))))
+    }
+
     /// A parameter's integer within `range`, or `default` if it isn't there.
     pub fn integer(&self, name: &str, range: RangeInclusive<u32>, default: u32) -> Result<u32, ApiError> {
         let Some(text) = self.text(name) else { return Ok(default) };
@@ -54,6 +80,11 @@ impl Query {
             let (first, last) = (range.start(), range.end());
             ApiError::parameter(name, format!("`{name}` must be an integer from {first} to {last}, not {:?}", cut(text)))
         })
+    }
+
+    /// How many rows a list is to have at most: the parameter `limit`, from 1 to `most`, or `usual` if it isn't there.
+    pub fn limit(&self, most: u32, usual: u32) -> Result<usize, ApiError> {
+        Ok(usize::try_from(self.integer("limit", 1..=most, usual)?).unwrap_or(usize::MAX))
     }
 }
 

@@ -1,13 +1,18 @@
 //! `GET /projects/{project_id}/revenue/…`
 
+pub mod attribution;
+pub mod cohorts;
+
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::Unconverted;
+use headcount_domain::answers::{EntityLevel, Unconverted};
 use headcount_domain::time::Window;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use super::auth::{self, MinRole, ProjectCaller};
 use super::conditional::Tag;
@@ -73,7 +78,7 @@ struct Asked {
     tag: Tag,
 }
 
-/// What both operations ask first.
+/// What both operations of a window ask first.
 async fn asked(state: &AppState, request: &HttpRequest) -> Result<Asked, ApiError> {
     let caller = auth::on_project(state, request, Scope::RevenueRead, MinRole::Admin)?;
     let query = Query::read(request, &["start_date", "end_date"])?;
@@ -142,4 +147,15 @@ fn unconverted(money: &Unconverted) -> BTreeMap<String, UnconvertedMoney> {
         (currency.to_string(), UnconvertedMoney { revenue: Decimal(*revenue), orders: *orders })
     });
     shown.collect()
+}
+
+/// The schema of a word out of a few, of which one is usual.
+fn one_of<T: Display + Default>(words: impl IntoIterator<Item = T>) -> Object {
+    let words = words.into_iter().map(|word| word.to_string());
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).default(Some(T::default().to_string().into())).build()
+}
+
+/// The schema of a level.
+fn level() -> Object {
+    one_of([EntityLevel::Account, EntityLevel::Identity])
 }

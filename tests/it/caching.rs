@@ -22,7 +22,33 @@ fn questions(tenant: &Tenant) -> Vec<Call> {
         Call::get(tenant.path(&format!("revenue/metrics?{query}"))).bearer(&tenant.token),
         Call::get(tenant.path("revenue/metrics")).bearer(&tenant.token),
         Call::get(tenant.path(&format!("revenue/timeseries?{query}"))).bearer(&tenant.token),
+        Call::get(tenant.path(&format!("revenue/by-attribution?{query}"))).bearer(&tenant.token),
+        Call::get(tenant.path("revenue/by-attribution?model=last_touch")).bearer(&tenant.token),
+        Call::get(tenant.path("revenue/ltv-cohorts")).bearer(&tenant.token),
     ]
+}
+
+/// The questions about a whole organization, in which ada of acme.com was recorded.
+fn organization_wide(tenant: &Tenant) -> Vec<String> {
+    let company = tenant.get("/companies/lookup?domain=acme.com").field("company_id");
+    vec![
+        "/identities/profile?user_id=ada&start_date=2024-01-01&end_date=2024-01-31".to_owned(),
+        "/identities/profile?user_id=ada".to_owned(),
+        "/identities/profile?email=ada%40acme.com".to_owned(),
+        "/identities/referrers?user_id=ada".to_owned(),
+        "/identities/top-pages?user_id=ada".to_owned(),
+        "/companies/lookup?domain=acme.com".to_owned(),
+        "/companies/top".to_owned(),
+        "/companies/top?range_days=7".to_owned(),
+        format!("/companies/{company}/metrics"),
+        format!("/companies/{company}/top-users"),
+        "/groups/metrics?group_type=team&group_key=t1".to_owned(),
+        "/groups/top?group_type=team".to_owned(),
+    ]
+}
+
+fn tags_of(tenant: &Tenant, targets: &[String]) -> Vec<String> {
+    targets.iter().map(|target| tenant.get(target)).map(|answer| (answer.ok(200), answer.etag()).1).collect()
 }
 
 fn tags(tenant: &Tenant) -> Vec<String> {
@@ -44,12 +70,13 @@ fn plain(tag: &str) -> &str {
 fn questions_are_answered_304_while_nothing_changed() {
     away_from_midnight();
     let tenant = Tenant::new();
-    tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
+    tenant.recorded(&json!({"name": "order", "user_id": "zoe", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
     for call in questions(&tenant) {
         let what = format!("{call:?}");
         let tag = tenant.send(call.clone()).etag();
         assert!(plain(&tag).starts_with('"') && plain(&tag).ends_with('"'), "{tag}");
-        assert!(!tag.contains("ada"), "{tag}");
+        // Not a name that hexadecimal digits spell by chance.
+        assert!(!tag.contains("zoe"), "{tag}");
         let ask = |known: &str| tenant.send(call.clone().header("if-none-match", known));
         for known in
             [tag.clone(), format!("W/{}", plain(&tag)), format!("\"other\", {tag}"), format!("{tag},\"other\""), "*".to_owned()]
@@ -115,9 +142,15 @@ fn a_recorded_event_changes_the_tags() {
 fn what_a_question_is_answered_in_changes_its_tag() {
     let tenant = Tenant::new();
     let before = tags(&tenant);
+    let top = ["/companies/top".to_owned()];
+    let of_organization = tags_of(&tenant, &top);
     assert_eq!(tenant.patch("/organization", &json!({"timezone": "Asia/Kolkata"})).status, 200);
     let after = tags(&tenant);
     assert_ne!(before[0], after[0], "the answer names the timezone");
+    assert_ne!(tags_of(&tenant, &top), of_organization, "its days are others");
+    let of_organization = tags_of(&tenant, &top);
+    assert_eq!(tenant.patch("/organization", &json!({"currency": "EUR"})).status, 200);
+    assert_ne!(tags_of(&tenant, &top), of_organization, "its money is in another currency");
     assert_eq!(tenant.patch(&format!("/projects/{}", tenant.project), &json!({"currency": "EUR"})).status, 200);
     assert_ne!(tags(&tenant)[3], after[3], "the answer names the currency");
 }
@@ -194,4 +227,69 @@ fn a_tag_is_no_credential() {
         assert_eq!(tenant.send(anonymous.clone()).status, 401);
         assert_eq!(tenant.send(anonymous.bearer(&member)).status, 403);
     }
+}
+
+#[test]
+fn organization_wide_questions_are_answered_304_while_nothing_changed() {
+    away_from_midnight();
+    let tenant = Tenant::new();
+    tenant.peopled();
+    let targets = organization_wide(&tenant);
+    let tags = tags_of(&tenant, &targets);
+    let distinct: std::collections::BTreeSet<_> = tags.iter().collect();
+    assert_eq!(distinct.len(), tags.len(), "each question has its own tag");
+    for (target, tag) in targets.iter().zip(&tags) {
+        let ask = |known: &str| tenant.send(Call::get(&**target).bearer(&tenant.token).header("if-none-match", known));
+        for known in [tag.clone(), format!("W/{}", plain(tag)), format!("\"other\", {tag}"), "*".to_owned()] {
+            assert_not_modified(target, &ask(&known), tag);
+        }
+        assert_eq!(ask("\"other\"").status, 200, "{target}");
+        let head = Call::new("HEAD", &**target).bearer(&tenant.token);
+        assert_eq!(plain(&tenant.send(head).etag()), plain(tag), "{target}");
+    }
+    for unknown in ["/identities/profile?user_id=zoe", "/companies/lookup?domain=unknown.example"] {
+        let call = Call::get(unknown).bearer(&tenant.token).header("if-none-match", "*");
+        assert_eq!(tenant.send(call).status, 404, "there is no answer to have: {unknown}");
+    }
+}
+
+#[test]
+fn an_event_of_any_project_changes_the_tags_of_the_organization() {
+    away_from_midnight();
+    let (tenant, stranger) = (Tenant::new(), Tenant::new());
+    tenant.peopled();
+    let sibling = tenant.project(&json!({"name": "sibling"}));
+    let targets = organization_wide(&tenant);
+    let mut before = tags_of(&tenant, &targets);
+    let mut changed = |what: &str, is_changed: bool, act: &dyn Fn() -> Answer| {
+        let answer = act();
+        let after = tags_of(&tenant, &targets);
+        for (target, (before, after)) in targets.iter().zip(before.iter().zip(&after)) {
+            assert_eq!(before != after, is_changed, "{what}, {target}: {}", answer.text());
+        }
+        before = after;
+    };
+    let event = json!({"name": "order", "user_id": "ben", "value": 5, "external_id": "o-1"});
+    let elsewhere = |key: &str| tenant.send(Call::post("/track").key(key).json(&event));
+    changed("an event", true, &|| tenant.track(&event));
+    changed("a duplicate", false, &|| tenant.track(&event));
+    changed("a sibling's event", true, &|| elsewhere(&sibling.key));
+    changed("a sibling's duplicate", false, &|| elsewhere(&sibling.key));
+    changed("another organization's event", false, &|| elsewhere(&stranger.key));
+    changed("a refused event", false, &|| tenant.track(&json!({"name": 5})));
+    changed("a rate", false, &|| tenant.patch("/organization", &json!({"fx_rates": {"EUR": 1.08}})));
+}
+
+#[test]
+fn tags_of_the_organization_survive_a_restart_and_a_crash() {
+    away_from_midnight();
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    tenant.peopled();
+    let targets = organization_wide(&tenant);
+    let before = tags_of(&tenant, &targets);
+    server.restart();
+    assert_eq!(tags_of(&tenant, &targets), before, "after a restart");
+    server.kill();
+    assert_eq!(tags_of(&tenant, &targets), before, "after a crash");
 }

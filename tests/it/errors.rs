@@ -137,7 +137,7 @@ fn unknown_names_are_refused_in_queries() {
     let read = operations().filter(|operation| operation.scope != "events:write");
     let mut calls: Vec<(String, Call)> = read
         .map(|operation| {
-            let call = operation.call_with(&tenant, "?start_dat=2024-01-01").bearer(&tenant.token);
+            let call = operation.call_with(&tenant, "start_dat=2024-01-01").bearer(&tenant.token);
             (format!("{} {}", operation.method, operation.path), call)
         })
         .collect();

@@ -5,7 +5,7 @@
 //! | [`cases`] | the worked cases of `tests/cases` |
 //! | [`histories`] | random histories, compared with the naive model |
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
-//! | [`bounds`], [`bodies`] | every bound at both ends and one past |
+//! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
@@ -25,6 +25,7 @@ mod ingestion;
 mod management;
 mod not_yet;
 mod ops;
+mod parameters;
 mod paths;
 mod privacy;
 mod questions;

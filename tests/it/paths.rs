@@ -16,6 +16,8 @@ pub(crate) struct Operation {
     pub(crate) method: &'static str,
     /// `{project}`, `{key}` and `{token}` are those of a tenant.
     pub(crate) path: &'static str,
+    /// A query that is fine.
+    pub(crate) query: &'static str,
     /// A body that is fine.
     pub(crate) body: Option<&'static str>,
     pub(crate) scope: &'static str,
@@ -23,22 +25,46 @@ pub(crate) struct Operation {
 }
 
 const fn read(path: &'static str, scope: &'static str, role: Role) -> Operation {
-    Operation { method: "GET", path, body: None, scope, role }
+    Operation { method: "GET", path, query: "", body: None, scope, role }
+}
+
+/// A read that only owners and admins may do, about what the query names.
+const fn ask(path: &'static str, query: &'static str, scope: &'static str) -> Operation {
+    Operation { method: "GET", path, query, body: None, scope, role: Role::Admin }
+}
+
+const fn delete(path: &'static str) -> Operation {
+    Operation { method: "DELETE", path, query: "", body: None, scope: "admin", role: Role::Admin }
 }
 
 const fn send(method: &'static str, path: &'static str, body: &'static str, scope: &'static str, role: Role) -> Operation {
-    Operation { method, path, body: Some(body), scope, role }
+    Operation { method, path, query: "", body: Some(body), scope, role }
 }
 
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 5] = [
+pub(crate) const OF_PROJECT: [Operation; 7] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
+    read("/projects/{project}/revenue/by-attribution", "revenue:read", Role::Admin),
+    read("/projects/{project}/revenue/ltv-cohorts", "revenue:read", Role::Admin),
     send("POST", "/projects/{project}/track", r#"{"name": "a"}"#, "events:write", Role::Member),
     send("POST", "/projects/{project}/batch", r#"{"events": []}"#, "events:write", Role::Member),
+];
+
+/// The questions about a whole organization. What they name is in [`crate::tenant::Tenant::peopled`].
+pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
+    ask("/identities/profile", "user_id=ada", "identities:read"),
+    ask("/identities/referrers", "user_id=ada", "identities:read"),
+    ask("/identities/top-pages", "email=ada%40acme.com", "identities:read"),
+    ask("/companies/lookup", "domain=acme.com", "companies:read"),
+    ask("/companies/top", "", "companies:read"),
+    ask("/companies/co_0000000000000000000000/metrics", "", "companies:read"),
+    ask("/companies/co_0000000000000000000000/top-users", "", "companies:read"),
+    ask("/groups/metrics", "group_type=team&group_key=t1", "groups:read"),
+    ask("/groups/top", "group_type=team", "groups:read"),
 ];
 
 /// The operations of management.
@@ -50,14 +76,14 @@ pub(crate) const MANAGEMENT: [Operation; 11] = [
     read("/projects/{project}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}", "{}", "admin", Role::Admin),
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
-    Operation { method: "DELETE", path: "/projects/{project}/keys/{key}", body: None, scope: "admin", role: Role::Admin },
+    delete("/projects/{project}/keys/{key}"),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
-    Operation { method: "DELETE", path: "/api-tokens/tok_0000000000000000", body: None, scope: "admin", role: Role::Admin },
+    delete("/api-tokens/tok_0000000000000000"),
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 22] = [
+pub(crate) const PATHS: [(&str, &[&str]); 33] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -66,6 +92,17 @@ pub(crate) const PATHS: [(&str, &[&str]); 22] = [
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/timeseries", &["GET", "HEAD"]),
+    ("/projects/{project}/revenue/by-attribution", &["GET", "HEAD"]),
+    ("/projects/{project}/revenue/ltv-cohorts", &["GET", "HEAD"]),
+    ("/identities/profile", &["GET", "HEAD"]),
+    ("/identities/referrers", &["GET", "HEAD"]),
+    ("/identities/top-pages", &["GET", "HEAD"]),
+    ("/companies/lookup", &["GET", "HEAD"]),
+    ("/companies/top", &["GET", "HEAD"]),
+    ("/companies/co_0000000000000000000000/metrics", &["GET", "HEAD"]),
+    ("/companies/co_0000000000000000000000/top-users", &["GET", "HEAD"]),
+    ("/groups/metrics", &["GET", "HEAD"]),
+    ("/groups/top", &["GET", "HEAD"]),
     ("/organizations", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
@@ -89,7 +126,7 @@ pub(crate) fn filled(path: &str, tenant: &Tenant) -> String {
 
 /// All operations that take an API token.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
-    OF_PROJECT.into_iter().chain(MANAGEMENT)
+    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT)
 }
 
 impl Operation {
@@ -98,13 +135,20 @@ impl Operation {
         self.call_with(tenant, "")
     }
 
-    /// The same with a query string.
-    pub(crate) fn call_with(&self, tenant: &Tenant, query: &str) -> Call {
-        let call = Call::new(self.method, filled(self.path, tenant) + query);
+    /// The same with more in its query.
+    pub(crate) fn call_with(&self, tenant: &Tenant, more: &str) -> Call {
+        let query = [self.query, more].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+        let mark = if query.is_empty() { "" } else { "?" };
+        let call = Call::new(self.method, filled(self.path, tenant) + mark + &query);
         match self.body {
             Some(body) => call.text("application/json", body),
             None => call,
         }
+    }
+
+    /// Whether it can be about something that isn't there: to who may do it, 404 is an answer then.
+    pub(crate) fn is_of_one_thing(&self) -> bool {
+        self.method == "DELETE" || self.path.contains("co_") || !self.query.is_empty() && !self.path.ends_with("/top")
     }
 
     /// Whether it is about one project.

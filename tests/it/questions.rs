@@ -6,7 +6,7 @@ use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
-/// Asks all operations that have a window: two by query, one by body.
+/// Asks all operations that have a window: one by body, the others by query. Those about a user are about ada.
 fn ask_all(tenant: &Tenant, start: Option<&str>, end: Option<&str>) -> Vec<(&'static str, Answer)> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(start.map(|start| ("start_date", start)));
@@ -15,12 +15,15 @@ fn ask_all(tenant: &Tenant, start: Option<&str>, end: Option<&str>) -> Vec<(&'st
     let get = |what| (what, tenant.get(&tenant.path(&format!("revenue/{what}?{query}"))));
     let body = json!({"start_date": start, "end_date": end});
     let users = tenant.post(&tenant.path("analytics/count-unique-users-per-day"), &body);
-    vec![get("metrics"), get("timeseries"), ("users", users)]
+    let of_ada = |what| (what, tenant.get(&format!("/identities/{what}?user_id=ada&{query}")));
+    let of_project = [get("metrics"), get("timeseries"), get("by-attribution"), ("users", users)];
+    of_project.into_iter().chain(["profile", "referrers", "top-pages"].map(of_ada)).collect()
 }
 
 #[test]
 fn windows_are_whole_days_and_no_more_than_3660() {
     let tenant = Tenant::new();
+    tenant.peopled();
     let table = [
         // start, end, days
         ("2024-01-01", "2024-01-01", 1),
@@ -44,6 +47,7 @@ fn windows_are_whole_days_and_no_more_than_3660() {
 fn windows_default_to_31_days_until_today() {
     away_from_midnight();
     let tenant = Tenant::new();
+    tenant.peopled();
     for (start, end) in [(None, None), (Some(days_ago(30)), None), (None, Some(days_ago(0)))] {
         for (what, answer) in ask_all(&tenant, start.as_deref(), end.as_deref()) {
             let body = answer.ok(200);

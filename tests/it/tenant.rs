@@ -117,6 +117,16 @@ impl Tenant {
         answer.json()
     }
 
+    /// Records an order of ada's, who is of the company acme.com and of the group t1, and gives the company's id.
+    #[track_caller]
+    pub(crate) fn peopled(&self) -> String {
+        let email = json!({"email": "ada@acme.com"});
+        self.recorded(
+            &json!({"name": "order", "user_id": "ada", "value": 5, "group_type": "team", "group_id": "t1", "metadata": email}),
+        );
+        self.get("/companies/lookup?domain=acme.com").field("company_id")
+    }
+
     /// How many users a project ever had.
     #[track_caller]
     pub(crate) fn users(&self, project: &str) -> u64 {

@@ -20,15 +20,26 @@ rng = random.Random(1)
 answered = collections.defaultdict(collections.Counter)
 
 
-def ask(method, path, body):
+def ask(method, path, body=None):
     """Asks as the owner: what a request is about must be there first."""
     headers = {"authorization": "Bearer " + KEYS["api_token"], "content-type": "application/json"}
-    request = urllib.request.Request(BASE + path, json.dumps(body).encode(), headers, method=method)
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(BASE + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=10) as answer:
         return json.load(answer)
 
 
 PROJECT = ask("POST", "/projects", {"name": "fuzzed"})
+# Somebody, of a company and of a group.
+ADA = {"name": "order", "user_id": "ada", "value": 5, "group_type": "team", "group_id": "t1", "metadata": {"email": "ada@acme.com"}}
+ask("POST", "/projects/%s/track" % PROJECT["project_id"], ADA)
+COMPANY = ask("GET", "/companies/lookup?domain=acme.com")["company_id"]
+# What names them, by path; of several ways any.
+KNOWN = {
+    "/identities/": [{"user_id": "ada"}, {"email": "Ada@acme.com"}],
+    "/companies/lookup": [{"domain": "acme.com"}],
+    "/groups/metrics": [{"group_type": "team", "group_key": "t1"}],
+}
 
 
 def is_positive(case):
@@ -59,6 +70,13 @@ def before_call(context, case, kwargs):
             ask("POST", "/projects/%s/keys" % project["project_id"], {})
             case.path_parameters["project_id"] = project["project_id"]
             case.path_parameters["public_key"] = project["public_key"]
+    if is_positive(case) and "company_id" in case.path_parameters and rng.randrange(4):
+        case.path_parameters["company_id"] = COMPANY
+    for path, ways in KNOWN.items():
+        if is_positive(case) and case.operation.path.startswith(path) and rng.randrange(4):
+            for name in {name for way in ways for name in way}:
+                case.query.pop(name, None)
+            case.query.update(rng.choice(ways))
     if case.operation.label == "DELETE /api-tokens/{token_id}":
         # Whatever was learnt from a list: the token that this run asks with must stay.
         made = ask("POST", "/api-tokens", {"name": "to be revoked", "role": "member", "scopes": ["admin"]})

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fold::Position;
-use headcount_domain::table::Fault;
+use headcount_domain::fold::Fault;
 
 use super::entries::Entries;
 use super::shard::Shard;

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
+use headcount_domain::answers::{Question, Reader};
 use headcount_domain::event::Event;
-use headcount_domain::fold::{NoSource, Position, Project, Source};
+use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::table::Fault;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
 use headcount_storage::format::Incarnation;
 use headcount_storage::store::Store;
 
 use super::entries::Entries;
-use super::source::{Collect, ProjectMeta, Standing, StoreSource, fault, load_cells, meta_key, position_key, read};
+use super::source::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, fault, load_cells, meta_key, position_key, read,
+};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -65,6 +67,12 @@ struct State {
     /// Whether every record is in memory, so that the store need not be asked for unknown ones.
     complete: bool,
     changed: bool,
+}
+
+impl State {
+    fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
+        StoreSource { store, partition, project, complete: self.complete }
+    }
 }
 
 /// See the module.
@@ -136,12 +144,10 @@ impl Partition {
             None => position,
         };
         if first == position {
-            let hasher = self.shared.hasher.clone();
-            let (number, store) = (self.number, Arc::clone(&self.shared.store));
-            let state = self.state(event.project)?;
-            let saved = StoreSource { store: &*store, partition: number, project: event.project };
-            let source: &dyn Source = if state.complete { &NoSource } else { &saved };
-            state.project.apply(event, position, &hasher, source)?;
+            let Self { number, shared, projects, .. } = self;
+            let state = state(projects, shared, *number, event.project)?;
+            let source = state.source(&*shared.store, *number, event.project);
+            state.project.apply(event, position, &shared.hasher, &source)?;
             state.last = position;
             state.changed = true;
             state.version.store(position, Ordering::Release);
@@ -155,16 +161,18 @@ impl Partition {
         self.applied = position;
     }
 
-    /// Reads a project's state.
+    /// Reads a project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        Ok(question(&self.state(project)?.project))
+        let Self { number, shared, projects, .. } = self;
+        Ok(question(&state(projects, shared, *number, project)?.project))
     }
 
-    fn state(&mut self, project: ProjectId) -> Result<&mut State, Fault> {
-        match self.projects.entry(project) {
-            hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-            hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(&self.shared, self.number, project)?)),
-        }
+    /// Answers a question about a project.
+    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+        let Self { number, shared, projects, .. } = self;
+        let state = state(projects, shared, *number, id)?;
+        let source = state.source(&*shared.store, *number, id);
+        question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
@@ -184,12 +192,12 @@ impl Partition {
             if !std::mem::take(&mut state.changed) {
                 continue;
             }
-            state.project.people.freeze();
-            state.project.accounts.freeze();
+            state.project.freeze();
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.number, project: *id, entries };
+            state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             state.project.rollups.save(&mut collect)?;
-            collect.meta(ProjectMeta { last: state.last })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
         let standing = Standing { position: self.applied, external_ids: self.external_ids() };
@@ -208,15 +216,9 @@ impl Partition {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
         let mut collect = Collect { partition: self.number, project: id, entries };
-        let mut problem = Ok(());
-        let mut keep = |result: Result<(), Fault>| {
-            if result.is_err() {
-                problem = result;
-            }
-        };
-        let more_people = state.project.people.drain_frozen(most, |key, person| keep(collect.person(key, person)));
-        let more = more_people || state.project.accounts.drain_frozen(most, |key, slot| keep(collect.account(key, slot)));
-        problem?;
+        let mut records = Records { collect: &mut collect, result: Ok(()) };
+        let more = state.project.drain_frozen(most, &mut records);
+        records.result?;
         if !more {
             self.freezing.pop();
         }
@@ -242,11 +244,24 @@ impl Partition {
     }
 }
 
+fn state<'p>(
+    projects: &'p mut HashMap<ProjectId, State>,
+    shared: &Shared,
+    partition: u16,
+    project: ProjectId,
+) -> Result<&'p mut State, Fault> {
+    match projects.entry(project) {
+        hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(shared, partition, project)?)),
+    }
+}
+
 fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
     let meta: Option<ProjectMeta> = read(&*shared.store, &meta_key(partition, id))?;
     let mut project = Project::default();
     load_cells(&*shared.store, partition, id, &mut project)?;
-    let last = meta.unwrap_or_default().last;
+    let ProjectMeta { last, names } = meta.unwrap_or_default();
+    project.names.count = names;
     let version = Arc::clone(&shared.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
     Ok(State { project, last, version, complete: meta.is_none(), changed: false })

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::event::Event;
-use headcount_domain::fold::{Position, Project};
+use headcount_domain::answers::Question;
+use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::ProjectId;
-use headcount_domain::table::Fault;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::Checkpoints;
@@ -130,14 +130,25 @@ impl Shard {
         false
     }
 
-    /// Reads one project's state.
+    /// Reads one project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
+        self.partition_for(project)?.read(project, question)
+    }
+
+    /// Answers a question about a project. A record that can't be read back loses the state: the next start rebuilds it.
+    pub(crate) fn answer<Q: Question>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+        let answer = self.partition_for(project)?.answer(project, question);
+        if let Err(fault) = &answer {
+            self.fail(fault.clone());
+        }
+        answer
+    }
+
+    fn partition_for(&mut self, project: ProjectId) -> Result<&mut Partition, Fault> {
         if let Some(fault) = &self.failed {
             return Err(fault.clone());
         }
-        let number = partition_of(project);
-        let partition = self.partitions.get_mut(&number).ok_or_else(|| fault("not a partition of this shard"))?;
-        partition.read(project, question)
+        self.partitions.get_mut(&partition_of(project)).ok_or_else(|| fault("not a partition of this shard"))
     }
 
     /// The position that a partition's state reflects.

@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use headcount_domain::fold::{AccountSlot, Person, Position, Project, Source};
+use headcount_domain::fold::{Fault, Position, Project, Source};
 use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::project::RecordVisitor;
+use headcount_domain::records::Record;
 use headcount_domain::rollup::Cell;
 use headcount_domain::rollups::{CellReader, CellWriter};
-use headcount_domain::table::Fault;
 use headcount_storage::codec;
 use headcount_storage::keys::{Key, Partition, Prefix};
 use headcount_storage::store::Store;
@@ -16,13 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::entries::Entries;
 
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
-pub(crate) const RECORD_VERSION: u8 = 1;
+pub(crate) const RECORD_VERSION: u8 = 2;
 
-/// The key space of [`Person`] records.
-const PEOPLE: u8 = 0;
-/// The key space of [`AccountSlot`] records.
-const ACCOUNTS: u8 = 1;
-/// The key space of [`ProjectMeta`]; one record, with the id 0.
+/// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
 
 /// Where a project stands; saved with every checkpoint that changed it.
@@ -30,6 +27,8 @@ const PROJECTS: u8 = 2;
 pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
+    /// How many texts its dictionary holds.
+    pub(crate) names: u32,
 }
 
 /// Where a partition stands; the last entry of each of its checkpoints.
@@ -42,25 +41,26 @@ pub(crate) struct Standing {
 }
 
 /// Reads one project's records from the store.
+#[derive(Clone, Copy)]
 pub(crate) struct StoreSource<'s> {
     pub(crate) store: &'s dyn Store,
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
-}
-
-impl StoreSource<'_> {
-    fn record<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Result<Option<T>, Fault> {
-        read(self.store, &record_key(self.partition, self.project, space, key))
-    }
+    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    pub(crate) complete: bool,
 }
 
 impl Source for StoreSource<'_> {
-    fn person(&self, key: RecordKey) -> Result<Option<Person>, Fault> {
-        self.record(PEOPLE, key)
+    fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
+        if self.complete {
+            return Ok(None);
+        }
+        read(self.store, &record_key(self.partition, self.project, T::SPACE, key))
     }
 
-    fn account(&self, key: RecordKey) -> Result<Option<AccountSlot>, Fault> {
-        self.record(ACCOUNTS, key)
+    fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
+        let page = read(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key))?;
+        page.ok_or_else(|| Fault(format!("a page of key space {} is missing", T::PAGE_SPACE)))
     }
 }
 
@@ -115,12 +115,9 @@ pub(crate) struct Collect<'e> {
 }
 
 impl Collect<'_> {
-    pub(crate) fn person(&mut self, key: RecordKey, person: &Person) -> Result<(), Fault> {
-        self.put(&record_key(self.partition, self.project, PEOPLE, key), person)
-    }
-
-    pub(crate) fn account(&mut self, key: RecordKey, account: &AccountSlot) -> Result<(), Fault> {
-        self.put(&record_key(self.partition, self.project, ACCOUNTS, key), account)
+    /// A page that no record has any more.
+    pub(crate) fn orphan(&mut self, space: u8, key: RecordKey) {
+        self.entries.delete(&record_key(self.partition, self.project, space, key));
     }
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
@@ -133,6 +130,28 @@ impl Collect<'_> {
 
     fn put<T: Serialize>(&mut self, key: &[u8], value: &T) -> Result<(), Fault> {
         self.entries.put(key, |bytes| codec::encode_into(RECORD_VERSION, value, bytes)).map_err(fault)
+    }
+}
+
+/// Collects records; the first that can't be encoded ends it.
+pub(crate) struct Records<'c, 'e> {
+    pub(crate) collect: &'c mut Collect<'e>,
+    pub(crate) result: Result<(), Fault>,
+}
+
+impl RecordVisitor for Records<'_, '_> {
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        let Records { collect, result } = self;
+        let (partition, project) = (collect.partition, collect.project);
+        let mut put = |collected: Result<(), Fault>| {
+            if result.is_ok() {
+                *result = collected;
+            }
+        };
+        put(collect.put(&record_key(partition, project, T::SPACE, key), record));
+        record.dirty_pages(key, &mut |page, chunk| {
+            put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), chunk));
+        });
     }
 }
 

@@ -1,5 +1,8 @@
 //! What operations answer when they refuse: one type for each cause, named by every operation that knows the cause.
 
+use std::collections::BTreeMap;
+
+use utoipa::openapi::{RefOr, Response};
 use utoipa::{IntoResponses, ToResponse};
 
 use crate::http::error::ErrorBody;
@@ -148,3 +151,28 @@ pub enum UnavailableErrors {
 #[derive(Debug, IntoResponses)]
 #[response(status = 304, description = "Not changed since the `ETag` that was sent in `If-None-Match`.")]
 pub struct NotModified;
+
+/// What operations that take events by a public key can answer.
+#[derive(Debug)]
+pub struct PublicEventErrors;
+
+impl IntoResponses for PublicEventErrors {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        all([RequestErrors::responses(), KeyErrors::responses(), BodyErrors::responses(), UnavailableErrors::responses()])
+    }
+}
+
+/// What operations that take events by a token can answer.
+#[derive(Debug)]
+pub struct ServerEventErrors;
+
+impl IntoResponses for ServerEventErrors {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let named = all([TokenErrors::responses(), NotFoundErrors::responses()]);
+        all([RequestErrors::responses(), named, BodyErrors::responses(), UnavailableErrors::responses()])
+    }
+}
+
+fn all<const N: usize>(responses: [BTreeMap<String, RefOr<Response>>; N]) -> BTreeMap<String, RefOr<Response>> {
+    responses.into_iter().flatten().collect()
+}

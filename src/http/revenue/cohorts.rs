@@ -1,0 +1,107 @@
+//! `GET /projects/{project_id}/revenue/ltv-cohorts`
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_domain::answers::Cohort;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{UnconvertedMoney, level, unconverted};
+use crate::http::AppState;
+use crate::http::auth::{self, MinRole};
+use crate::http::conditional::Tag;
+use crate::http::error::ApiError;
+use crate::http::number::Decimal;
+use crate::http::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::params::Query;
+
+const MAX_COHORTS: u32 = 60;
+const DEFAULT_COHORTS: u32 = 24;
+
+/// Which cohorts are asked for.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
+pub struct CohortsParams {
+    /// Cohorts of accounts (companies, and buyers who have none), or of identities.
+    #[param(schema_with = level)]
+    level: Option<String>,
+    /// At most so many cohorts, the newest ones.
+    #[param(minimum = 1, maximum = 60, default = 24)]
+    limit: Option<u32>,
+    /// Taken and ignored: cohorts are of all time.
+    start_date: Option<String>,
+    /// Taken and ignored.
+    end_date: Option<String>,
+}
+
+/// Lifetime value by month of first sight.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CohortsAnswer {
+    /// The currency of all amounts: the project's.
+    currency: String,
+    /// The newest month first.
+    cohorts: Vec<CohortRow>,
+    /// Whether there are more cohorts.
+    truncated: bool,
+    /// What is left out for want of a rate, by currency.
+    unconverted: BTreeMap<String, UnconvertedMoney>,
+}
+
+/// Those who were first seen in one month.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CohortRow {
+    /// The month, `YYYY-MM`.
+    cohort: String,
+    /// How many accounts or identities, paying or not.
+    entities: i64,
+    /// Their orders less refunds, of all time.
+    revenue: Decimal,
+    /// How many orders, of all time.
+    orders: i64,
+    /// `revenue` / `entities`.
+    ltv: Decimal,
+}
+
+impl From<Cohort> for CohortRow {
+    fn from(cohort: Cohort) -> Self {
+        Self {
+            cohort: cohort.month,
+            entities: cohort.entities,
+            revenue: Decimal(cohort.revenue),
+            orders: cohort.orders,
+            ltv: Decimal(cohort.ltv),
+        }
+    }
+}
+
+/// Lifetime value of those who were first seen in each month.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/revenue/ltv-cohorts", tag = "revenue", operation_id = "revenue_ltv_cohorts",
+    params(ProjectPath, CohortsParams),
+    responses(
+        (status = 200, description = "The cohorts.", body = CohortsAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let query = Query::read(&request, &["level", "limit", "start_date", "end_date"])?;
+    let level = query.word("level")?;
+    let limit = query.limit(MAX_COHORTS, DEFAULT_COHORTS)?;
+    // Nothing in it is relative to today.
+    let tag = Tag::of_project(&state, &caller, None, &request, &[]).await?;
+    if let Some(unchanged) = tag.not_modified(&request) {
+        return Ok(unchanged);
+    }
+    let ltv = state.engine.ltv_cohorts(caller.project, level, limit).await?;
+    Ok(tag.answer(&CohortsAnswer {
+        currency: caller.keyed.policy.currency.to_string(),
+        cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
+        truncated: ltv.cohorts.truncated,
+        unconverted: unconverted(&ltv.unconverted),
+    }))
+}
