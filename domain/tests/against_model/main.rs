@@ -33,6 +33,7 @@ struct Held {
     policy: Policy,
     state: Project,
     saved: Saved,
+    applied: u64,
     external_ids: HashMap<String, u64>,
 }
 
@@ -104,6 +105,8 @@ impl Folded {
         let first = known.unwrap_or(position);
         if first == position {
             held.state.apply(&event, position, &hasher(), &held.saved).unwrap();
+            held.applied += 1;
+            held.saved.go_on(&mut held.state, held.applied);
         }
         let status = if first == position { "recorded" } else { "duplicate" };
         TrackReply::Accepted { status: status.into(), reason: None, clamped, id: Some(format!("{project}/{first}")) }
@@ -131,7 +134,8 @@ impl Subject for Folded {
                 cookieless: *project.body.field("cookieless") != Json::Bool(false),
                 server_only_revenue: *project.body.field("server_only_revenue") == Json::Bool(true),
             };
-            let held = Held { policy, state: Project::default(), saved: Saved::default(), external_ids: HashMap::new() };
+            let held =
+                Held { policy, state: Project::default(), saved: Saved::default(), applied: 0, external_ids: HashMap::new() };
             self.projects.insert(project.name.clone(), Mutex::new(held));
         }
     }
@@ -164,6 +168,7 @@ impl Subject for Folded {
         for held in self.projects.values_mut() {
             let held = held.get_mut().unwrap();
             held.state = held.saved.restart(std::mem::take(&mut held.state));
+            held.applied = 6;
         }
     }
 

@@ -17,9 +17,11 @@ const VERSION: u8 = 1;
 #[derive(Default)]
 pub(crate) struct Saved {
     records: HashMap<(u8, RecordKey), Vec<u8>>,
+    /// What a checkpoint under way has collected.
+    collected: HashMap<(u8, RecordKey), Vec<u8>>,
+    orphans: Vec<(u8, RecordKey)>,
     cells: BTreeMap<(u8, i32), Vec<u8>>,
 }
-
 
 impl Saved {
     fn read<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
@@ -27,17 +29,45 @@ impl Saved {
     }
 
     fn put<T: Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
-        self.records.insert((space, key), codec::encode(VERSION, value).unwrap());
+        self.collected.insert((space, key), codec::encode(VERSION, value).unwrap());
+    }
+
+    /// A step of the checkpoints that go on all the time: begun, collected bit by bit while events come in, and, once all is
+    /// in the store, everything that is not in use let go of.
+    pub(crate) fn go_on(&mut self, state: &mut Project, step: u64) {
+        match step % 7 {
+            0 => {
+                state.freeze();
+                self.orphans = std::mem::take(&mut state.orphans);
+            }
+            1..5 => drop(state.drain_frozen(1, &mut Visitor(self))),
+            5 => {
+                while state.drain_frozen(2, &mut Visitor(self)) {}
+                self.commit();
+                // Twice: the first time everything has just been in use.
+                state.evict(usize::MAX, usize::MAX);
+                state.evict(usize::MAX, usize::MAX);
+            }
+            _ => {}
+        }
+    }
+
+    /// What was collected becomes visible as a whole.
+    fn commit(&mut self) {
+        self.records.extend(self.collected.drain());
+        for orphan in self.orphans.drain(..) {
+            self.records.remove(&orphan);
+        }
     }
 
     /// The state after a stop and a start.
     pub(crate) fn restart(&mut self, mut state: Project) -> Project {
-        state.freeze();
-        let orphans = std::mem::take(&mut state.orphans);
         while state.drain_frozen(16, &mut Visitor(self)) {}
-        for (space, key) in orphans {
-            self.records.remove(&(space, key));
-        }
+        self.commit();
+        state.freeze();
+        self.orphans = std::mem::take(&mut state.orphans);
+        while state.drain_frozen(16, &mut Visitor(self)) {}
+        self.commit();
         state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
         let mut restored = Project::default();
         restored.names.count = state.names.count;
