@@ -7,8 +7,8 @@ usage: dataset.py N DIR [--start 2026-06-01]          (needs numpy and pyarrow)
 60 days from the start, in sessions of 5 events on average; N / 10 users, of whom few do most (zipf); 8 projects, of which the first
 has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events recorded late, by hours; visitors who
 sign in in the middle of a session, or never; devices that several users share; users of two projects; gaps of 30 minutes to the
-millisecond; companies told by one event in four, users who name two of them, domains in several spellings; names told more than
-once; refunds, values of 0, and orders sent twice with another value.
+millisecond, and none at all; visits that begin on the hour, many at once; companies told by one event in four, users who name two
+of them, domains in several spellings; names told more than once; refunds, values of 0, and orders sent twice with another value.
 """
 import argparse
 import datetime
@@ -60,6 +60,7 @@ def make_sessions(r, n, start_ms, users):
     user = popular[r.choice(users, sessions, p=zipf(users, 0.8))]
     hour = r.choice(24, sessions, p=HOURS / HOURS.sum())
     begin = start_ms + r.integers(0, DAYS, sessions) * DAY_MS + hour * 3_600_000 + r.integers(0, 3_600_000, sessions)
+    begin = np.where(r.random(sessions) < 0.02, begin // 3_600_000 * 3_600_000, begin)
     ends = np.cumsum(r.geometric(1 / 5.0, sessions))
     assert ends[-1] >= n
     session = np.searchsorted(ends, np.arange(n), side="right")
@@ -68,7 +69,7 @@ def make_sessions(r, n, start_ms, users):
     gap = (r.exponential(60_000, n) + 500).astype(np.int64)
     # Thirty minutes are no new session, and a millisecond more is one.
     chance = r.random(n)
-    gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, gap))
+    gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, np.where(chance < 0.02, 0, gap)))
     gap[first] = 0
     total = np.cumsum(gap)
     at_ms = begin[session] + total - np.maximum.accumulate(np.where(first, total, 0))
@@ -117,11 +118,11 @@ def make(n, start_ms):
     is_domain = is_company & (number % 2 == 0)
     key = np.where(is_company, joined("co", number, np.where(is_domain, ".example", "")), joined("team-", number))
     spelled = np.where(is_domain & (r.random(n) < 0.1), joined("https://www.Co", number, ".example/"), key)
-    names_it = told & ~bought & (r.random(n) < 0.02)
+    names_it = told & ~bought & (r.random(n) < 0.04)
     name = np.where(names_it, GROUP, name)
     title = joined(np.where(is_company, "Company ", "Team "), number, " v", r.integers(1, 4, n))
 
-    recorded_ms = at_ms + np.where(r.random(n) < 0.03, r.exponential(6 * 3_600_000, n), 0).astype(np.int64)
+    recorded_ms = at_ms + np.where(r.random(n) < 0.05, r.exponential(6 * 3_600_000, n), 0).astype(np.int64)
     order = np.argsort(recorded_ms, kind="stable")
     host = joined("app", project, ".example.com")
     path = np.where(page > 0, joined("/docs/section-", page % 20, "/page-", page), "/")

@@ -119,16 +119,48 @@ class Questions:
     def one(self, sql):
         return self.connection.execute(sql).fetchone()[0]
 
-    def all(self):
-        by_events = f"select identity, count(*) events from events where identified and {self.mine} and {self.days} group by 1"
-        busiest = self.one(f"select identity from ({by_events}) order by events desc, identity limit 1")
-        typical = self.one(f"""select identity from (select *, row_number() over (order by events, identity) place, count(*) over () users
-            from ({by_events})) where place = (users + 1) // 2""")
+    def all(self, sql):
+        return [value for value, in self.connection.execute(sql).fetchall()]
+
+    def middle(self, counts, named):
+        """Of rows with a count of `events`, the one in the middle."""
+        return self.one(f"""select {named} from (select *, row_number() over (order by events, {named}) place, count(*) over () total
+            from ({counts})) where place = (total + 1) // 2""")
+
+    def typical(self):
+        """Each operation once or twice: for whom there is little to add up, and for whom there is most."""
+        users = f"select identity, count(*) events from events where identified and {self.mine} and {self.days} group by 1"
         companies = f"select company, count(*) events from events where contains(company, '.') and {self.recent} group by 1"
-        company = self.one(f"select company from ({companies}) order by events desc, company limit 1")
-        usual = self.one(f"""select company from (select *, row_number() over (order by events, company) place, count(*) over () companies
-            from ({companies})) where place = (companies + 1) // 2""")
-        team = self.one(f"select group_key from events where group_type = 'team' and {self.recent} group by 1 order by count(*) desc, 1 limit 1")
+        most = lambda counts, named: self.one(f"select {named} from ({counts}) order by events desc, {named} limit 1")
+        teams = f"select group_key, count(*) events from events where group_type = 'team' and {self.recent} group by 1"
+        yield from self.of_project()
+        for kind, user in (("typical", self.middle(users, "identity")), ("busiest", most(users, "identity"))):
+            yield from self.of_user(f"{kind} user", user)
+        yield self.companies_top()
+        for kind, key in (("typical", self.middle(companies, "company")), ("busiest", most(companies, "company"))):
+            yield from self.of_company(kind, key)
+        yield self.groups_top()
+        yield self.group(most(teams, "group_key"))
+
+    def thorough(self):
+        """Each operation for many, and with several limits."""
+        yield from self.of_project()
+        for model in ("first_touch", "last_touch"):
+            yield self.by_attribution(model, "account", limit=3)
+        # Those of two projects, and some others.
+        for user in self.all(f"""select identity from events where identified group by 1 having bool_or({self.mine})
+                order by count(distinct project) desc, hash(identity) limit 30"""):
+            yield from self.of_user(user, user)
+        for limit in (1, 20, 100):
+            yield self.companies_top(limit)
+            yield self.groups_top(limit)
+        for key in self.all(f"select company from events where contains(company, '.') and {self.mine} group by 1 order by hash(company) limit 10"):
+            yield from self.of_company(key, key)
+            yield self.top_users(key, key, limit=100)
+        for key in self.all(f"select group_key from events where group_type = 'team' and {self.mine} group by 1 order by hash(group_key) limit 10"):
+            yield self.group(key)
+
+    def of_project(self):
         yield self.unique_users()
         yield self.metrics()
         yield self.timeseries()
@@ -137,17 +169,16 @@ class Questions:
                 yield self.by_attribution(model, level)
         for level in ("identity", "account"):
             yield self.cohorts(level)
-        for kind, user in (("typical", typical), ("busiest", busiest)):
-            yield self.profile(kind, user)
-            yield self.top_pages(kind, user)
-            yield self.referrers(kind, user)
-        yield self.companies_top()
-        for kind, key in (("busiest", company), ("typical", usual)):
-            yield self.company(f"companies/lookup, {kind}", "/companies/lookup", key, {"domain": key})
-            yield self.company(f"companies/metrics, {kind}", "/companies/{company}/metrics", key, {})
-            yield self.top_users(kind, key)
-        yield self.groups_top()
-        yield self.group(team)
+
+    def of_user(self, kind, user):
+        yield self.profile(kind, user)
+        yield self.top_pages(kind, user)
+        yield self.referrers(kind, user)
+
+    def of_company(self, kind, key):
+        yield self.company(f"companies/lookup, {kind}", "/companies/lookup", key, {"domain": key})
+        yield self.company(f"companies/metrics, {kind}", "/companies/{company}/metrics", key, {})
+        yield self.top_users(kind, key)
 
     def question(self, name, path, statements, shape, query=None, body=None, company=None):
         return Question(name, path.replace("{project}", self.project_id), query or {}, body, company, tuple(statements), shape)
@@ -190,7 +221,7 @@ class Questions:
         return self.question("revenue/timeseries", "/projects/{project}/revenue/timeseries", [sql, self.unconverted_sql(self.days)], shape,
                              self.window)
 
-    def by_attribution(self, model, level):
+    def by_attribution(self, model, level, limit=20):
         """A touch is the entry of a session, if that entry has a source. An order has its entity's first touch, even if it came later;
         or the last that was at or before the order. Of touches in the same millisecond, the one recorded later is later."""
         orders = f"select {level} entity, at_ms, usd from events where {self.mine} and {self.days} and usd <> 0"
@@ -204,12 +235,12 @@ class Questions:
                 on orders.entity = touches.entity and orders.at_ms >= touches.at_ms"""
         sql = f"""with orders as ({orders}), touches as ({touches}), touched as ({touched})
             select coalesce(source, '(direct)') source, sum(usd) revenue, count(*) filter (usd > 0) orders from touched group by 1
-            order by revenue desc, source limit 21"""
+            order by revenue desc, source limit {limit + 1}"""
 
         def shape(rows, foreign):
-            listed = [{"dimension": source, "revenue": money(revenue), "orders": orders} for source, revenue, orders in rows[:20]]
-            return {"currency": "USD", "rows": listed, "truncated": len(rows) > 20, "unconverted": unconverted(foreign)}
-        query = {"model": model, "level": level, "dimension": "source", **self.window}
+            listed = [{"dimension": source, "revenue": money(revenue), "orders": orders} for source, revenue, orders in rows[:limit]]
+            return {"currency": "USD", "rows": listed, "truncated": len(rows) > limit, "unconverted": unconverted(foreign)}
+        query = {"model": model, "level": level, "dimension": "source", "limit": str(limit), **self.window}
         return self.question(f"revenue/by-attribution, {model} by {level}", "/projects/{project}/revenue/by-attribution",
                              [sql, self.unconverted_sql(self.days)], shape, query)
 
@@ -247,7 +278,7 @@ class Questions:
                     "duration_avg_sec": ratio((total_ms or 0) * 1000, sessions), "duration_p90_sec": money((p90_ms or 0) * 1000),
                     "bounce_rate": ratio(bounces * 1_000_000, sessions), "active_days": days, "first_seen": instant(first_ms),
                     "last_seen": instant(last_ms), "revenue": money(revenue)}
-        return self.question(f"identities/profile, {kind} user", "/identities/profile", [sql], shape, {"user_id": user, **self.window})
+        return self.question(f"identities/profile, {kind}", "/identities/profile", [sql], shape, {"user_id": user, **self.window})
 
     def counts(self, kind, user, what, listed, named, column, of):
         sql = f"""select {column}, count(*) events from events where identity = {text(user)} and {self.days} and {of} group by 1
@@ -256,7 +287,7 @@ class Questions:
         def shape(rows):
             return {"identity_id": Id(("identity", user)), listed: [{named: value, "count": count} for value, count in rows[:10]],
                     "truncated": len(rows) > 10}
-        return self.question(f"identities/{what}, {kind} user", f"/identities/{what}", [sql], shape, {"user_id": user, **self.window})
+        return self.question(f"identities/{what}, {kind}", f"/identities/{what}", [sql], shape, {"user_id": user, **self.window})
 
     def top_pages(self, kind, user):
         return self.counts(kind, user, "top-pages", "pages", "url", "page", f"name in {PAGEVIEWS}")
@@ -268,11 +299,11 @@ class Questions:
         """The name told last of each group or company; `{key}` says which."""
         return f"select {key} key, arg_max(group_name, (at_ms, position)) name from events where group_name is not null and {of} group by 1"
 
-    def companies_top(self):
+    def companies_top(self, limit=20):
         sql = f"""with active as (select company, count(*) events, count(distinct identity) users, sum(usd) revenue from events
                 where company is not null and {self.recent} group by 1),
               names as ({self.names("told_company", "told_company is not null")}),
-              top as (select * from active left join names on key = company order by events desc, coalesce(name, company), company limit 21)
+              top as (select * from active left join names on key = company order by events desc, coalesce(name, company), company limit {limit + 1})
             select company, name, top.events, users, revenue, (select max(at_ms) from events where events.company = top.company)
             from top order by top.events desc, coalesce(name, company), company"""
 
@@ -280,8 +311,8 @@ class Questions:
             row = lambda key, name, events, users, revenue, last_ms: {
                 "company_id": Id(("company", key)), "name": name, "domain": domain(key), "events": events, "users": users,
                 "revenue": money(revenue), "last_seen": instant(last_ms)}
-            return {"companies": [row(*row_) for row_ in rows[:20]], "truncated": len(rows) > 20}
-        return self.question("companies/top", "/companies/top", [sql], shape, self.range)
+            return {"companies": [row(*row_) for row_ in rows[:limit]], "truncated": len(rows) > limit}
+        return self.question("companies/top", "/companies/top", [sql], shape, {"limit": str(limit), **self.range})
 
     def company(self, name, path, key, query):
         """Its sessions are those whose entry is its own, of people who may have been elsewhere too."""
@@ -299,26 +330,26 @@ class Questions:
                     "first_seen": instant(first_ms), "last_seen": instant(last_ms)}
         return self.question(name, path, [sql], shape, query | self.range, company=key)
 
-    def top_users(self, kind, key):
+    def top_users(self, kind, key, limit=20):
         sql = f"""select identity, count(*) filter ({self.recent}) events, max(at_ms) from events
-            where company = {text(key)} and identified group by 1 having events > 0 order by events desc, identity limit 21"""
+            where company = {text(key)} and identified group by 1 having events > 0 order by events desc, identity limit {limit + 1}"""
 
         def shape(rows):
             row = lambda user, events, last_ms: {"resolved_identifier": user, "identity_id": Id(("identity", user)), "events": events,
                                                  "last_seen": instant(last_ms)}
-            return {"users": [row(*row_) for row_ in rows[:20]], "truncated": len(rows) > 20}
-        return self.question(f"companies/top-users, {kind}", "/companies/{company}/top-users", [sql], shape, self.range, company=key)
+            return {"users": [row(*row_) for row_ in rows[:limit]], "truncated": len(rows) > limit}
+        return self.question(f"companies/top-users, {kind}", "/companies/{company}/top-users", [sql], shape, {"limit": str(limit), **self.range}, company=key)
 
-    def groups_top(self):
+    def groups_top(self, limit=20):
         sql = f"""with groups as (select group_key, count(*) filter ({self.recent}) events, count(distinct identity) filter ({self.recent}) users,
                 max(at_ms) last_ms from events where group_type = 'team' group by 1),
               names as ({self.names("group_key", "group_type = 'team'")})
             select group_key, name, events, users, last_ms from groups left join names on key = group_key where events > 0
-            order by events desc, coalesce(name, group_key), group_key limit 21"""
+            order by events desc, coalesce(name, group_key), group_key limit {limit + 1}"""
 
         def shape(rows):
-            return {"groups": [self.group_row(*row) for row in rows[:20]], "truncated": len(rows) > 20}
-        return self.question("groups/top", "/groups/top", [sql], shape, {"group_type": "team", **self.range})
+            return {"groups": [self.group_row(*row) for row in rows[:limit]], "truncated": len(rows) > limit}
+        return self.question("groups/top", "/groups/top", [sql], shape, {"group_type": "team", "limit": str(limit), **self.range})
 
     @staticmethod
     def group_row(key, name, events, users, last_ms):
