@@ -89,7 +89,7 @@ def make(n, start_ms):
     of_company = np.where(r.random(users) < 0.7, r.choice(companies, users, p=zipf(companies, 0.7)), -1)
 
     second_device = (r.random(sessions) < 0.25)[session]
-    elsewhere = second_device & (user % 40 == 0)
+    elsewhere = second_device & (user % 40 == 0) & (place % 3 == 1)
     project = np.where(elsewhere, of_project[user] % PROJECTS + 1, of_project[user])
     signs_in_at = np.where(r.random(sessions) < 0.6, 0, r.integers(1, 6, sessions))
     signed_in = place >= signs_in_at[session]
@@ -122,7 +122,9 @@ def make(n, start_ms):
     name = np.where(names_it, GROUP, name)
     title = joined(np.where(is_company, "Company ", "Team "), number, " v", r.integers(1, 4, n))
 
-    recorded_ms = at_ms + np.where(r.random(n) < 0.05, r.exponential(6 * 3_600_000, n), 0).astype(np.int64)
+    # What is told matters by the order of recording, or by time: more of it comes late.
+    late = r.random(n) < np.where(shared | names_it | (user % 20 == 7), 0.3, 0.05)
+    recorded_ms = at_ms + np.where(late, r.exponential(6 * 3_600_000, n), 0).astype(np.int64)
     order = np.argsort(recorded_ms, kind="stable")
     host = joined("app", project, ".example.com")
     path = np.where(page > 0, joined("/docs/section-", page % 20, "/page-", page), "/")
