@@ -5,9 +5,9 @@ project P in the shape of POST /track, in the order in which they are to be reco
 usage: dataset.py N DIR [--start 2026-06-01]          (needs numpy and pyarrow)
 
 60 days from the start, in sessions of 5 events on average; N / 10 users, of whom few do most (zipf); 8 projects, of which the first
-has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events recorded late, by hours; visitors who
+has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events recorded late, by hours or days; visitors who
 sign in in the middle of a session, or never; devices that several users share; users of two projects; gaps of 30 minutes to the
-millisecond, and none at all; visits that begin on the hour, many at once; companies told by one event in four, users who name two
+millisecond, and none at all; visits that begin in the same millisecond; companies told by one event in four, users who name two
 of them, domains in several spellings; names told more than once; refunds, values of 0, and orders sent twice with another value.
 """
 import argparse
@@ -54,26 +54,31 @@ def joined(*parts):
 
 
 def make_sessions(r, n, start_ms, users):
-    """Who visits when: for each event its user, time, session, and its place in the session."""
+    """Who visits when: for each event its user, time, session, its place in the session, and the device."""
     sessions = int(n / 4.5) + 50
     popular = r.permutation(users)
     user = popular[r.choice(users, sessions, p=zipf(users, 0.8))]
     hour = r.choice(24, sessions, p=HOURS / HOURS.sum())
     begin = start_ms + r.integers(0, DAYS, sessions) * DAY_MS + hour * 3_600_000 + r.integers(0, 3_600_000, sessions)
-    begin = np.where(r.random(sessions) < 0.02, begin // 3_600_000 * 3_600_000, begin)
+    # A newsletter goes out once a week, at nine.
+    begin = np.where(r.random(sessions) < 0.03, begin // (7 * DAY_MS) * 7 * DAY_MS + 9 * 3_600_000, begin)
+    begin = np.maximum(begin, start_ms)
     ends = np.cumsum(r.geometric(1 / 5.0, sessions))
     assert ends[-1] >= n
     session = np.searchsorted(ends, np.arange(n), side="right")
+    second_device = (r.random(sessions) < 0.25)[session]
     first = np.r_[True, session[1:] != session[:-1]]
     place = np.arange(n) - np.maximum.accumulate(np.where(first, np.arange(n), 0))
     gap = (r.exponential(60_000, n) + 500).astype(np.int64)
     # Thirty minutes are no new session, and a millisecond more is one.
     chance = r.random(n)
     gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, np.where(chance < 0.02, 0, gap)))
+    # Every 20 minutes, in two projects in turn: one session here is two there.
+    gap = np.where(second_device & (user[session] % 10 == 0), 1_200_000, gap)
     gap[first] = 0
     total = np.cumsum(gap)
     at_ms = begin[session] + total - np.maximum.accumulate(np.where(first, total, 0))
-    return user[session], at_ms, session, place
+    return user[session], at_ms, session, place, second_device
 
 
 def make(n, start_ms):
@@ -81,20 +86,19 @@ def make(n, start_ms):
     r = np.random.default_rng(42)
     users = max(100, n // 10)
     companies = max(10, users // 40)
-    user, at_ms, session, place = make_sessions(r, n, start_ms, users)
+    user, at_ms, session, place, second_device = make_sessions(r, n, start_ms, users)
     sessions, first = session[-1] + 1, place == 0
     of_project = r.choice(PROJECTS, users, p=zipf(PROJECTS, 1.0)) + 1
     browser = r.choice(len(BROWSERS), (2, users), p=zipf(len(BROWSERS), 1.2))
     country = r.choice(len(COUNTRIES), users, p=zipf(len(COUNTRIES), 0.9))
     of_company = np.where(r.random(users) < 0.7, r.choice(companies, users, p=zipf(companies, 0.7)), -1)
 
-    second_device = (r.random(sessions) < 0.25)[session]
-    elsewhere = second_device & (user % 40 == 0) & (place % 3 == 1)
+    elsewhere = second_device & (user % 10 == 0) & (place % 3 == 1)
     project = np.where(elsewhere, of_project[user] % PROJECTS + 1, of_project[user])
     signs_in_at = np.where(r.random(sessions) < 0.6, 0, r.integers(1, 6, sessions))
     signed_in = place >= signs_in_at[session]
     company = of_company[user]
-    shared = second_device & (company >= 0) & (user % 10 == 3)
+    shared = second_device & (company >= 0) & (user % 4 == 3)
     device = joined(np.where(second_device, "b", "a"), np.char.zfill((user * 7919 % 1_000_003).astype(str), 16))
     device = np.where(shared, joined("c", company), device)
 
@@ -111,20 +115,20 @@ def make(n, start_ms):
     minor = np.where(chance < 0.05, -minor, np.where(chance < 0.06, 0, minor))
 
     told = r.random(n) < 0.25
-    company = np.where((user % 20 == 7) & (r.random(n) < 0.5), (company + 1) % companies, company)
+    company = np.where((user % 5 == 2) & (r.random(n) < 0.5), (company + 1) % companies, company)
     is_company = told & (of_company[user] >= 0)
     is_team = told & (of_company[user] < 0)
     number = np.where(is_company, company, user % max(5, users // 400))
     is_domain = is_company & (number % 2 == 0)
     key = np.where(is_company, joined("co", number, np.where(is_domain, ".example", "")), joined("team-", number))
     spelled = np.where(is_domain & (r.random(n) < 0.1), joined("https://www.Co", number, ".example/"), key)
-    names_it = told & ~bought & (r.random(n) < 0.04)
+    names_it = told & ~bought & (r.random(n) < 0.08)
     name = np.where(names_it, GROUP, name)
     title = joined(np.where(is_company, "Company ", "Team "), number, " v", r.integers(1, 4, n))
 
     # What is told matters by the order of recording, or by time: more of it comes late.
-    late = r.random(n) < np.where(shared | names_it | (user % 20 == 7), 0.3, 0.05)
-    recorded_ms = at_ms + np.where(late, r.exponential(6 * 3_600_000, n), 0).astype(np.int64)
+    late = r.random(n) < np.where(shared | names_it | (user % 5 == 2), 0.3, 0.05)
+    recorded_ms = at_ms + np.where(late, r.exponential(np.where(r.random(n) < 0.5, 3 * DAY_MS, DAY_MS // 4), n), 0).astype(np.int64)
     order = np.argsort(recorded_ms, kind="stable")
     host = joined("app", project, ".example.com")
     path = np.where(page > 0, joined("/docs/section-", page % 20, "/page-", page), "/")
