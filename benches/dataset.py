@@ -5,10 +5,11 @@ project P in the shape of POST /track, in the order in which they are to be reco
 usage: dataset.py N DIR [--start 2026-06-01]          (needs numpy and pyarrow)
 
 60 days from the start, in sessions of 5 events on average; N / 10 users, of whom few do most (zipf); 8 projects, of which the first
-has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events recorded late, by hours or days; visitors who
-sign in in the middle of a session, or never; devices that several users share; users of two projects; gaps of 30 minutes to the
-millisecond, and none at all; visits that begin in the same millisecond; companies told by one event in four, users who name two
-of them, domains in several spellings; names told more than once; refunds, values of 0, and orders sent twice with another value.
+has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events, and whole visits, recorded late, by
+hours or days; visitors who sign in in the middle of a session, or never; devices that several users share; users of two projects;
+gaps of 30 minutes to the millisecond, and none at all; visits that begin in the same millisecond; companies told by one event in
+four, users who name two of them, domains in several spellings; names told more than once; refunds, values of 0, and orders sent
+twice with another value.
 """
 import argparse
 import datetime
@@ -72,7 +73,7 @@ def make_sessions(r, n, start_ms, users):
     gap = (r.exponential(60_000, n) + 500).astype(np.int64)
     # Thirty minutes are no new session, and a millisecond more is one.
     chance = r.random(n)
-    gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, np.where(chance < 0.02, 0, gap)))
+    gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, np.where(chance < 0.04, 0, gap)))
     # Every 20 minutes, in two projects in turn: one session here is two there.
     gap = np.where(second_device & (user[session] % 10 == 0), 1_200_000, gap)
     gap[first] = 0
@@ -98,9 +99,9 @@ def make(n, start_ms):
     signs_in_at = np.where(r.random(sessions) < 0.6, 0, r.integers(1, 6, sessions))
     signed_in = place >= signs_in_at[session]
     company = of_company[user]
-    shared = second_device & (company >= 0) & (user % 4 == 3)
+    shared = second_device & (user % 4 == 3)
     device = joined(np.where(second_device, "b", "a"), np.char.zfill((user * 7919 % 1_000_003).astype(str), 16))
-    device = np.where(shared, joined("c", company), device)
+    device = np.where(shared, joined("c", user % max(5, users // 200)), device)
 
     name = np.where(r.random(n) < 0.02, PURCHASE, r.choice(9, n, p=NAME_SHARES))
     page = r.choice(400, n, p=zipf(400, 0.9))
@@ -118,7 +119,7 @@ def make(n, start_ms):
     company = np.where((user % 5 == 2) & (r.random(n) < 0.5), (company + 1) % companies, company)
     is_company = told & (of_company[user] >= 0)
     is_team = told & (of_company[user] < 0)
-    number = np.where(is_company, company, user % max(5, users // 400))
+    number = np.where(is_company, company, user % max(5, users // 40))
     is_domain = is_company & (number % 2 == 0)
     key = np.where(is_company, joined("co", number, np.where(is_domain, ".example", "")), joined("team-", number))
     spelled = np.where(is_domain & (r.random(n) < 0.1), joined("https://www.Co", number, ".example/"), key)
@@ -128,7 +129,11 @@ def make(n, start_ms):
 
     # What is told matters by the order of recording, or by time: more of it comes late.
     late = r.random(n) < np.where(shared | names_it | (user % 5 == 2), 0.3, 0.05)
-    recorded_ms = at_ms + np.where(late, r.exponential(np.where(r.random(n) < 0.5, 3 * DAY_MS, DAY_MS // 4), n), 0).astype(np.int64)
+    delay_ms = np.where(late, r.exponential(np.where(r.random(n) < 0.5, 3 * DAY_MS, DAY_MS // 4), n), 0)
+    # Whole visits, too, of devices that were offline.
+    offline = r.random(sessions)[session] < np.where(shared, 0.3, 0.03)
+    delay_ms = np.where(offline, r.exponential(7 * DAY_MS, sessions)[session], delay_ms)
+    recorded_ms = at_ms + delay_ms.astype(np.int64)
     order = np.argsort(recorded_ms, kind="stable")
     host = joined("app", project, ".example.com")
     path = np.where(page > 0, joined("/docs/section-", page % 20, "/page-", page), "/")
