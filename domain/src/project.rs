@@ -91,6 +91,13 @@ impl Project {
         bytes
     }
 
+    /// How many records of one kind are in memory at most.
+    pub fn most_of_a_kind(&mut self) -> usize {
+        let mut most = 0;
+        for_each_table!(self, table => most = most.max(table.resident()));
+        most
+    }
+
     /// Lets go of saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were looked
     /// at. Answers how many bytes were freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {

@@ -28,6 +28,9 @@ impl Hasher for Passthrough {
     }
 }
 
+/// Makes hash maps by record key quick.
+pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
+
 #[derive(Debug, Clone)]
 struct Slot<T> {
     value: T,
@@ -66,7 +69,7 @@ impl std::ops::AddAssign for Bytes {
 /// written, the old value of those that change again (so that writing can take its time).
 #[derive(Debug)]
 pub struct Table<T> {
-    slots: HashMap<RecordKey, Slot<T>, BuildHasherDefault<Passthrough>>,
+    slots: HashMap<RecordKey, Slot<T>, KeyHashBuilder>,
     generation: u32,
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,

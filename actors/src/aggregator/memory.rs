@@ -2,17 +2,22 @@
 //! from the store on demand. Where too much is not saved yet, a checkpoint is due before its time; and where a checkpoint
 //! can't keep up, applying waits for it.
 
+use std::time::{Duration, Instant as Stopwatch};
+
 use headcount_domain::fold::Fault;
 use headcount_domain::table::Bytes;
 
 use super::checkpoint::Next;
+use super::partition::Partition;
 use super::shard::Shard;
 
 /// After how many events, and how many questions, the memory is looked at.
 const EVENTS_A_LOOK: usize = 1024;
 const QUESTIONS_A_LOOK: usize = 64;
-/// How many records of each kind and project one look passes over: a good millisecond at most.
-const RECORDS_A_LOOK: usize = 4096;
+/// How many records of each kind and project are passed over before the clock is looked at.
+const RECORDS_A_ROUND: usize = 1024;
+/// How long one look may take; the next one goes on where it stopped.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +65,40 @@ impl Shard {
         let limit = self.memory.limit;
         (self.memory.events, self.memory.questions) = (0, 0);
         let mut bytes = self.bytes();
+        let mut evicting = false;
         if bytes.resident > limit {
-            // A little more than is needed, so that the next look finds nothing to do.
-            let mut enough = bytes.resident - limit / 8 * 7;
-            for partition in self.partitions.values_mut() {
-                enough = enough.saturating_sub(partition.evict(enough, RECORDS_A_LOOK));
-            }
+            // A little more than is needed, so that the next looks find nothing to do.
+            evicting = !self.evict(bytes.resident - limit / 8 * 7, LOOK);
             bytes = self.bytes();
         }
-        self.memory.pressed = bytes.resident > limit && bytes.unsaved > limit / 4;
-        self.memory.stopped = bytes.unsaved > limit / 3 * 2;
+        tracing::trace!(resident = bytes.resident, unsaved = bytes.unsaved, limit, "records in memory");
+        self.memory.stopped = bytes.unsaved > limit / 2;
+        // What can be let go of goes first: while a checkpoint is under way nothing can.
+        self.memory.pressed = self.memory.stopped || (bytes.unsaved > limit / 4 && !evicting);
+    }
+
+    /// Lets go of `enough` bytes. `false`: time was up before that.
+    fn evict(&mut self, mut enough: usize, patience: Duration) -> bool {
+        let began = Stopwatch::now();
+        // Two rounds over everything: the first may find all of it in use.
+        let mut idle_rounds = 0;
+        while enough > 0 && idle_rounds < 2 + self.rounds() * 2 {
+            if began.elapsed() >= patience {
+                return false;
+            }
+            let mut freed = 0;
+            for partition in self.partitions.values_mut() {
+                freed += partition.evict(enough.saturating_sub(freed), RECORDS_A_ROUND);
+            }
+            enough = enough.saturating_sub(freed);
+            idle_rounds = if freed == 0 { idle_rounds + 1 } else { 0 };
+        }
+        true
+    }
+
+    /// How many rounds it takes to pass over all records.
+    fn rounds(&mut self) -> usize {
+        self.partitions.values_mut().map(Partition::evictable).max().unwrap_or(0) / RECORDS_A_ROUND
     }
 
     fn bytes(&mut self) -> Bytes {
@@ -80,7 +109,7 @@ impl Shard {
 
     /// Whether a checkpoint should begin before its time.
     pub(crate) fn is_pressed(&self) -> bool {
-        self.memory.pressed || self.memory.stopped
+        self.memory.pressed
     }
 
     /// Whether applying must wait for a checkpoint.

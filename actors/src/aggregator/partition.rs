@@ -184,6 +184,14 @@ impl Partition {
         total
     }
 
+    /// How many records of one kind there are at most, if any can be let go of.
+    pub(crate) fn evictable(&mut self) -> usize {
+        if !self.settled {
+            return 0;
+        }
+        self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
+    }
+
     /// Lets go of saved records that are not in use, unless a checkpoint is under way. Answers how many bytes were freed.
     pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;

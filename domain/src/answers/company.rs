@@ -1,7 +1,7 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::group::{self, Keys, NamedPart, TopRow};
 use super::identity::Subject;
@@ -14,6 +14,7 @@ use crate::ids::{OrganizationId, PublicCompany, RawId, RecordKey};
 use crate::people::{Identity, Person};
 use crate::records::{Fault, Source, page_key};
 use crate::rollups::CompanyLink;
+use crate::table::KeyHashBuilder;
 use crate::time::{Instant, Window};
 
 const COMPANY: &str = "company";
@@ -28,7 +29,11 @@ impl Question for AskLinks {
     type Part = Vec<Option<CompanyLink>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        Ok(self.companies.iter().map(|company| reader.project.rollups.company_links.of(*company)).collect())
+        let links = &reader.project.rollups.company_links;
+        if links.is_empty() {
+            return Ok(vec![None; self.companies.len()]);
+        }
+        Ok(self.companies.iter().map(|company| links.of(*company)).collect())
     }
 }
 
@@ -196,7 +201,7 @@ pub async fn top_companies<P: Projects>(
 ) -> Result<Listed<TopCompany>, P::Error> {
     let active: Vec<_> = group::active(projects, COMPANY, window).await?.into_iter().collect();
     let means = resolve(projects, active.iter().map(|(told, _)| *told).collect()).await?;
-    let mut companies: HashMap<RecordKey, TopRow> = HashMap::new();
+    let mut companies: HashMap<RecordKey, TopRow, KeyHashBuilder> = HashMap::default();
     for ((_, did), company) in active.into_iter().zip(means) {
         let row = companies.entry(company).or_insert_with(|| TopRow {
             keys: vec![company],
@@ -247,7 +252,7 @@ impl Question for AskMembers {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<MemberPart>, Fault> {
         let source = reader.source;
-        let mut events: BTreeMap<RecordKey, u64> = BTreeMap::new();
+        let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
         for key in &self.keys {
             if let Some(group) = reader.project.groups.get_to_load(*key, || source.record(*key))? {
                 group.load(self.window.start, self.window.end, |serial| source.page::<Group>(page_key(*key, serial)))?;

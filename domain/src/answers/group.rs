@@ -13,10 +13,14 @@ use crate::people::Person;
 use crate::records::{Fault, Source, page_key};
 use crate::rollup::Sign;
 use crate::rollups::Activity;
+use crate::table::KeyHashBuilder;
 use crate::time::{Instant, Window};
 
 /// The keys that one company or group was told by; the first is the one that it goes by.
 pub(super) type Keys = Vec<RecordKey>;
+
+/// What some groups did.
+pub(super) type Active = HashMap<RecordKey, Activity, KeyHashBuilder>;
 
 /// Asks which groups of a type were active.
 #[derive(Debug, Clone)]
@@ -26,10 +30,10 @@ pub(super) struct AskActive {
 }
 
 impl Question for AskActive {
-    type Part = HashMap<RecordKey, Activity>;
+    type Part = Active;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let mut active = HashMap::new();
+        let mut active = Active::default();
         for (key, activity) in reader.project.rollups.group_activity.of_type(&self.kind, self.window) {
             add_activity(&mut active, key, activity);
         }
@@ -37,18 +41,14 @@ impl Question for AskActive {
     }
 }
 
-fn add_activity(active: &mut HashMap<RecordKey, Activity>, key: RecordKey, activity: Activity) {
+fn add_activity(active: &mut Active, key: RecordKey, activity: Activity) {
     let sum = active.entry(key).or_default();
     sum.events += activity.events;
     sum.revenue += activity.revenue;
 }
 
 /// Which groups were active anywhere, with what they did.
-pub(super) async fn active<P: Projects>(
-    projects: &P,
-    kind: &str,
-    window: Window,
-) -> Result<HashMap<RecordKey, Activity>, P::Error> {
+pub(super) async fn active<P: Projects>(projects: &P, kind: &str, window: Window) -> Result<Active, P::Error> {
     let mut parts = projects.each(AskActive { kind: kind.into(), window }).await?.into_iter();
     let mut total = parts.next().unwrap_or_default();
     parts.flatten().for_each(|(key, activity)| add_activity(&mut total, key, activity));
@@ -154,7 +154,7 @@ enum Users {
     /// So many: nobody else knows any of them.
     Count(u64),
     /// These.
-    Set(HashSet<Who>),
+    Set(HashSet<Who, KeyHashBuilder>),
 }
 
 /// An identity, as other projects may know it.
@@ -177,7 +177,7 @@ impl Question for AskFigures {
 impl AskFigures {
     fn figures<S: Source>(&self, keys: &Keys, reader: &mut Reader<'_, S>) -> Result<FiguresPart, Fault> {
         let mut sums = GroupSums::default();
-        let mut members: HashSet<RecordKey> = HashSet::new();
+        let mut members: HashSet<RecordKey, KeyHashBuilder> = HashSet::default();
         for key in keys {
             if let Some(group) = reader.group(*key, Some(self.window))? {
                 sums.add(&group.sums(self.window), Sign::Plus);
@@ -219,7 +219,7 @@ pub(super) struct Figures {
 /// What some companies or groups did in a window, anywhere.
 pub(super) async fn figures<P: Projects>(projects: &P, groups: Vec<Keys>, window: Window) -> Result<Vec<Figures>, P::Error> {
     let mut total = vec![Figures::default(); groups.len()];
-    let mut sets: BTreeMap<usize, HashSet<Who>> = BTreeMap::new();
+    let mut sets: BTreeMap<usize, HashSet<Who, KeyHashBuilder>> = BTreeMap::new();
     let shared = projects.count() > 1;
     for part in projects.each(AskFigures { groups, window, shared }).await? {
         for (at, part) in part.into_iter().enumerate() {

@@ -336,8 +336,14 @@ impl Facts {
     /// The last session, if an event of the moment `at` does nothing but make it longer: what most events do.
     #[must_use]
     pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
-        let last = self.paged.recent().sessions.last()?;
+        let last = self.last_session()?;
         (at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS).then_some(last)
+    }
+
+    /// The last session, if it is in the recent part, where it stays once there.
+    #[must_use]
+    pub fn last_session(&self) -> Option<&Session> {
+        self.paged.recent().sessions.last()
     }
 
     /// Makes the last session longer by an event at `time`.

@@ -4,7 +4,7 @@
 use super::{Change, Fault, Fold, Identity, Named, Order, Session, Sign, Source, contribute_own};
 use crate::facts::Sums;
 use crate::rollup::Level;
-use crate::time::Day;
+use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {
     /// Adds `sums` of events that named `named` themselves, or nothing.
@@ -20,16 +20,6 @@ impl<S: Source> Fold<'_, S> {
 
     /// Adds a session (an event is one by itself), which joins those that it meets.
     pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
-        if session.events == 1
-            && let Some(last) = identity.facts.extends_last_session(session.at)
-        {
-            // What most events do: nothing but the length of the last session changes, and it may be no bounce any more.
-            let change = if last.events == 1 { Change::of_session(last.at) } else { Change::NONE };
-            contribute_own(self.project, identity, change, Sign::Minus);
-            identity.facts.extend_last_session(session.at.time);
-            contribute_own(self.project, identity, change, Sign::Plus);
-            return Ok(());
-        }
         let met = identity.facts.met_by(&session);
         let joined = met.iter().cloned().fold(session, Session::join);
         let change = identity.facts.change_of_sessions(&met, &joined);
@@ -37,6 +27,17 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.replace_sessions(&met, joined.clone());
         contribute_own(self.project, identity, change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
+    }
+
+    /// Makes the last session longer by an event at `time`: its entry and its touch stay, but it may be no bounce any more.
+    pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
+        let change = match identity.facts.last_session() {
+            Some(last) if last.events == 1 => Change::of_session(last.at),
+            _ => Change::NONE,
+        };
+        contribute_own(self.project, identity, change, Sign::Minus);
+        identity.facts.extend_last_session(time);
+        contribute_own(self.project, identity, change, Sign::Plus);
     }
 
     /// Adds an order or a refund.

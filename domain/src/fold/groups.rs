@@ -101,16 +101,17 @@ impl<S: Source> Fold<'_, S> {
             Some(Named::Group(group)) => Some(group),
             _ => None,
         };
+        let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
+        let did = sums.seen.map(|(first, last)| MemberDay { events: sums.events, first, last });
         for key in [company, group].into_iter().flatten() {
-            self.change_group(key, day, &counted, sign)?;
-            self.change_member(key, day, identity, sums, sign)?;
+            self.change_group(key, day, &counted, did.map(|did| (member, did)), sign)?;
         }
         Ok(())
     }
 
     pub(super) fn share_session(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
         self.share_touch(company, session, sign)?;
-        self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, sign)
+        self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, None, sign)
     }
 
     /// Some sessions became one.
@@ -135,28 +136,27 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    fn change_group(&mut self, key: RecordKey, day: Day, sums: &GroupSums, sign: Sign) -> Result<(), Fault> {
+    /// Adds or takes out what was counted on `day`, and what one member, or nobody, did of it.
+    fn change_group(
+        &mut self,
+        key: RecordKey,
+        day: Day,
+        sums: &GroupSums,
+        member: Option<(Option<RecordKey>, MemberDay)>,
+        sign: Sign,
+    ) -> Result<(), Fault> {
         let source = self.source;
         let Project { groups, rollups, .. } = &mut *self.project;
-        if let Some(group) = groups.get_mut(key, || source.record(key))? {
-            group.load(day, day, |serial| source.page::<Group>(page_key(key, serial)))?;
-            group.add(day, sums, sign);
-            rollups.group_activity.count(day, &group.kind, key, sums, sign);
+        let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
+        group.load(day, day, |serial| source.page::<Group>(page_key(key, serial)))?;
+        group.add(day, sums, sign);
+        match (sign, member) {
+            (Sign::Plus, Some((member, did))) => group.add_member(day, member, did),
+            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member),
+            // Nobody's days are never taken out.
+            (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
-        Ok(())
-    }
-
-    fn change_member(&mut self, key: RecordKey, day: Day, identity: &Identity, sums: &Sums, sign: Sign) -> Result<(), Fault> {
-        let source = self.source;
-        let Some((first, last)) = sums.seen else { return Ok(()) };
-        let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
-        if let Some(group) = self.project.groups.get_mut(key, || source.record(key))? {
-            match (sign, member) {
-                (Sign::Plus, _) => group.add_member(day, member, MemberDay { events: sums.events, first, last }),
-                (Sign::Minus, Some(member)) => group.remove_member(day, member),
-                (Sign::Minus, None) => {}
-            }
-        }
+        rollups.group_activity.count(day, &group.kind, key, sums, sign);
         Ok(())
     }
 }

@@ -7,9 +7,10 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
+use crate::acquisition::Channel;
 use crate::company::CompanyKey;
 use crate::event::Event;
-use crate::facts::{Change, Facts, FactsChunk, Hit, HitKind, Moment, Named, Order, Session, Span, Touch};
+use crate::facts::{Change, Facts, FactsChunk, Hit, HitKind, Moment, Named, Order, Session, Span, Touch, number_of};
 use crate::ids::{KeyHasher, RawId, RecordKey};
 pub use crate::people::{Identity, Person};
 pub use crate::project::Project;
@@ -17,6 +18,7 @@ pub use crate::records::{Fault, NoSource, Source};
 use crate::records::{Record, page_key};
 use crate::rollup::{Level, Sign};
 use crate::text;
+use crate::time::Day;
 
 /// The place of an event in the order in which events were recorded.
 pub type Position = u64;
@@ -120,11 +122,18 @@ impl<S: Source> Fold<'_, S> {
         let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
-        let session = (identity.id != RawId::Nobody).then(|| self.session(event, at, named, &identity)).transpose()?;
-        self.load_for(&mut identity, event, session.as_ref())?;
+        let is_somebody = identity.id != RawId::Nobody;
+        // What most events do is to make the last session longer, and nothing else of it changes.
+        let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
+        let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
+        self.load_for(&mut identity, event, session.as_ref().and_then(|session| session.touch))?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
-        if let Some(session) = session {
-            self.add_session(&mut identity, session)?;
+        match session {
+            Some(session) => self.add_session(&mut identity, session)?,
+            None if extends => self.extend_last_session(&mut identity, event.time),
+            None => {}
+        }
+        if is_somebody {
             identity.saw(at, at);
             self.tell_email(&mut identity, person, event, at)?;
             self.count_hits(&mut identity, event)?;
@@ -159,12 +168,9 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// The session that the event is by itself.
-    ///
-    /// Its touch is looked up only if the event can become an entry: most events only make the last session longer.
-    fn session(&mut self, event: &Event, at: Moment, named: Option<Named>, identity: &Identity) -> Result<Session, Fault> {
+    fn session(&mut self, event: &Event, at: Moment, named: Option<Named>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
-        let extends = identity.facts.extends_last_session(at).is_some();
-        let touch = match acquisition.filter(|acquisition| !extends && !acquisition.is_direct()) {
+        let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
             Some(acquisition) => Some(Touch {
                 source: self.intern(&acquisition.source)?,
                 medium: self.intern(&acquisition.medium)?,
@@ -172,7 +178,7 @@ impl<S: Source> Fold<'_, S> {
             }),
             None => None,
         };
-        let channel = acquisition.map_or(crate::acquisition::Channel::Direct, |acquisition| acquisition.channel);
+        let channel = acquisition.map_or(Channel::Direct, |acquisition| acquisition.channel);
         let company = named.and_then(Named::company).map(Box::new);
         Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
     }
@@ -211,11 +217,11 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Loads what adding the event will touch: nothing, for one in order.
-    fn load_for(&mut self, identity: &mut Identity, event: &Event, session: Option<&Session>) -> Result<(), Fault> {
+    fn load_for(&mut self, identity: &mut Identity, event: &Event, touch: Option<Touch>) -> Result<(), Fault> {
         let facts = &identity.facts;
-        let recent = match session {
-            Some(session) => facts.is_recent(event.day, event.time, session.touch),
-            None => facts.is_recent_day(event.day) && facts.is_recent_day(Day(number_of(event.time))),
+        let recent = match identity.id {
+            RawId::Nobody => facts.is_recent_day(event.day) && facts.is_recent_day(Day(number_of(event.time))),
+            _ => facts.is_recent(event.day, event.time, touch),
         };
         if recent { Ok(()) } else { self.load_all(identity) }
     }
@@ -225,9 +231,6 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))
     }
 }
-
-use crate::facts::number_of;
-use crate::time::Day;
 
 fn level(identity: &Identity) -> Level {
     match identity.id {

@@ -64,7 +64,7 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Both histories as one. Costs what the smaller side holds, unless the larger one's company changes.
-    fn merge(&mut self, user: Identity, other: Identity, key: RecordKey) -> Result<Identity, Fault> {
+    fn merge(&mut self, user: Box<Identity>, other: Box<Identity>, key: RecordKey) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
         let (mut base, mut small) = if other.facts.len() > user.facts.len() { (other, user) } else { (user, other) };
         self.load_all(&mut small)?;
@@ -152,18 +152,21 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Takes an identity out of its slot, to be changed; [`Fold::put_identity`] puts it back.
-    pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Identity>, Fault> {
+    /// Takes an identity out of its slot, to be changed; [`Fold::put_identity`] puts it back. Only the box moves.
+    pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {
-            Some(Person::Identity(identity)) => Some(std::mem::replace(&mut **identity, Identity::new(RawId::Nobody, key))),
+            Some(person @ Person::Identity(_)) => match std::mem::replace(person, Person::Linked(key)) {
+                Person::Identity(identity) => Some(identity),
+                Person::Linked(_) => None,
+            },
             _ => None,
         })
     }
 
-    pub(super) fn put_identity(&mut self, key: RecordKey, identity: Identity) -> Result<(), Fault> {
-        if let Some(Person::Identity(slot)) = self.project.people.get_mut(key, || Ok(None))? {
-            **slot = identity;
+    pub(super) fn put_identity(&mut self, key: RecordKey, identity: Box<Identity>) -> Result<(), Fault> {
+        if let Some(slot) = self.project.people.get_mut(key, || Ok(None))? {
+            *slot = Person::Identity(identity);
         }
         Ok(())
     }

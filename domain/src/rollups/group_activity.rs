@@ -1,5 +1,8 @@
 //! Which companies and groups were active on a day, and how much: what top lists are drawn from. A company is counted under
 //! each key that it was told by.
+//!
+//! Each is counted twice: in its day, and in the block of 16 days that the day lies in. A window is covered by the blocks
+//! that it holds as a whole and by the days at its ends, so that a long one reads little more than a short one.
 
 use std::collections::BTreeMap;
 
@@ -49,29 +52,73 @@ impl Cells<ActiveGroups> {
         if events == 0 && revenue == Amount::ZERO {
             return;
         }
-        self.change(day.0, |cell| {
-            if !cell.by_type.contains_key(kind) {
-                cell.by_type.insert(kind.into(), BTreeMap::new());
-            }
-            let Some(groups) = cell.by_type.get_mut(kind) else { return };
-            let activity = groups.entry(key).or_default();
-            activity.events += sign.factor() * events;
-            match sign {
-                Sign::Plus => activity.revenue += revenue,
-                Sign::Minus => activity.revenue -= revenue,
-            }
-            if *activity == Activity::default() {
-                groups.remove(&key);
-            }
-            if groups.is_empty() {
-                cell.by_type.remove(kind);
-            }
-        });
+        let did = Activity { events: sign.factor() * events, revenue };
+        for bucket in [day.0, block_bucket(day.0.div_euclid(BLOCK_DAYS))] {
+            self.change(bucket, |cell| cell.count(kind, key, did, sign));
+        }
     }
 
-    /// Every group of a type that was active in `window`, once for each of its days.
+    /// Every group of a type that was active in `window`, once for each of its days or blocks.
     pub fn of_type(&self, kind: &str, window: Window) -> impl Iterator<Item = (RecordKey, Activity)> {
-        let days = self.range(window.start.0, window.end.0);
-        days.filter_map(move |(_, cell)| cell.by_type.get(kind)).flatten().map(|(key, activity)| (*key, *activity))
+        let (first, last) = (window.start.0, window.end.0);
+        // The first block that begins in the window, and the first one that doesn't end in it.
+        let from = (first + BLOCK_DAYS - 1).div_euclid(BLOCK_DAYS);
+        let to = (last + 1).div_euclid(BLOCK_DAYS);
+        let covers = match from < to {
+            true => [(first, from * BLOCK_DAYS - 1), (block_bucket(from), block_bucket(to - 1)), (to * BLOCK_DAYS, last)],
+            false => [(first, last), (0, -1), (0, -1)],
+        };
+        let cells = covers.into_iter().flat_map(|(first, last)| self.range(first, last));
+        cells.filter_map(move |(_, cell)| cell.by_type.get(kind)).flatten().map(|(key, activity)| (*key, *activity))
+    }
+}
+
+/// How many days a block has.
+const BLOCK_DAYS: i32 = 16;
+
+/// The bucket of a block: beyond those of all days.
+fn block_bucket(block: i32) -> i32 {
+    (1 << 28) + block
+}
+
+impl ActiveGroups {
+    fn count(&mut self, kind: &str, key: RecordKey, did: Activity, sign: Sign) {
+        if !self.by_type.contains_key(kind) {
+            self.by_type.insert(kind.into(), BTreeMap::new());
+        }
+        let Some(groups) = self.by_type.get_mut(kind) else { return };
+        let activity = groups.entry(key).or_default();
+        activity.events += did.events;
+        match sign {
+            Sign::Plus => activity.revenue += did.revenue,
+            Sign::Minus => activity.revenue -= did.revenue,
+        }
+        if *activity == Activity::default() {
+            groups.remove(&key);
+        }
+        if groups.is_empty() {
+            self.by_type.remove(kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_window_counts_each_of_its_days_once() {
+        let mut cells = Cells::default();
+        for day in -40..100 {
+            let sums = GroupSums { events: 1, ..GroupSums::default() };
+            cells.count(Day(day), "team", RecordKey(1), &sums, Sign::Plus);
+        }
+        for first in -40..60 {
+            for days in 1..40 {
+                let window = Window { start: Day(first), end: Day(first + days - 1) };
+                let events: i64 = cells.of_type("team", window).map(|(_, did)| did.events).sum();
+                assert_eq!(events, i64::from(days), "{window:?}");
+            }
+        }
     }
 }
