@@ -4,6 +4,7 @@
 //! Rust program, whatever runtime that has: it brings its own threads.
 //!
 //! ```no_run
+//! use headcount::answers::IdentityName;
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
@@ -22,6 +23,13 @@
 //! let week = Window::last_days(7, timezone, now);
 //! let users = engine.ask(project, move |project| project.unique_users(week)).await?;
 //! println!("{} users in seven days", users.total);
+//! let organization = engine.registry().organizations()[0].id;
+//! if let Some(ada) = engine.identity_profile(organization, &IdentityName::User("ada".into()), week).await? {
+//!     println!("ada: {} sessions, {} earned", ada.sessions, ada.revenue);
+//! }
+//! for company in engine.top_companies(organization, week, 10).await?.rows {
+//!     println!("{:?}: {} users", company.domain, company.users);
+//! }
 //! engine.close().await;
 //! # Ok(())
 //! # }
@@ -39,3 +47,4 @@ pub use headcount_actors::registry;
 pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, TrackError, Tracker, Vitals, clock};
 pub use headcount_domain as domain;
+pub use headcount_domain::answers;
