@@ -24,7 +24,7 @@ impl MemoryShares {
         let budget = budget.max(MIN_MEMORY_BYTES);
         let store_cache = (budget / 64).clamp(1 << 20, 32 << 20);
         let admission = (budget / 16).clamp(4 << 20, 64 << 20);
-        let records = budget - 3 * store_cache - admission - budget / 3;
+        let records = budget - 3 * store_cache - admission - budget / 4;
         Self { store_cache, admission, records }
     }
 }

@@ -11,7 +11,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
 use headcount_storage::store::{Opened, SledOptions, SledStore};
 
-use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Versions};
+use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shares, Shared, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
 use crate::dead_letters::DeadLetters;
 use crate::keeper::Keeper;
@@ -129,11 +129,12 @@ impl Opening<'_> {
         let (keeper, keeper_thread) = Keeper::spawn(store).map_err(|error| Fault(error.to_string()))?;
         let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
         let assignment = assignment(count);
+        let shares = Arc::new(Shares::default());
         let open = |shard: usize| {
             let numbers: Vec<u16> = (0..PARTITIONS).filter(|number| assignment[usize::from(*number)] == shard).collect();
             let checkpoints = Checkpoints::new(keeper.clone(), self.config.checkpoints);
             let probe = self.config.probe.clone();
-            let memory = Memory::new(MemoryShares::of(self.config.memory_bytes).records / count);
+            let memory = Memory::new(MemoryShares::of(self.config.memory_bytes).records, Arc::clone(&shares));
             Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
         };
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {

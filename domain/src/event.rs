@@ -14,7 +14,7 @@ use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
 use crate::country::Country;
-use crate::facts::{MoneySums, Sums};
+use crate::facts::{MoneySums, SeenOnDay, Sums};
 use crate::ids::ProjectId;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
@@ -125,7 +125,7 @@ impl Event {
     #[must_use]
     pub fn sums(&self) -> Sums {
         let money = self.money.as_ref().and_then(money_sums);
-        Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: Some((self.time, self.time)), money }
+        Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: SeenOnDay::once(self.day, self.time), money }
     }
 
     /// Whether it is a pageview.

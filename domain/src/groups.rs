@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Moment;
+use crate::facts::{Moment, SeenOnDay};
 use crate::ids::RecordKey;
 use crate::money::Amount;
 use crate::paged::{Chunk, Paged, insert_tight};
@@ -118,10 +118,8 @@ impl GroupSums {
 pub struct MemberDay {
     /// How many events.
     pub events: u32,
-    /// The first of them.
-    pub first: Instant,
-    /// The last of them.
-    pub last: Instant,
+    /// The first and the last of them.
+    pub seen: SeenOnDay,
 }
 
 /// Some days of a group.
@@ -145,7 +143,7 @@ impl Chunk for GroupChunk {
 
     fn weight(&self) -> usize {
         // Nodes of the tree are two thirds full.
-        self.days.capacity() * size_of::<(Day, GroupSums)>() + self.members.len() * 128
+        self.days.capacity() * size_of::<(Day, GroupSums)>() + self.members.len() * 72
     }
 
     fn split_before(&mut self, number: i32) -> Self {
@@ -210,21 +208,20 @@ impl Group {
         self.paged.change(day.0, |chunk| {
             let held = chunk.members.entry((day, member)).or_insert(MemberDay { events: 0, ..did });
             held.events += did.events;
-            held.first = held.first.min(did.first);
-            held.last = held.last.max(did.last);
+            held.seen.add(did.seen);
         });
-        self.seen = match self.seen {
-            Seen::Never => Seen::Between(did.first, did.last),
-            Seen::Between(first, last) => Seen::Between(first.min(did.first), last.max(did.last)),
-            Seen::Unknown => Seen::Unknown,
+        self.seen = match (self.seen, did.seen.at(day)) {
+            (Seen::Never, Some((first, last))) => Seen::Between(first, last),
+            (Seen::Between(a, b), Some((first, last))) => Seen::Between(a.min(first), b.max(last)),
+            (seen, _) => seen,
         };
     }
 
     /// Takes out what a member did on `day`: all that it did here that day.
     pub fn remove_member(&mut self, day: Day, member: RecordKey) {
         let removed = self.paged.change(day.0, |chunk| chunk.members.remove(&(day, Some(member))));
-        if let (Some(did), Seen::Between(first, last)) = (removed, self.seen)
-            && (did.first <= first || did.last >= last)
+        if let (Some((from, to)), Seen::Between(first, last)) = (removed.and_then(|did| did.seen.at(day)), self.seen)
+            && (from <= first || to >= last)
         {
             self.seen = Seen::Unknown;
         }
@@ -238,9 +235,10 @@ impl Group {
         if self.seen == Seen::Unknown {
             self.paged.load(i32::MIN, i32::MAX, &mut load)?;
             let mut found: Option<(Instant, Instant)> = None;
-            for did in self.paged.chunks(i32::MIN, i32::MAX).flat_map(|chunk| chunk.members.values()) {
-                let (first, last) = found.unwrap_or((did.first, did.last));
-                found = Some((first.min(did.first), last.max(did.last)));
+            for ((day, _), did) in self.paged.chunks(i32::MIN, i32::MAX).flat_map(|chunk| &chunk.members) {
+                let Some((from, to)) = did.seen.at(*day) else { continue };
+                let (first, last) = found.unwrap_or((from, to));
+                found = Some((first.min(from), last.max(to)));
             }
             self.seen = found.map_or(Seen::Never, |(first, last)| Seen::Between(first, last));
         }

@@ -2,6 +2,8 @@
 //! from the store on demand. Where too much is not saved yet, a checkpoint is due before its time; and where a checkpoint
 //! can't keep up, applying waits for it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fold::Fault;
@@ -19,11 +21,21 @@ const RECORDS_A_ROUND: usize = 1024;
 /// How long one look may take; the next one goes on where it stopped.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// What all shards have in memory, together: one busy project may use all of it.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    resident: AtomicUsize,
+    unsaved: AtomicUsize,
+}
+
 /// See the module.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Memory {
-    /// How many bytes of records a shard may keep.
+    /// How many bytes of records all shards may keep.
     limit: usize,
+    shares: Arc<Shares>,
+    /// What this shard last added to the shares.
+    own: Bytes,
     events: usize,
     questions: usize,
     /// Too much is not saved yet.
@@ -33,12 +45,25 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, events: 0, questions: 0, pressed: false, stopped: false }
+    pub(crate) fn new(limit: usize, shares: Arc<Shares>) -> Self {
+        Self { limit, shares, own: Bytes::default(), events: 0, questions: 0, pressed: false, stopped: false }
+    }
+
+    /// Tells the others what this shard has, and answers what all have.
+    fn share(&mut self, now: Bytes) -> Bytes {
+        let change = |total: &AtomicUsize, before: usize, now: usize| {
+            let rest = total.fetch_add(now.wrapping_sub(before), Ordering::Relaxed).wrapping_sub(before);
+            rest.wrapping_add(now)
+        };
+        let before = std::mem::replace(&mut self.own, now);
+        Bytes {
+            resident: change(&self.shares.resident, before.resident, now.resident),
+            unsaved: change(&self.shares.unsaved, before.unsaved, now.unsaved),
+        }
     }
 
     /// How much of the log is replayed before the memory is looked at: what its events become is some times larger.
-    pub(super) fn replay_bytes(self) -> usize {
+    pub(super) fn replay_bytes(&self) -> usize {
         self.limit / 8
     }
 }
@@ -64,17 +89,23 @@ impl Shard {
     pub(crate) fn relieve(&mut self) {
         let limit = self.memory.limit;
         (self.memory.events, self.memory.questions) = (0, 0);
-        let mut bytes = self.bytes();
+        let own = self.bytes();
+        let mut all = self.memory.share(own);
         let mut evicting = false;
-        if bytes.resident > limit {
-            // A little more than is needed, so that the next looks find nothing to do.
-            evicting = !self.evict(bytes.resident - limit / 8 * 7, LOOK);
-            bytes = self.bytes();
+        if all.resident > limit {
+            // A little more than is needed, so that the next looks find nothing to do; each shard its part.
+            let too_much = all.resident - limit / 8 * 7;
+            let part = (too_much as u128 * own.resident as u128 / all.resident.max(1) as u128) as usize;
+            evicting = !self.evict(part, LOOK);
+            let own = self.bytes();
+            all = self.memory.share(own);
         }
-        tracing::trace!(resident = bytes.resident, unsaved = bytes.unsaved, limit, "records in memory");
-        self.memory.stopped = bytes.unsaved > limit / 2;
+        let own = self.memory.own;
+        tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = all.resident, limit, "records in memory");
+        // A shard that has saved everything can do nothing about the others' share.
+        self.memory.stopped = all.unsaved > limit / 2 && own.unsaved > limit / 16;
         // What can be let go of goes first: while a checkpoint is under way nothing can.
-        self.memory.pressed = self.memory.stopped || (bytes.unsaved > limit / 4 && !evicting);
+        self.memory.pressed = self.memory.stopped || (all.unsaved > limit / 4 && own.unsaved > limit / 16 && !evicting);
     }
 
     /// Lets go of `enough` bytes. `false`: time was up before that.

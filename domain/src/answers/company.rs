@@ -319,7 +319,7 @@ fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> 
     let own = identity.company.map(|association| association.company);
     let here = |named: Option<Named>| named.and_then(Named::company).or(own).is_some_and(|company| keys.contains(&company));
     let days = identity.facts.days(Span::ALL).filter(|entry| here(entry.named.as_deref().copied()));
-    days.filter_map(|entry| entry.sums.seen).map(|(_, last)| last).max()
+    days.filter_map(|entry| entry.sums.seen.at(entry.day)).map(|(_, last)| last).max()
 }
 
 /// A company's most active identified users in a window. `None`: there is no such company.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use change::{Change, Span, Times};
 pub use chunk::{FactsChunk, FactsDigest};
 pub use parts::{
-    DayEntry, Hit, HitKind, Moment, MoneySums, Named, Order, SESSION_GAP_MS, Session, Sums, Touch, TouchAt, number_of,
+    DayEntry, Hit, HitKind, Moment, MoneySums, Named, Order, SESSION_GAP_MS, SeenOnDay, Session, Sums, Touch, TouchAt, number_of,
 };
 
 use crate::paged::{Paged, insert_tight};

@@ -207,6 +207,42 @@ pub(super) fn add_money(sum: &mut Option<Box<MoneySums>>, money: Option<&MoneySu
     *sum = (!total.is_empty()).then_some(total);
 }
 
+/// The first and the last event of a calendar day, as milliseconds since that date began in UTC: wherever its days begin,
+/// they are within a day or two of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenOnDay {
+    first_ms: i32,
+    last_ms: i32,
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+impl SeenOnDay {
+    /// No event.
+    pub const NEVER: Self = Self { first_ms: i32::MAX, last_ms: i32::MIN };
+
+    /// One event at `time`, which lies on `day` in the organization's timezone.
+    #[must_use]
+    pub fn once(day: Day, time: Instant) -> Self {
+        let ms = time.0 - i64::from(day.0) * DAY_MS;
+        let ms = i32::try_from(ms).unwrap_or(if ms < 0 { i32::MIN + 1 } else { i32::MAX - 1 });
+        Self { first_ms: ms, last_ms: ms }
+    }
+
+    /// Both.
+    pub fn add(&mut self, other: Self) {
+        self.first_ms = self.first_ms.min(other.first_ms);
+        self.last_ms = self.last_ms.max(other.last_ms);
+    }
+
+    /// When they were, if there were any; `day` is the one that they were on.
+    #[must_use]
+    pub fn at(self, day: Day) -> Option<(Instant, Instant)> {
+        let at = |ms: i32| Instant(i64::from(day.0) * DAY_MS + i64::from(ms));
+        (self.first_ms <= self.last_ms).then(|| (at(self.first_ms), at(self.last_ms)))
+    }
+}
+
 /// What is summed over the events of one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
@@ -215,7 +251,7 @@ pub struct Sums {
     /// How many of them are pageviews. Of an identity.
     pub pageviews: u32,
     /// The first and the last of them. Of an identity, which no single event is ever taken out of.
-    pub seen: Option<(Instant, Instant)>,
+    pub seen: SeenOnDay,
     /// Their money; boxed, since most days of most people have none.
     pub money: Option<Box<MoneySums>>,
 }
@@ -224,7 +260,7 @@ impl Sums {
     /// What a company keeps of it: what can be taken out again.
     #[must_use]
     pub fn of_account(&self) -> Sums {
-        Sums { events: self.events, pageviews: 0, seen: None, money: self.money.clone() }
+        Sums { events: self.events, pageviews: 0, seen: SeenOnDay::NEVER, money: self.money.clone() }
     }
 
     pub(super) fn add(&mut self, other: &Self, sign: Sign) {
@@ -232,8 +268,7 @@ impl Sums {
             Sign::Plus => {
                 self.events += other.events;
                 self.pageviews += other.pageviews;
-                let seen = self.seen.zip(other.seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
-                self.seen = seen.or(self.seen).or(other.seen);
+                self.seen.add(other.seen);
             }
             Sign::Minus => self.events = self.events.saturating_sub(other.events),
         }

@@ -102,9 +102,9 @@ impl<S: Source> Fold<'_, S> {
             _ => None,
         };
         let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
-        let did = sums.seen.map(|(first, last)| MemberDay { events: sums.events, first, last });
+        let did = MemberDay { events: sums.events, seen: sums.seen };
         for key in [company, group].into_iter().flatten() {
-            self.change_group(key, day, &counted, did.map(|did| (member, did)), sign)?;
+            self.change_group(key, day, &counted, Some((member, did)), sign)?;
         }
         Ok(())
     }
