@@ -25,8 +25,18 @@ pub(crate) fn is_answered(step: &Step) -> bool {
     let known = |name: &str| {
         matches!(
             name,
-            "start_date" | "end_date" | "model" | "level" | "dimension" | "limit" | "range_days" | "email" | "user_id" | "domain"
-                | "group_type" | "group_key"
+            "start_date"
+                | "end_date"
+                | "model"
+                | "level"
+                | "dimension"
+                | "limit"
+                | "range_days"
+                | "email"
+                | "user_id"
+                | "domain"
+                | "group_type"
+                | "group_key"
         )
     };
     let fields = match &question.body {

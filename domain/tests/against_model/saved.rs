@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
     records: HashMap<(u8, RecordKey), Vec<u8>>,
-    cells: BTreeMap<(u8, i32), Vec<u8>>,
+    pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
+    names: u32,
 }
-
 
 impl Saved {
     fn read<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
@@ -30,20 +30,36 @@ impl Saved {
         self.records.insert((space, key), codec::encode(VERSION, value).unwrap());
     }
 
-    /// The state after a stop and a start.
-    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+    /// Begins a checkpoint: what `state` holds now is its content, also if it changes before all [steps](Saved::step) are done.
+    pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        let orphans = std::mem::take(&mut state.orphans);
-        while state.drain_frozen(16, &mut Visitor(self)) {}
-        for (space, key) in orphans {
+        for (space, key) in std::mem::take(&mut state.orphans) {
             self.records.remove(&(space, key));
         }
         state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
+        self.names = state.names.count;
+    }
+
+    /// Takes up to `most` records of each kind. `false`: that was all.
+    pub(crate) fn step(&mut self, state: &mut Project, most: usize) -> bool {
+        state.drain_frozen(most, &mut Visitor(self))
+    }
+
+    /// The state that was saved.
+    pub(crate) fn restored(&self) -> Project {
         let mut restored = Project::default();
-        restored.names.count = state.names.count;
+        restored.names.count = self.names;
         for ((tag, bucket), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
         }
+        restored
+    }
+
+    /// The state after a stop and a start.
+    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+        self.begin(&mut state);
+        while self.step(&mut state, 16) {}
+        let restored = self.restored();
         assert!(restored.rollups == state.rollups, "cells are saved as they are");
         restored
     }
