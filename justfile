@@ -66,6 +66,16 @@ bench-http:
     cargo build --release -p headcount -p headcount-bench
     python3 benches/http.py
 
+# Latencies beside DuckDB, after comparing the answers (needs numpy, pyarrow, duckdb).
+bench-latency:
+    cargo build --release -p headcount -p headcount-bench
+    python3 benches/latency.py
+
+# The SQL of that, against the naive model.
+bench-latency-naive:
+    cargo build --release -p headcount-model --example answers
+    python3 benches/latency.py --naive
+
 # Licenses and advisories (needs cargo-deny).
 deny:
     cargo deny check

@@ -15,11 +15,12 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use headcount_actors::EngineConfig;
+use headcount_actors::memory::MIN_MEMORY_BYTES;
 
 use crate::server::HttpConfig;
 use crate::telemetry;
 pub(crate) use value::duration;
-use value::{bytes, count, header, listen, networks};
+use value::{bytes, count, header, listen, networks, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -143,7 +144,8 @@ keys! {
     listen "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address and port to listen on; port 0 is any free one";
     workers "--workers" "HEADCOUNT_WORKERS" "auto" "HTTP workers: a number, or auto (half the cores, at least one)";
     shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
-    admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "64MiB" "How many bytes of events may be under way at once";
+    memory "--memory" "HEADCOUNT_MEMORY" "1GiB" "How much memory to keep to; what is beyond it is read back from disk on demand";
+    admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "How many bytes of events may be under way at once: a size, or auto (a sixteenth of the memory)";
     min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
     trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
     geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
@@ -179,7 +181,9 @@ pub struct Settings {
     /// Shards; `None`: by the cores.
     pub shards: Option<usize>,
     /// The limit of events under way.
-    pub admission_bytes: usize,
+    pub admission_bytes: Option<usize>,
+    /// How much memory to keep to.
+    pub memory: usize,
     /// The least free disk space.
     pub min_free_bytes: u64,
     /// Proxies that are believed.
@@ -237,9 +241,12 @@ impl Settings {
             listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,
             workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
             shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,
-            admission_bytes: read.value("admission_bytes", |text| {
-                let bytes = bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
-                bytes.filter(|bytes| *bytes >= 4 << 20).ok_or("must be a size of at least 4MiB, such as 64MiB")
+            memory: read.value("memory", |text| {
+                size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB")
+            })?,
+            admission_bytes: read.value("admission_bytes", |text| match text {
+                "auto" => Ok(None),
+                text => size_from(text, 4 << 20).map(Some).ok_or("must be auto or a size of at least 4MiB, such as 64MiB"),
             })?,
             min_free_bytes: read.value("min_free_bytes", |text| bytes(text).ok_or("must be a size, such as 256MiB"))?,
             trusted_proxies: read.value("trusted_proxies", |text| {
@@ -284,6 +291,7 @@ impl Settings {
     pub fn engine(&self) -> EngineConfig {
         let mut config = EngineConfig::new(&self.data_dir);
         config.shards = self.shards.unwrap_or(config.shards);
+        config.memory_bytes = self.memory;
         config.admission_bytes = self.admission_bytes;
         config.min_free_bytes = self.min_free_bytes;
         config.geo_db.clone_from(&self.geo_db);

@@ -19,8 +19,11 @@ pub struct EngineConfig {
     pub data_dir: PathBuf,
     /// How many shards; may differ at every start. Default: the number of cores.
     pub shards: usize,
-    /// How many bytes of events may be under way at once. Default 64 MiB.
-    pub admission_bytes: usize,
+    /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
+    /// [`MIN_MEMORY_BYTES`](crate::memory::MIN_MEMORY_BYTES).
+    pub memory_bytes: usize,
+    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 4 to 64 MiB.
+    pub admission_bytes: Option<usize>,
     /// Below how much free disk space no event is taken. Default 256 MiB.
     pub min_free_bytes: u64,
     /// The `.mmdb` file that tells the country of an address (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
@@ -46,7 +49,8 @@ impl EngineConfig {
         Self {
             data_dir: data_dir.into(),
             shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            admission_bytes: 64 << 20,
+            memory_bytes: 1 << 30,
+            admission_bytes: None,
             min_free_bytes: 256 << 20,
             geo_db: None,
             checkpoints: CheckpointPolicy::default(),

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix::{Actor, Addr, System};
-use headcount_domain::country::Country;
 use headcount_domain::answers::Question;
+use headcount_domain::country::Country;
 use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_storage::lock::DirLock;
@@ -27,6 +27,7 @@ use crate::gate::{Gate, Permit};
 use crate::geo::GeoDatabase;
 use crate::ingest::{Ingest, Ticket, Track, TrackError};
 use crate::keeper::Keeper;
+use crate::memory::MemoryShares;
 use crate::opening::{self, Parts, State};
 use crate::registry::Registry;
 use crate::scan::scan_permits;
@@ -155,7 +156,7 @@ impl Engine {
         let group = Arc::new(group);
         let ingest = start_ingest(&system, Arc::clone(&group))?;
         let inner = Inner {
-            gate: Gate::new(config.admission_bytes),
+            gate: Gate::new(config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission)),
             questions: Gate::new(MAX_QUESTIONS),
             scans: scan_permits(),
             disk: DiskGuard::new(&config.data_dir, config.min_free_bytes),

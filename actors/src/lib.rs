@@ -16,6 +16,7 @@ mod geo;
 mod ingest;
 mod keeper;
 mod logged;
+pub mod memory;
 mod opening;
 mod questions;
 pub mod registry;

@@ -11,10 +11,11 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
 use headcount_storage::store::{Opened, SledOptions, SledStore};
 
-use crate::aggregator::{Checkpoints, PARTITIONS, Shard, Shared, Versions};
+use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
 use crate::dead_letters::DeadLetters;
 use crate::keeper::Keeper;
+use crate::memory::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 
@@ -35,7 +36,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     }
     let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
     let reader = log.reader();
-    let (mut store, opened) = SledStore::open_or_reset(&dir.join("store"), SledOptions::default()).map_err(directory)?;
+    let (mut store, opened) = SledStore::open_or_reset(&dir.join("store"), store_options(config)).map_err(directory)?;
     if let Opened::Reset { reason, .. } = &opened {
         tracing::warn!(%reason, "the store was damaged and is rebuilt from the log");
     }
@@ -45,7 +46,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     let mut fresh = opened != Opened::Clean;
     if secrets.created() && !fresh {
         tracing::warn!("the hash key is new, so the store is rebuilt from the log");
-        store = reset_store(store, &dir)?;
+        store = reset_store(store, config, &dir)?;
         fresh = true;
     }
     if fresh {
@@ -56,7 +57,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
         Ok(state) => state,
         Err((fault, store)) => {
             tracing::warn!(%fault, "the store is damaged and is rebuilt from the log");
-            let store = reset_store_if(store, &dir)?;
+            let store = reset_store_if(store, config, &dir)?;
             format = renew(format, &dir)?;
             opening.state(store, format.incarnation).map_err(|(fault, _)| fault)?
         }
@@ -132,7 +133,8 @@ impl Opening<'_> {
             let numbers: Vec<u16> = (0..PARTITIONS).filter(|number| assignment[usize::from(*number)] == shard).collect();
             let checkpoints = Checkpoints::new(keeper.clone(), self.config.checkpoints);
             let probe = self.config.probe.clone();
-            Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints)
+            let memory = Memory::new(MemoryShares::of(self.config.memory_bytes).records / count);
+            Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
         };
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..count).map(|shard| scope.spawn(move || open(shard))).collect();
@@ -154,6 +156,10 @@ pub(crate) fn assignment(shards: usize) -> Vec<usize> {
     (0..usize::from(PARTITIONS)).map(|partition| partition % shards).collect()
 }
 
+fn store_options(config: &EngineConfig) -> SledOptions {
+    SledOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, ..SledOptions::default() }
+}
+
 /// Begins a new life of the state: what was derived from the log before belongs to the old one.
 fn renew(format: Format, dir: &Path) -> Result<Format, OpenError> {
     let fingerprints = dir.join("fingerprints");
@@ -163,12 +169,12 @@ fn renew(format: Format, dir: &Path) -> Result<Format, OpenError> {
     format.renew(dir).map_err(directory)
 }
 
-fn reset_store(store: SledStore, dir: &Path) -> Result<SledStore, OpenError> {
-    reset_store_if(Some(store), dir)
+fn reset_store(store: SledStore, config: &EngineConfig, dir: &Path) -> Result<SledStore, OpenError> {
+    reset_store_if(Some(store), config, dir)
 }
 
 /// Moves the store aside and opens an empty one.
-fn reset_store_if(store: Option<SledStore>, dir: &Path) -> Result<SledStore, OpenError> {
+fn reset_store_if(store: Option<SledStore>, config: &EngineConfig, dir: &Path) -> Result<SledStore, OpenError> {
     drop(store);
-    SledStore::start_over(&dir.join("store"), SledOptions::default()).map_err(directory)
+    SledStore::start_over(&dir.join("store"), store_options(config)).map_err(directory)
 }

@@ -44,6 +44,15 @@ impl Record for Group {
     fn saved(&mut self) {
         self.paged.saved();
     }
+
+    fn weight(&self) -> usize {
+        let name = self.name.as_ref().map_or(0, |(_, name)| name.len());
+        size_of::<Self>() + self.kind.len() + self.key.len() + name + self.aliases.capacity() * 16 + self.paged.weight()
+    }
+
+    fn shed(&mut self) {
+        self.paged.shed();
+    }
 }
 
 /// The key of a company by the hash that its public id shows.
@@ -53,6 +62,10 @@ pub struct CompanyById(pub RecordKey);
 impl Record for CompanyById {
     const SPACE: u8 = 7;
     type Page = ();
+
+    fn weight(&self) -> usize {
+        size_of::<Self>()
+    }
 }
 
 /// The first and the last event ever.
@@ -128,6 +141,11 @@ impl Chunk for GroupChunk {
 
     fn bounds(&self) -> Option<(i32, i32)> {
         self.days.first().zip(self.days.last()).map(|(first, last)| (first.0.0, last.0.0))
+    }
+
+    fn weight(&self) -> usize {
+        // Nodes of the tree are two thirds full.
+        self.days.capacity() * size_of::<(Day, GroupSums)>() + self.members.len() * 128
     }
 
     fn split_before(&mut self, number: i32) -> Self {
@@ -248,8 +266,6 @@ impl Group {
     pub fn members(&self, window: Window) -> impl Iterator<Item = (RecordKey, MemberDay)> {
         let range = (window.start, None)..=(window.end, Some(RecordKey(u128::MAX)));
         let chunks = self.paged.chunks(window.start.0, window.end.0);
-        chunks
-            .flat_map(move |chunk| chunk.members.range(range.clone()))
-            .filter_map(|((_, member), did)| Some(((*member)?, *did)))
+        chunks.flat_map(move |chunk| chunk.members.range(range.clone())).filter_map(|((_, member), did)| Some(((*member)?, *did)))
     }
 }

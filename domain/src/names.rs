@@ -15,6 +15,10 @@ pub struct NameId(pub u32);
 impl Record for NameId {
     const SPACE: u8 = 10;
     type Page = ();
+
+    fn weight(&self) -> usize {
+        size_of::<Self>()
+    }
 }
 
 /// A text by its number.
@@ -24,6 +28,10 @@ pub struct NameText(pub Box<str>);
 impl Record for NameText {
     const SPACE: u8 = 11;
     type Page = ();
+
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.0.len() + 16
+    }
 }
 
 /// See the module.

@@ -37,6 +37,9 @@ pub trait Chunk: Default + Clone + PartialEq + Debug + Serialize + DeserializeOw
     /// The least and the greatest number that something has; `None` if there is nothing.
     fn bounds(&self) -> Option<(i32, i32)>;
 
+    /// What it takes in memory, in bytes, roughly.
+    fn weight(&self) -> usize;
+
     /// Takes out everything with a number below `number`.
     fn split_before(&mut self, number: i32) -> Self;
 
@@ -197,6 +200,20 @@ impl<C: Chunk> Paged<C> {
         self.pages.insert(at + 1, Page { from: middle, serial, items, digest, chunk: Some(Arc::new(later)), dirty: true });
         self.cut(at + 1);
         self.cut(at);
+    }
+
+    /// What it takes in memory beside itself, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let resident = self.pages.iter().filter_map(|page| page.chunk.as_ref()).map(|chunk| chunk.weight() + size_of::<C>());
+        self.pages.capacity() * size_of::<Page<C>>() + self.recent.weight() + resident.sum::<usize>()
+    }
+
+    /// Lets go of the sealed pages that are saved.
+    pub fn shed(&mut self) {
+        for page in self.pages.iter_mut().filter(|page| !page.dirty) {
+            page.chunk = None;
+        }
     }
 
     /// The sealed pages that changed since [`Paged::saved`].

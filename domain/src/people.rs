@@ -34,6 +34,22 @@ impl Record for Person {
             identity.facts.saved();
         }
     }
+
+    fn weight(&self) -> usize {
+        let identity = match self {
+            Self::Identity(identity) => identity,
+            Self::Linked(_) => return size_of::<Self>(),
+        };
+        let emails: usize = identity.emails.iter().map(|(email, _)| email.len() + size_of::<(Box<str>, Moment)>() + 16).sum();
+        // The allocator's own share of an identity and its four lists.
+        size_of::<Self>() + size_of::<Identity>() + 80 + emails + identity.facts.weight()
+    }
+
+    fn shed(&mut self) {
+        if let Self::Identity(identity) = self {
+            identity.facts.shed();
+        }
+    }
 }
 
 /// The record of one identity in one project.
@@ -95,4 +111,8 @@ pub struct EmailOwners(pub Vec<RecordKey>);
 impl Record for EmailOwners {
     const SPACE: u8 = 8;
     type Page = ();
+
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.0.capacity() * 16 + 16
+    }
 }

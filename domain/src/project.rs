@@ -7,7 +7,7 @@ use crate::names::{NameId, NameText, Names};
 use crate::people::EmailOwners;
 use crate::records::Record;
 use crate::rollups::Rollups;
-use crate::table::Table;
+use crate::table::{Bytes, Table};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
 #[derive(Debug, Default)]
@@ -84,17 +84,18 @@ impl Project {
         more
     }
 
-    /// How many records changed since the last [`Project::freeze`].
-    pub fn dirty(&mut self) -> usize {
-        let mut dirty = 0;
-        for_each_table!(self, table => dirty += table.dirty());
-        dirty
+    /// How much of its records is in memory.
+    pub fn bytes(&mut self) -> Bytes {
+        let mut bytes = Bytes::default();
+        for_each_table!(self, table => bytes += table.bytes());
+        bytes
     }
 
-    /// How many records are in memory.
-    pub fn resident(&mut self) -> usize {
-        let mut resident = 0;
-        for_each_table!(self, table => resident += table.resident());
-        resident
+    /// Lets go of saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were looked
+    /// at. Answers how many bytes were freed.
+    pub fn evict(&mut self, enough: usize, most: usize) -> usize {
+        let mut freed = 0;
+        for_each_table!(self, table => freed += table.evict(enough.saturating_sub(freed), most));
+        freed
     }
 }

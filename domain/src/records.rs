@@ -19,6 +19,12 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// What its pages hold; `()` where it has none.
     type Page: Clone + Serialize + DeserializeOwned;
 
+    /// What it takes in memory, in bytes, roughly.
+    fn weight(&self) -> usize;
+
+    /// Lets go of pages that are saved: they come back on demand.
+    fn shed(&mut self) {}
+
     /// Hands its pages that changed since [`Record::saved`] to `visit`, with the keys that they are kept under.
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &Self::Page)) {
         let _ = (key, visit);

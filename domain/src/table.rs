@@ -1,7 +1,7 @@
 //! Records of one kind: in memory while in use, known to be saved or not, read back from the store on demand.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::ids::RecordKey;
@@ -33,6 +33,33 @@ struct Slot<T> {
     value: T,
     /// The generation in which it last changed; 0: as saved.
     changed_in: u32,
+    /// What it takes in memory, when that was last looked at.
+    weight: u32,
+    /// Whether it was asked for since it was last passed over by [`Table::evict`].
+    used: bool,
+}
+
+/// What a slot takes beside its value's weight: its key in the map and in the queue, and the room that both keep free.
+const SLOT_BYTES: usize = 64;
+
+fn weigh<T: Record>(value: &T) -> u32 {
+    u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
+}
+
+/// How many bytes of records are in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// All of them.
+    pub resident: usize,
+    /// Those that changed and are not saved yet: they can't be let go of.
+    pub unsaved: usize,
+}
+
+impl std::ops::AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        self.resident += other.resident;
+        self.unsaved += other.unsaved;
+    }
 }
 
 /// Records by key, with what a checkpoint needs: the records that changed since the last one, and, while one is being
@@ -44,11 +71,26 @@ pub struct Table<T> {
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,
     spilled: Vec<(RecordKey, T)>,
+    /// Every key in memory once: the one that [`Table::evict`] looks at next is in front.
+    queue: VecDeque<RecordKey>,
+    resident_bytes: usize,
+    dirty_bytes: usize,
+    frozen_bytes: usize,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { slots: HashMap::default(), generation: 1, dirty: Vec::new(), frozen: Vec::new(), spilled: Vec::new() }
+        Self {
+            slots: HashMap::default(),
+            generation: 1,
+            dirty: Vec::new(),
+            frozen: Vec::new(),
+            spilled: Vec::new(),
+            queue: VecDeque::new(),
+            resident_bytes: 0,
+            dirty_bytes: 0,
+            frozen_bytes: 0,
+        }
     }
 }
 
@@ -64,33 +106,6 @@ impl<T: Record> Table<T> {
         Ok(self.slot(key, load)?.map(|slot| &slot.value))
     }
 
-    /// The record of `key`, to be changed: it counts as changed from here on.
-    ///
-    /// # Errors
-    /// What `load` fails with.
-    pub fn get_mut<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
-    where
-        F: FnOnce() -> Result<Option<T>, Fault>,
-    {
-        let Self { slots, generation, dirty, frozen, spilled } = self;
-        let slot = match slots.entry(key) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => match load()? {
-                Some(value) => entry.insert(Slot { value, changed_in: 0 }),
-                None => return Ok(None),
-            },
-        };
-        if slot.changed_in != *generation {
-            if slot.changed_in + 1 == *generation && !frozen.is_empty() {
-                spilled.push((key, slot.value.clone()));
-                slot.value.saved();
-            }
-            slot.changed_in = *generation;
-            dirty.push(key);
-        }
-        Ok(Some(&mut slot.value))
-    }
-
     /// The record of `key`, to be changed in what is not part of its saved value: which of its pages are in memory.
     ///
     /// # Errors
@@ -99,13 +114,41 @@ impl<T: Record> Table<T> {
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
-        match self.slots.entry(key) {
-            Entry::Occupied(entry) => Ok(Some(&mut entry.into_mut().value)),
+        Ok(self.slot(key, load)?.map(|slot| &mut slot.value))
+    }
+
+    /// The record of `key`, to be changed: it counts as changed from here on.
+    ///
+    /// # Errors
+    /// What `load` fails with.
+    pub fn get_mut<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        let Self { slots, generation, dirty, frozen, spilled, queue, resident_bytes, dirty_bytes, .. } = self;
+        let slot = match slots.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => match load()? {
-                Some(value) => Ok(Some(&mut entry.insert(Slot { value, changed_in: 0 }).value)),
-                None => Ok(None),
+                Some(value) => {
+                    let weight = weigh(&value);
+                    queue.push_back(key);
+                    *resident_bytes += weight as usize;
+                    entry.insert(Slot { value, changed_in: 0, weight, used: true })
+                }
+                None => return Ok(None),
             },
+        };
+        slot.used = true;
+        if slot.changed_in != *generation {
+            if slot.changed_in + 1 == *generation && !frozen.is_empty() {
+                spilled.push((key, slot.value.clone()));
+                slot.value.saved();
+            }
+            slot.changed_in = *generation;
+            dirty.push(key);
+            *dirty_bytes += slot.weight as usize;
         }
+        Ok(Some(&mut slot.value))
     }
 
     /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
@@ -113,29 +156,80 @@ impl<T: Record> Table<T> {
         match self.get_mut(key, || Ok(None)) {
             Ok(Some(slot)) => *slot = value,
             _ => {
-                self.slots.insert(key, Slot { value, changed_in: self.generation });
+                let weight = weigh(&value);
+                self.slots.insert(key, Slot { value, changed_in: self.generation, weight, used: true });
                 self.dirty.push(key);
+                self.queue.push_back(key);
+                self.resident_bytes += weight as usize;
+                self.dirty_bytes += weight as usize;
             }
         }
     }
 
-    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&Slot<T>>, Fault>
+    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut Slot<T>>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
         match self.slots.entry(key) {
-            Entry::Occupied(entry) => Ok(Some(entry.into_mut())),
+            Entry::Occupied(entry) => {
+                let slot = entry.into_mut();
+                slot.used = true;
+                Ok(Some(slot))
+            }
             Entry::Vacant(entry) => match load()? {
-                Some(value) => Ok(Some(entry.insert(Slot { value, changed_in: 0 }))),
+                Some(value) => {
+                    let weight = weigh(&value);
+                    self.queue.push_back(key);
+                    self.resident_bytes += weight as usize;
+                    Ok(Some(entry.insert(Slot { value, changed_in: 0, weight, used: true })))
+                }
                 None => Ok(None),
             },
         }
+    }
+
+    /// How much is in memory.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
+    }
+
+    /// Lets go of saved records that were not asked for since this last passed over them, until `enough` bytes are freed or
+    /// `most` records were looked at. Answers how many bytes were freed.
+    pub fn evict(&mut self, enough: usize, most: usize) -> usize {
+        let mut freed = 0;
+        for _ in 0..most.min(self.queue.len()) {
+            if freed >= enough {
+                break;
+            }
+            let Some(key) = self.queue.pop_front() else { break };
+            let Entry::Occupied(mut entry) = self.slots.entry(key) else { continue };
+            let slot = entry.get_mut();
+            if slot.changed_in == 0 && !slot.used {
+                freed += slot.weight as usize;
+                entry.remove();
+                continue;
+            }
+            slot.used = false;
+            if slot.changed_in == 0 {
+                // One that is in use may still have pages that are not.
+                slot.value.shed();
+                let weight = weigh(&slot.value);
+                freed += (slot.weight as usize).saturating_sub(weight as usize);
+                self.resident_bytes += (weight as usize).saturating_sub(slot.weight as usize);
+                slot.weight = weight;
+            }
+            self.queue.push_back(key);
+        }
+        self.resident_bytes = self.resident_bytes.saturating_sub(freed);
+        freed
     }
 
     /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
         self.frozen = std::mem::take(&mut self.dirty);
+        self.frozen_bytes = std::mem::take(&mut self.dirty_bytes);
         self.generation += 1;
     }
 
@@ -145,14 +239,23 @@ impl<T: Record> Table<T> {
             visit(key, &value);
         }
         for _ in 0..most {
-            let Some(key) = self.frozen.pop() else { return false };
+            let Some(key) = self.frozen.pop() else { break };
             if let Some(slot) = self.slots.get_mut(&key)
                 && slot.changed_in + 1 == self.generation
             {
                 visit(key, &slot.value);
                 slot.value.saved();
                 slot.changed_in = 0;
+                let weight = weigh(&slot.value);
+                self.resident_bytes = self.resident_bytes + weight as usize - slot.weight as usize;
+                slot.weight = weight;
             }
+        }
+        if self.frozen.is_empty() {
+            self.frozen_bytes = 0;
+            // What was only needed for a while is given back.
+            self.frozen.shrink_to(1024);
+            self.spilled.shrink_to(64);
         }
         !self.frozen.is_empty()
     }
@@ -183,6 +286,10 @@ mod tests {
     impl Record for u32 {
         const SPACE: u8 = 255;
         type Page = ();
+
+        fn weight(&self) -> usize {
+            4
+        }
     }
 
     fn drain(table: &mut Table<u32>, most: usize, into: &mut BTreeMap<RecordKey, u32>) -> bool {
@@ -222,5 +329,28 @@ mod tests {
         assert_eq!(table.get(RecordKey(2), || Ok(None)), Ok(None));
         assert_eq!(table.dirty(), 0);
         assert!(table.get(RecordKey(3), || Err(Fault("gone".into()))).is_err());
+    }
+
+    #[test]
+    fn only_what_is_saved_and_not_in_use_is_let_go_of() {
+        let mut table: Table<u32> = Table::default();
+        for key in 0..10 {
+            table.insert(RecordKey(key), 7);
+        }
+        let all = table.bytes();
+        assert_eq!((all.resident, all.unsaved), (10 * (SLOT_BYTES + 4), all.resident));
+        assert_eq!(table.evict(usize::MAX, 100), 0, "nothing is saved yet");
+        table.freeze();
+        while table.drain_frozen(4, |_, _| {}) {}
+        assert_eq!(table.bytes(), Bytes { unsaved: 0, ..all });
+        *table.get_mut(RecordKey(3), || Ok(None)).unwrap().unwrap() = 8;
+        assert_eq!(table.get(RecordKey(4), || Ok(None)), Ok(Some(&7)));
+        assert_eq!(table.evict(usize::MAX, 100), 8 * (SLOT_BYTES + 4), "all but the changed one and the one in use");
+        assert_eq!(table.resident(), 2);
+        assert_eq!(table.evict(usize::MAX, 100), SLOT_BYTES + 4, "not asked for again");
+        assert_eq!(table.get(RecordKey(0), || Ok(Some(7))), Ok(Some(&7)), "it comes back");
+        assert_eq!(table.bytes().resident, 2 * (SLOT_BYTES + 4));
+        assert_eq!(table.evict(1, 100), 0);
+        assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "no more than is enough");
     }
 }

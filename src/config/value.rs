@@ -64,3 +64,8 @@ pub(super) fn header(text: &str) -> Option<Option<HeaderName>> {
     }
     HeaderName::from_str(text).ok().map(Some)
 }
+
+/// A size of at least `least` bytes.
+pub(super) fn size_from(text: &str, least: usize) -> Option<usize> {
+    bytes(text).and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes >= least)
+}

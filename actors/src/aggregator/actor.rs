@@ -56,8 +56,18 @@ impl Aggregator {
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
+        if self.shard.is_pressed() {
+            self.begin(ctx);
+        }
         if self.advancing {
             ctx.notify(Advance);
+        }
+    }
+
+    /// Begins a round of checkpoints before its time, unless one is under way.
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        if self.shard.begin_checkpoints(true) == Next::Step {
+            ctx.notify(Step);
         }
     }
 
@@ -86,7 +96,8 @@ impl Actor for Aggregator {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.run_interval(TICK, |actor, ctx| {
-            let next = actor.shard.begin_checkpoints(false);
+            actor.shard.relieve();
+            let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
             if next == Next::Step {
                 ctx.notify(Step);
             }
@@ -118,6 +129,7 @@ impl Handler<Ask> for Aggregator {
 
     fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
         question(&mut self.shard);
+        self.shard.answered_one();
     }
 }
 
@@ -138,6 +150,11 @@ impl Handler<Kept> for Aggregator {
     fn handle(&mut self, Kept(saved): Kept, ctx: &mut Context<Self>) {
         let next = self.shard.saved(saved);
         self.go_on(next, ctx);
+        // What waited for room.
+        self.shard.relieve();
+        if !self.advancing {
+            self.advance(ctx);
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fold::Position;
 use headcount_domain::fold::Fault;
+use headcount_domain::fold::Position;
 
 use super::entries::Entries;
 use super::shard::Shard;

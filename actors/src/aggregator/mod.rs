@@ -3,6 +3,7 @@
 mod actor;
 mod checkpoint;
 mod entries;
+mod memory;
 mod partition;
 mod shard;
 mod source;
@@ -11,6 +12,7 @@ pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
 pub(crate) use checkpoint::Checkpoints;
 pub(crate) use entries::Entries;
+pub(crate) use memory::Memory;
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};

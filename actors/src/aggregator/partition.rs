@@ -11,14 +11,13 @@ use headcount_domain::answers::{Question, Reader};
 use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
 use headcount_storage::format::Incarnation;
 use headcount_storage::store::Store;
 
 use super::entries::Entries;
-use super::source::{
-    Collect, ProjectMeta, Records, Standing, StoreSource, fault, load_cells, meta_key, position_key, read,
-};
+use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, fault, load_cells, meta_key, position_key, read};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -85,6 +84,8 @@ pub(crate) struct Partition {
     fingerprints: Option<Fingerprints>,
     /// The projects of the checkpoint under way that are still to be collected.
     freezing: Vec<ProjectId>,
+    /// Whether the last checkpoint is in the store. Until it is, what was collected for it is nowhere but in memory.
+    settled: bool,
 }
 
 impl Partition {
@@ -99,6 +100,7 @@ impl Partition {
             projects: HashMap::new(),
             fingerprints: None,
             freezing: Vec::new(),
+            settled: true,
         };
         partition.check_fingerprints(external_ids)?;
         Ok(partition)
@@ -175,6 +177,27 @@ impl Partition {
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
+    /// How much of its projects' records is in memory.
+    pub(crate) fn bytes(&mut self) -> Bytes {
+        let mut total = Bytes::default();
+        self.projects.values_mut().for_each(|state| total += state.project.bytes());
+        total
+    }
+
+    /// Lets go of saved records that are not in use, unless a checkpoint is under way. Answers how many bytes were freed.
+    pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
+        let mut freed = 0;
+        if !self.settled {
+            return freed;
+        }
+        for state in self.projects.values_mut() {
+            let here = state.project.evict(enough.saturating_sub(freed), most);
+            state.complete &= here == 0;
+            freed += here;
+        }
+        freed
+    }
+
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
@@ -188,6 +211,7 @@ impl Partition {
     /// copied at once; records follow by [`Partition::collect_records`].
     pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
         self.freezing.clear();
+        self.settled = false;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
                 continue;
@@ -238,6 +262,7 @@ impl Partition {
     /// A checkpoint of `position` is durable, and so are the `runs` of fingerprints that were written with it.
     pub(crate) fn saved_at(&mut self, position: Position, runs: Vec<Written>) {
         self.saved = self.saved.max(position);
+        self.settled = true;
         if let Some(fingerprints) = &mut self.fingerprints {
             runs.into_iter().for_each(|run| fingerprints.adopt(run));
         }

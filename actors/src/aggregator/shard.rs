@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::event::Event;
 use headcount_domain::answers::Question;
+use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::Checkpoints;
+use super::memory::Memory;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use super::source::fault;
 use crate::dead_letters::DeadLetters;
@@ -53,6 +54,7 @@ pub(crate) struct Shard {
     probe: Probe,
     replayed: u64,
     pub(super) checkpoints: Checkpoints,
+    pub(super) memory: Memory,
 }
 
 /// What a test plants before each event is folded.
@@ -67,6 +69,7 @@ impl Shard {
         dead: Arc<DeadLetters>,
         probe: Probe,
         checkpoints: Checkpoints,
+        memory: Memory,
     ) -> Result<Self, Fault> {
         let mut partitions = BTreeMap::new();
         for number in numbers {
@@ -83,6 +86,7 @@ impl Shard {
             probe,
             replayed: 0,
             checkpoints,
+            memory,
         };
         let mut replayed = 0;
         shard.catch_up(None, Position::MAX, &mut |_| replayed += 1)?;
@@ -109,12 +113,16 @@ impl Shard {
     /// Applies what is queued, for one slice of time. `true`: there is more.
     pub(crate) fn advance(&mut self) -> bool {
         let began = Stopwatch::now();
-        while let Some(mut next) = self.queue.pop_front() {
+        while !self.is_stopped()
+            && let Some(mut next) = self.queue.pop_front()
+        {
             if self.failed.is_some() {
                 // The reply is dropped: who waits hears that the outcome is unknown.
                 continue;
             }
+            let before = next.outcomes.len();
             let finished = self.apply(&mut next, began);
+            self.applied_some(next.outcomes.len() - before);
             if self.failed.is_some() {
                 continue;
             }
@@ -245,36 +253,65 @@ impl Shard {
     /// Replays the log into one partition (or all of this shard) up to `last`, setting aside what panics twice.
     fn catch_up(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<(), Fault> {
         loop {
-            let Some((partition, position, event)) = self.replay(only, last, seen)? else { return Ok(()) };
-            tracing::error!(partition, position, "an event made its shard panic at replay; starting over");
-            self.strike(position, &event)?;
-            self.reopen(partition)?;
+            match self.replay(only, last, seen)? {
+                Replayed::All => return Ok(()),
+                Replayed::Enough => self.make_room()?,
+                Replayed::Panicked(partition, position, event) => {
+                    tracing::error!(partition, position, "an event made its shard panic at replay; starting over");
+                    self.strike(position, &event)?;
+                    self.reopen(partition)?;
+                }
+            }
         }
     }
 
-    /// One pass over the log. Returns where an event panicked, if one did.
-    fn replay(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<Option<Panicked>, Fault> {
+    /// One pass over the log, from where each partition stands.
+    fn replay(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<Replayed, Fault> {
+        let limit = self.memory.replay_bytes();
         let (partitions, dead, probe) = (&mut self.partitions, &self.dead, &self.probe);
         let after: BTreeMap<u16, Position> = partitions
             .values()
             .filter(|partition| only.is_none_or(|number| number == partition.number()))
             .map(|partition| (partition.number(), partition.applied()))
             .collect();
-        let mut end: Result<Option<Panicked>, Fault> = Ok(None);
+        let mut end: Result<Replayed, Fault> = Ok(Replayed::All);
+        let mut read = 0;
         let mut visit = |record: Record<'_>| -> ControlFlow<()> {
             let Some(partition) = partitions.get_mut(&record.partition) else { return ControlFlow::Continue(()) };
             if record.first > last {
                 return ControlFlow::Break(());
             }
             match replay_record(partition, &record, last, dead, probe, seen) {
-                Ok(None) => return ControlFlow::Continue(()),
-                stop => end = stop,
+                Ok(None) => {}
+                Ok(Some((partition, position, event))) => {
+                    end = Ok(Replayed::Panicked(partition, position, event));
+                    return ControlFlow::Break(());
+                }
+                Err(fault) => {
+                    end = Err(fault);
+                    return ControlFlow::Break(());
+                }
             }
+            read += record.payload.len();
+            if read < limit {
+                return ControlFlow::Continue(());
+            }
+            end = Ok(Replayed::Enough);
             ControlFlow::Break(())
         };
         self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault)?;
         end
     }
+}
+
+/// How a pass over the log ended.
+enum Replayed {
+    /// With all of it.
+    All,
+    /// With as much as should be read before the memory is looked at.
+    Enough,
+    /// With an event that panicked, in a partition.
+    Panicked(u16, Position, Box<Event>),
 }
 
 type Panicked = (u16, Position, Box<Event>);

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use super::question::{Question, Reader, candidates, rank};
-use super::{
-    AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue, Unconverted,
-};
+use super::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue, Unconverted};
 use crate::acquisition::{DIRECT, NONE};
 use crate::facts::MoneySums;
 use crate::fold::Project;

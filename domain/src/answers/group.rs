@@ -320,8 +320,6 @@ pub async fn top_groups<P: Projects>(
     };
     let Listed { rows, truncated } = top_rows(projects, active.into_iter().map(row).collect(), limit).await?;
     let figures = figures(projects, rows.iter().map(|row| row.keys.clone()).collect(), window).await?;
-    let metrics = |(row, figures): (&TopRow, &Figures)| {
-        Some(metrics(group_type, &row.named, figures, row.named.seen?.1))
-    };
+    let metrics = |(row, figures): (&TopRow, &Figures)| Some(metrics(group_type, &row.named, figures, row.named.seen?.1));
     Ok(Listed { rows: rows.iter().zip(&figures).filter_map(metrics).collect(), truncated })
 }

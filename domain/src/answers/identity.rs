@@ -40,7 +40,9 @@ impl<S: Source> Reader<'_, S> {
             let span = Span { first: window.start, last: window.end };
             identity.facts.load(span, |serial| source.page::<Person>(page_key(member, serial)))?;
         }
-        Ok(Some(identity).filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody).map(|identity| &**identity))
+        Ok(Some(identity)
+            .filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody)
+            .map(|identity| &**identity))
     }
 
     /// The record of a subject, if this project knows it.
@@ -282,7 +284,6 @@ pub async fn counts<P: Projects>(
     rows.truncate(limit);
     Ok(Some(IdentityCounts { identity_id: subject.public(organization), counts: Listed { rows, truncated } }))
 }
-
 
 #[cfg(test)]
 mod tests {

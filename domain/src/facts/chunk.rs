@@ -80,6 +80,15 @@ impl Chunk for FactsChunk {
         ends.into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    fn weight(&self) -> usize {
+        // Named groups and money are boxed; a day in two has one.
+        self.days.capacity() * (size_of::<DayEntry>() + 24)
+            + self.sessions.capacity() * (size_of::<Session>() + 8)
+            + self.touches.capacity() * size_of::<TouchAt>()
+            + self.orders.capacity() * (size_of::<Order>() + 8)
+            + self.hits.capacity() * size_of::<Hit>()
+    }
+
     fn split_before(&mut self, number: i32) -> Self {
         fn before<T>(list: &mut Vec<T>, number: impl Fn(&T) -> bool) -> Vec<T> {
             let at = list.partition_point(number);

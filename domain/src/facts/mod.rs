@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use change::{Change, Span, Times};
 pub use chunk::{FactsChunk, FactsDigest};
 pub use parts::{
-    DayEntry, Hit, HitKind, MoneySums, Moment, Named, Order, SESSION_GAP_MS, Session, Sums, Touch, TouchAt, number_of,
+    DayEntry, Hit, HitKind, Moment, MoneySums, Named, Order, SESSION_GAP_MS, Session, Sums, Touch, TouchAt, number_of,
 };
 
 use crate::paged::{Paged, insert_tight};
@@ -57,6 +57,17 @@ impl Facts {
     /// All changes are on their way to the store.
     pub fn saved(&mut self) {
         self.paged.saved();
+    }
+
+    /// Lets go of pages that are saved.
+    pub fn shed(&mut self) {
+        self.paged.shed();
+    }
+
+    /// What they take in memory beside themselves, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.paged.weight() + self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
     }
 
     /// Brings the pages that can hold anything of the days of `span` into memory.

@@ -114,7 +114,12 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Some sessions became one.
-    pub(super) fn share_replaced_sessions(&mut self, identity: &Identity, met: &[Session], joined: &Session) -> Result<(), Fault> {
+    pub(super) fn share_replaced_sessions(
+        &mut self,
+        identity: &Identity,
+        met: &[Session],
+        joined: &Session,
+    ) -> Result<(), Fault> {
         let own = identity.company.map(|association| association.company);
         let company = |session: &Session| session.company.as_deref().copied().or(own);
         // The entry stays: nothing changes for its company.

@@ -66,6 +66,21 @@ impl Record for AccountSlot {
             account.facts.saved();
         }
     }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Account(account) => {
+                size_of::<Self>() + size_of::<Account>() + account.key.as_str().len() + 64 + account.facts.weight()
+            }
+            Self::Linked(_) => size_of::<Self>(),
+        }
+    }
+
+    fn shed(&mut self) {
+        if let Self::Account(account) = self {
+            account.facts.shed();
+        }
+    }
 }
 
 impl Project {
@@ -73,13 +88,7 @@ impl Project {
     ///
     /// # Errors
     /// A record could not be read back: the state is to be dropped and rebuilt.
-    pub fn apply<S: Source>(
-        &mut self,
-        event: &Event,
-        position: Position,
-        hasher: &KeyHasher,
-        source: &S,
-    ) -> Result<(), Fault> {
+    pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
         let person = fold.subject(event)?;
         let named = fold.named(event)?;
@@ -189,7 +198,8 @@ impl<S: Source> Fold<'_, S> {
             let page = self.intern(text::page(url))?;
             identity.facts.add_hit(Hit { day: event.day, what: HitKind::Page(page), count: 1 });
         }
-        if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref()) {
+        if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref())
+        {
             let referrer = self.intern(&host)?;
             identity.facts.add_hit(Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 });
         }

@@ -91,7 +91,9 @@ impl<S: Source> Fold<'_, S> {
             base.tell_email(email, *told);
         }
         self.own_emails(&base, key)?;
-        self.project.orphans.extend(small.facts.paged().serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
+        self.project
+            .orphans
+            .extend(small.facts.paged().serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
         Ok(base)
     }
 
@@ -154,9 +156,7 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Identity>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {
-            Some(Person::Identity(identity)) => {
-                Some(std::mem::replace(&mut **identity, Identity::new(RawId::Nobody, key)))
-            }
+            Some(Person::Identity(identity)) => Some(std::mem::replace(&mut **identity, Identity::new(RawId::Nobody, key))),
             _ => None,
         })
     }

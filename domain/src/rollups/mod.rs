@@ -11,9 +11,7 @@ mod traffic;
 mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
-pub use attribution::{
-    ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount, LastTouchByIdentity, TouchSums,
-};
+pub use attribution::{ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount, LastTouchByIdentity, TouchSums};
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use company_links::{CompanyLink, CompanyLinks};
 pub use group_activity::{Activity, GroupActivity};

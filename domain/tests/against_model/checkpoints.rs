@@ -114,6 +114,22 @@ fn a_checkpoint_is_of_the_moment_at_which_it_began() {
     }
 }
 
+/// With a budget for memory, what was saved is let go of and read back again.
+#[test]
+fn letting_go_of_what_was_saved_changes_no_byte() {
+    let _tiny = tiny_pages();
+    for seed in 0..trials(60) {
+        for log in logs(seed, 200) {
+            let mut run = Run::default();
+            for (step, event) in (0..).zip(log.chunks(1)) {
+                run.fold(event);
+                run.saved.go_on(&mut run.state, step);
+            }
+            same(&straight(&log), &run.bytes(), &format!("seed {seed}"));
+        }
+    }
+}
+
 #[test]
 fn the_size_of_pages_changes_no_cell() {
     let _own = own_pages();

@@ -57,6 +57,7 @@ struct Held {
     policy: Policy,
     state: Project,
     saved: Saved,
+    applied: u64,
     external_ids: HashMap<String, u64>,
     /// What was folded, with its positions.
     log: Vec<(Event, u64)>,
@@ -65,7 +66,7 @@ struct Held {
 impl Held {
     fn new(policy: Policy) -> Held {
         let (state, saved) = (Project::default(), Saved::default());
-        Held { policy, state, saved, external_ids: HashMap::new(), log: Vec::new() }
+        Held { policy, state, saved, applied: 0, external_ids: HashMap::new(), log: Vec::new() }
     }
 
     fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
@@ -150,6 +151,8 @@ impl Folded {
         let first = known.unwrap_or(position);
         if first == position {
             held.state.apply(&event, position, &hasher(), &held.saved).unwrap();
+            held.applied += 1;
+            held.saved.go_on(&mut held.state, held.applied);
             held.log.push((*event, position));
         }
         let status = if first == position { "recorded" } else { "duplicate" };
@@ -210,6 +213,7 @@ impl Subject for Folded {
         for held in self.projects.values_mut() {
             let held = held.get_mut().unwrap();
             held.state = held.saved.restart(std::mem::take(&mut held.state));
+            held.applied = 6;
         }
     }
 

@@ -17,6 +17,9 @@ const VERSION: u8 = 1;
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
     records: HashMap<(u8, RecordKey), Vec<u8>>,
+    /// What a checkpoint under way has collected.
+    collected: HashMap<(u8, RecordKey), Vec<u8>>,
+    orphans: Vec<(u8, RecordKey)>,
     pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
     names: u32,
 }
@@ -27,22 +30,48 @@ impl Saved {
     }
 
     fn put<T: Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
-        self.records.insert((space, key), codec::encode(VERSION, value).unwrap());
+        self.collected.insert((space, key), codec::encode(VERSION, value).unwrap());
+    }
+
+    /// A step of the checkpoints that go on all the time: begun, collected bit by bit while events come in, and, once all is
+    /// in the store, everything that is not in use let go of.
+    pub(crate) fn go_on(&mut self, state: &mut Project, step: u64) {
+        match step % 7 {
+            0 => self.begin(state),
+            1..5 => drop(state.drain_frozen(1, &mut Visitor(self))),
+            5 => {
+                while self.step(state, 2) {}
+                // Twice: the first time everything has just been in use.
+                state.evict(usize::MAX, usize::MAX);
+                state.evict(usize::MAX, usize::MAX);
+            }
+            _ => {}
+        }
     }
 
     /// Begins a checkpoint: what `state` holds now is its content, also if it changes before all [steps](Saved::step) are done.
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        for (space, key) in std::mem::take(&mut state.orphans) {
-            self.records.remove(&(space, key));
-        }
+        self.orphans = std::mem::take(&mut state.orphans);
         state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
         self.names = state.names.count;
     }
 
-    /// Takes up to `most` records of each kind. `false`: that was all.
+    /// Collects up to `most` records of each kind. `false`: that was all, and it is in the store now.
     pub(crate) fn step(&mut self, state: &mut Project, most: usize) -> bool {
-        state.drain_frozen(most, &mut Visitor(self))
+        let more = state.drain_frozen(most, &mut Visitor(self));
+        if !more {
+            self.commit();
+        }
+        more
+    }
+
+    /// What was collected becomes visible as a whole.
+    fn commit(&mut self) {
+        self.records.extend(self.collected.drain());
+        for orphan in self.orphans.drain(..) {
+            self.records.remove(&orphan);
+        }
     }
 
     /// The state that was saved.
@@ -57,6 +86,7 @@ impl Saved {
 
     /// The state after a stop and a start.
     pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+        while self.step(&mut state, 16) {}
         self.begin(&mut state);
         while self.step(&mut state, 16) {}
         let restored = self.restored();

@@ -38,7 +38,7 @@ const CLICK_IDS: [(&str, &str, &str); 6] = [
 ];
 
 /// Referrer hosts with their brand and the medium of who comes from there.
-const HOSTS: [(&str, &str, &str); 10] = [
+const HOSTS: [(&str, &str, &str); 11] = [
     ("google.com", "google", "organic"),
     ("bing.com", "bing", "organic"),
     ("duckduckgo.com", "duckduckgo", "organic"),
@@ -46,6 +46,7 @@ const HOSTS: [(&str, &str, &str); 10] = [
     ("instagram.com", "instagram", "social"),
     ("linkedin.com", "linkedin", "social"),
     ("twitter.com", "twitter", "social"),
+    ("t.co", "twitter", "social"),
     ("reddit.com", "reddit", "social"),
     ("github.com", "github", "referral"),
     ("chatgpt.com", "chatgpt", "referral"),

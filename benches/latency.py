@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""Latency of answers over HTTP, beside DuckDB's time for the same question over the same events, in the same run.
+
+Every answer is compared first, to the last cell; nothing is timed, and the exit status is 1, if one differs.
+
+usage: latency.py [--n 2000000] [--dir DIR] [--keep] [--only PATTERN] [--bin DIR] [--max-seconds 1800]
+       latency.py --naive [--n 20000]    compare the SQL with the naive model instead, about all projects and many users and
+                                         companies: no server, no timing
+
+Needs numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
+(for --naive: cargo build --release -p headcount-model --example answers).
+Everything stays on loopback and stops by itself.
+"""
+import argparse
+import datetime
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from decimal import Decimal
+from pathlib import Path
+
+HERE = sys.path.pop(0)  # http.py beside this file is not the module that is meant
+import http.client
+sys.path.insert(0, HERE)
+
+import duckdb
+
+import dataset
+import latency_sql
+from latency_sql import Id, Questions
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target"))
+SHOWN = 10
+
+
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).date()
+
+
+class Ids:
+    """What identifiers are spelled like: one text for one thing, in all answers."""
+
+    def __init__(self):
+        self.texts, self.things = {}, {}
+
+    def bind(self, thing, told):
+        return isinstance(told, str) and self.texts.setdefault(thing, told) == told and self.things.setdefault(told, thing) == thing
+
+
+def differences(expected, got, ids, place=""):
+    """Where `got` is not what was expected. It may have more fields; lists have exactly these elements, numbers are exact."""
+    if isinstance(expected, Id):
+        if not ids.bind(expected.of, got):
+            yield f"{place}: expected the id of {expected.of}, known as {ids.texts.get(expected.of)}, got {got!r}"
+    elif isinstance(expected, dict):
+        if not isinstance(got, dict) or (not expected and got):
+            yield f"{place}: expected {expected}, got {got!r}"
+            return
+        for field, value in expected.items():
+            inner = f"{place}.{field}" if place else field
+            if field not in got:
+                yield f"{inner}: expected {value}, got no such field"
+            else:
+                yield from differences(value, got[field], ids, inner)
+    elif isinstance(expected, list):
+        if not isinstance(got, list) or len(got) != len(expected):
+            yield f"{place}: expected {len(expected)} elements, got {len(got) if isinstance(got, list) else got!r}"
+        for index, (value, found) in enumerate(zip(expected, got if isinstance(got, list) else [])):
+            yield from differences(value, found, ids, f"{place}[{index}]")
+    else:
+        number = lambda value: isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+        same_kind = number(expected) and number(got) or type(expected) is type(got)
+        if not same_kind or expected != got:
+            yield f"{place}: expected {expected!r}, got {got!r}"
+
+
+def parsed(text):
+    return json.loads(text, parse_float=Decimal)
+
+
+class Server:
+    """headcount, asked over HTTP."""
+
+    def __init__(self, binaries, directory):
+        self.binaries, self.data = binaries, directory / "headcount"
+        keys = json.loads(self.command("init", "--json"))
+        self.token = keys["api_token"]
+        arguments = [binaries / "headcount", "serve", "--data-dir", self.data, "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            line = next((line for line in self.process.stdout if "listening on" in line), None)
+            if line is None:
+                raise SystemExit("the server did not start")
+            self.address = line.split("//")[-1].strip().rstrip("/")
+        except BaseException:
+            self.close()
+            raise
+
+    def command(self, *arguments):
+        run = subprocess.run([self.binaries / "headcount", *arguments, "--data-dir", self.data], capture_output=True, text=True)
+        if run.returncode != 0:
+            raise SystemExit(f"headcount {arguments[0]} failed: {run.stdout}{run.stderr}")
+        return run.stdout
+
+    def ask(self, method, path, query=None, body=None):
+        connection = http.client.HTTPConnection(self.address, timeout=120)
+        headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        connection.request(method, target(path, query), "" if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        content = answer.read().decode()
+        connection.close()
+        return answer.status, parsed(content)
+
+    def load(self, project, file):
+        summary = parsed(self.command("import", "--json", "--project", project["id"], str(file)))
+        return summary["recorded"], summary["duplicates"]
+
+    def memory_mb(self):
+        return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) / 1024
+
+    def settle(self):
+        """Waits, a minute at most, until what the import left to do is done."""
+        used = lambda: sum(map(int, Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+        for _ in range(60):
+            before = used()
+            time.sleep(1)
+            # A hundredth of the second, or less.
+            if used() - before <= os.sysconf("SC_CLK_TCK") // 100:
+                return
+        print("the server has not come to rest", flush=True)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Naive:
+    """The naive model of the tests, asked over standard input."""
+
+    def __init__(self, binaries, directory):
+        arguments = [binaries / "examples" / "answers", str(int(time.time() * 1000))]
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def line(self, **fields):
+        self.process.stdin.write(json.dumps(fields) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("the naive model stopped")
+        return parsed(line)
+
+    def ask(self, method, path, query=None, body=None):
+        answer = self.line(method=method, path=path, query=query, body=body)
+        return answer["status"], answer["body"]
+
+    def load(self, project, file):
+        counts = self.line(project=project["name"], file=str(file))
+        return counts.get("recorded", 0), counts.get("duplicate", 0)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def target(path, query):
+    return path + ("?" + urllib.parse.urlencode(query) if query else "")
+
+
+def prepare(subject, directory, n, start):
+    """The same events for both. Gives the connection to DuckDB and the projects by number."""
+    began = time.monotonic()
+    parquet = directory / "events.parquet"
+    repeated = dataset.write(n, directory, start)
+    print(f"{n:,} events made in {time.monotonic() - began:.0f} s", flush=True)
+    rates = {currency: float(rate) for currency, rate in latency_sql.RATES.items()}
+    status, answer = subject.ask("PATCH", "/organization", body={"fx_rates": rates})
+    if status != 200:
+        raise SystemExit(f"the rates were refused: {answer}")
+    began, projects, counts = time.monotonic(), {}, [0, 0]
+    for number in range(1, dataset.PROJECTS + 1):
+        name = f"app{number}"
+        status, answer = subject.ask("POST", "/projects", body={"name": name, "currency": "USD"})
+        if status != 201:
+            raise SystemExit(f"project {name} was refused: {answer}")
+        projects[number] = {"number": number, "name": name, "id": answer["project_id"]}
+        counts = [sum(pair) for pair in zip(counts, subject.load(projects[number], directory / f"track-{number}.ndjson"))]
+    print(f"{counts[0]:,} recorded, {counts[1]:,} duplicates, in {time.monotonic() - began:.0f} s", flush=True)
+    if counts != [n, repeated]:
+        raise SystemExit(f"expected {n:,} recorded and {repeated:,} duplicates")
+    began = time.monotonic()
+    connection = duckdb.connect(str(directory / "duckdb"))
+    latency_sql.load(connection, parquet)
+    print(f"DuckDB {duckdb.__version__}, tables made in {time.monotonic() - began:.0f} s", flush=True)
+    return connection, projects
+
+
+def rows(connection, question):
+    return [connection.execute(statement).fetchall() for statement in question.statements]
+
+
+def path_of(question, ids, subject):
+    """The path with the company's id in it, looked up by its domain where no answer has shown it yet."""
+    if "{company}" not in question.path:
+        return question.path
+    thing = ("company", question.company)
+    if thing not in ids.texts:
+        _, answer = subject.ask("GET", "/companies/lookup", {"domain": question.company})
+        ids.bind(thing, answer.get("company_id"))
+    return question.path.replace("{company}", urllib.parse.quote(ids.texts.get(thing, "unknown"), safe=":"))
+
+
+def method_of(question):
+    return "GET" if question.body is None else "POST"
+
+
+def compare(subject, connection, questions, ids):
+    """The first places that differ, over all questions."""
+    different = 0
+    for question in questions:
+        expected = question.shape(*rows(connection, question))
+        status, got = subject.ask(method_of(question), path_of(question, ids, subject), question.query, question.body)
+        found = [f"status {status}: {got}"] if status != 200 else list(itertools.islice(differences(expected, got, ids), SHOWN))
+        print(f"{'DIFFERS' if found else 'same':8} {question.name}: {target(question.path, question.query)}", flush=True)
+        for place in found:
+            print(f"         {place}", flush=True)
+        different += bool(found)
+    return different
+
+
+class Timer:
+    """The measuring client on a connection of its own."""
+
+    def __init__(self, binaries, address, token=""):
+        environment = os.environ | {"HEADCOUNT_TOKEN": token}
+        self.process = subprocess.Popen([binaries / "latency", address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
+
+    def measure(self, method, path, body):
+        self.process.stdin.write(f"{method}\t{path}\t{body}\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the measuring client stopped at {method} {path}")
+        return parsed(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def duckdb_ms(connection, question):
+    """The median of five, after one to warm up: all statements of the question, with fetching their rows."""
+    rows(connection, question)
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        rows(connection, question)
+        took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took)
+
+
+def bare_handler(binaries):
+    """What the client and a handler that does nothing need for a request."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([binaries / "reference", str(port), "1"])
+    try:
+        time.sleep(1)
+        timer = Timer(binaries, f"127.0.0.1:{port}")
+        figures = timer.measure("POST", "/none", "{}")
+        timer.close()
+        return figures
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def table(server, connection, questions, ids, binaries):
+    print("\n| question | headcount p50 ms | p99 ms | 304 p50 ms | DuckDB median ms | ratio |\n|---|---|---|---|---|---|")
+    bare = bare_handler(binaries)
+    print(f"| (a bare handler that answers nothing) | {bare['p50_us'] / 1000:.3f} | {bare['p99_us'] / 1000:.3f} | | | |", flush=True)
+    timer = Timer(binaries, server.address, server.token)
+    for question in questions:
+        expected = question.shape(*rows(connection, question))
+        body = "" if question.body is None else json.dumps(question.body)
+        figures = timer.measure(method_of(question), target(path_of(question, ids, server), question.query), body)
+        found = next(differences(expected, figures["body"], ids), None)
+        if figures["status"] != 200 or found:
+            raise SystemExit(f"{question.name}: the answer that was timed is another one: {figures['status']} {found}")
+        peer_ms = duckdb_ms(connection, question)
+        p50, p99 = (float(figures[figure]) / 1000 for figure in ("p50_us", "p99_us"))
+        unchanged = figures["conditional"]
+        conditional = f"{float(unchanged['p50_us']) / 1000:.3f}" if unchanged else "no ETag"
+        print(f"| {question.name} | {p50:.3f} | {p99:.3f} | {conditional} | {peer_ms:.2f} | {peer_ms / p50:,.0f} |", flush=True)
+    timer.close()
+
+
+def run(options, directory):
+    if (today() - options.start).days + 1 - dataset.DAYS // 2 > 365:
+        raise SystemExit(f"range_days reaches back 365 days: give a later --start than {options.start}")
+    subject = (Naive if options.naive else Server)(options.bin, directory)
+    try:
+        connection, projects = prepare(subject, directory, options.n, options.start)
+        half = options.start + datetime.timedelta(days=dataset.DAYS // 2)
+        last = options.start + datetime.timedelta(days=dataset.DAYS - 1)
+        while True:
+            day = today()
+            if options.naive:
+                asked = (Questions(connection, project, half, last, day).thorough() for project in projects.values())
+            else:
+                asked = [Questions(connection, projects[1], half, last, day).typical()]
+            questions = [question for of_project in asked for question in of_project if re.search(options.only, question.name)]
+            ids = Ids()
+            different = compare(subject, connection, questions, ids)
+            # What counts back from today is another question after midnight.
+            if day == today():
+                break
+        print(f"{len(questions)} questions, {different} with a different answer", flush=True)
+        if different or not questions:
+            return 1
+        if not options.naive:
+            subject.settle()
+            threads = connection.execute("select current_setting('threads')").fetchone()[0]
+            print(f"server: {subject.memory_mb():.0f} MB; DuckDB: {threads} threads")
+            table(subject, connection, questions, ids, options.bin)
+        return 0
+    finally:
+        subject.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, help="events [default: 2,000,000; with --naive 20,000]")
+    parser.add_argument("--naive", action="store_true", help="compare the SQL with the naive model")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="the questions whose name matches")
+    parser.add_argument("--dir", type=Path, help="where to put events and data [default: a temporary directory]")
+    parser.add_argument("--keep", action="store_true", help="leave events and data where they are")
+    parser.add_argument("--start", type=datetime.date.fromisoformat, default=datetime.date(2026, 6, 1), help="the first day of the events")
+    parser.add_argument("--bin", type=Path, default=TARGET / "release", help="the directory of the builds")
+    parser.add_argument("--max-seconds", type=int, default=1800, help="give up after this time")
+    options = parser.parse_args()
+    options.n = options.n or (20_000 if options.naive else 2_000_000)
+
+    def give_up(number, _):
+        raise SystemExit(f"stopped by {signal.Signals(number).name}" + (f" after {options.max_seconds} s" if number == signal.SIGALRM else ""))
+    for stop in (signal.SIGALRM, signal.SIGTERM):
+        signal.signal(stop, give_up)
+    signal.alarm(options.max_seconds)
+    if options.dir:
+        options.dir.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix="headcount-latency-", dir=options.dir))
+    try:
+        sys.exit(run(options, directory))
+    finally:
+        if options.keep:
+            print(f"kept: {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+//! Latency of single requests on one connection that is kept alive, one after the other.
+//!
+//! `latency ADDRESS`, with a bearer token in `HEADCOUNT_TOKEN`. Each line of standard input is `METHOD<tab>PATH<tab>BODY`; each is
+//! answered by a line of JSON: how many requests, the 50th and 99th percentile in microseconds, the same with `If-None-Match`
+//! (answers 304, no body), and the body. All answers to a line must be the same, byte for byte.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+const WARM_UPS: usize = 200;
+const REQUESTS: usize = 2_000;
+/// Slow answers are asked for less often: no line takes much longer than this, twice.
+const MOST: Duration = Duration::from_secs(10);
+
+struct Answer {
+    status: u16,
+    tag: Option<String>,
+    body: Vec<u8>,
+}
+
+struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn send(&mut self, request: &[u8]) -> Answer {
+        self.stream.get_mut().write_all(request).unwrap();
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let (mut tag, mut length) = (None, 0);
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line).unwrap();
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "etag" => tag = Some(value.to_owned()),
+                "content-length" if status != 304 => length = value.parse().unwrap(),
+                "transfer-encoding" => panic!("answers have a length"),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        Answer { status, tag, body }
+    }
+}
+
+/// Requests until there are enough, or time is up: how many, and the two percentiles, as JSON.
+fn measure(connection: &mut Connection, request: &[u8], expected: &Answer) -> String {
+    let began = Instant::now();
+    let mut took = Vec::with_capacity(REQUESTS);
+    for number in 0..WARM_UPS + REQUESTS {
+        let asked = Instant::now();
+        let answer = connection.send(request);
+        let elapsed = asked.elapsed();
+        assert!(answer.status == expected.status && answer.body == expected.body, "an answer that differs from the first");
+        // What takes long is warm sooner.
+        if number >= WARM_UPS || began.elapsed() > MOST / 10 {
+            took.push(elapsed);
+        }
+        if took.len() >= REQUESTS || began.elapsed() > MOST {
+            break;
+        }
+    }
+    took.sort_unstable();
+    // Nearest rank.
+    let at = |percent: usize| took[(took.len() * percent).div_ceil(100) - 1].as_secs_f64() * 1e6;
+    format!(r#""requests": {}, "p50_us": {:.1}, "p99_us": {:.1}"#, took.len(), at(50), at(99))
+}
+
+fn request(method: &str, path: &str, body: &str, token: &str, extra: &str) -> Vec<u8> {
+    let length = body.len();
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n{extra}content-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    text.into_bytes()
+}
+
+fn main() {
+    let address = std::env::args().nth(1).expect("the address");
+    let token = std::env::var("HEADCOUNT_TOKEN").unwrap_or_default();
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut connection = Connection { stream: BufReader::new(stream) };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let [method, path, body] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("three fields a line") };
+        let plain = request(method, path, body, &token, "");
+        let first = connection.send(&plain);
+        let figures = measure(&mut connection, &plain, &first);
+        let conditional = first.tag.as_ref().map_or("null".to_owned(), |tag| {
+            let request = request(method, path, body, &token, &format!("if-none-match: {tag}\r\n"));
+            let unchanged = Answer { status: 304, tag: None, body: Vec::new() };
+            format!("{{{}}}", measure(&mut connection, &request, &unchanged))
+        });
+        let body = String::from_utf8(first.body).unwrap();
+        let body = if body.is_empty() { "null" } else { &body };
+        println!(r#"{{{figures}, "conditional": {conditional}, "status": {}, "body": {body}}}"#, first.status);
+    }
+}
