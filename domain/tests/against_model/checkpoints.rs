@@ -1,5 +1,7 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
+use std::collections::BTreeMap;
+
 use headcount_domain::event::Event;
 use headcount_domain::fold::Project;
 use headcount_domain::paged::set_page_items;
@@ -130,19 +132,30 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
     }
 }
 
+/// The cells of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
+/// which events may begin a session as far as the recent page tells, so it does depend on pages; what the numbers mean does not.
+fn cells(log: &Log) -> BTreeMap<(u8, i32), Vec<u8>> {
+    let mut run = Run::default();
+    for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
+        for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
+            run.state.names.intern(text, &hasher(), &run.saved).unwrap();
+        }
+    }
+    run.fold(log);
+    run.bytes().cells
+}
+
 #[test]
 fn the_size_of_pages_changes_no_cell() {
     let _own = own_pages();
     for seed in 0..trials(100) {
         set_page_items(1024);
-        let logs = logs(seed, 200);
-        for log in &logs {
+        for log in logs(seed, 200) {
             set_page_items(1024);
-            let large = straight(log);
+            let large = cells(&log);
             for items in [1, TINY_PAGE, 40] {
                 set_page_items(items);
-                let small = straight(log);
-                assert!(large.cells == small.cells, "seed {seed}: pages of {items} items give other cells");
+                assert!(large == cells(&log), "seed {seed}: pages of {items} items give other cells");
             }
         }
     }
