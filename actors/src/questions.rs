@@ -3,8 +3,9 @@
 use std::hash::Hasher as _;
 
 use headcount_domain::answers::{
-    self, AskAttribution, AskCohorts, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel,
+    self, AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel,
+    GroupMetrics, IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel,
+    Traffic,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Window;
@@ -59,6 +60,14 @@ impl Engine {
     /// See [`AskError`].
     pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
         self.post(project, AskCohorts { level, limit })?.wait().await
+    }
+
+    /// Sessions and bounces of a window, by source, medium, campaign and channel.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
+        self.post(project, AskTraffic { window })?.wait().await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.

@@ -24,12 +24,14 @@ use Category::{AiAssistant, Search, Shopping, Social, Video};
 #[rustfmt::skip]
 pub(super) static BRANDS: &[Brand] = &[
     // Search engines. Portals have hosts that search nothing (mail, documents): each host that does is named.
-    brand("google", Search, &[], &["google.*", "com.google.android.googlequicksearchbox", "cse.google.com"]),
+    brand("google", Search, &[], &[
+        "google.*", "images.google.*", "encrypted.google.com", "com.google.android.googlequicksearchbox", "cse.google.com",
+    ]),
     brand("bing", Search, &[], &[".bing.com"]),
     brand("yahoo", Search, &[], &["yahoo.*", ".search.yahoo.com", "search.yahoo.co.jp"]),
     brand("duckduckgo", Search, &["ddg"], &[".duckduckgo.com", "com.duckduckgo.mobile.android"]),
     brand("baidu", Search, &[], &["baidu.com", "wap.baidu.com", "image.baidu.com"]),
-    brand("yandex", Search, &[], &["yandex.*", "ya.ru"]),
+    brand("yandex", Search, &[], &["yandex.*", "images.yandex.*", "ya.ru"]),
     brand("ecosia", Search, &[], &[".ecosia.org"]),
     brand("brave", Search, &[], &["search.brave.com"]),
     brand("startpage", Search, &[], &[".startpage.com"]),

@@ -6,6 +6,7 @@ mod group;
 mod identity;
 mod question;
 mod shapes;
+mod traffic;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use group::{group_metrics, top_groups};
 pub use identity::{CountOf, counts, profile};
 pub use question::{Projects, Question, Reader};
 pub use shapes::*;
+pub use traffic::AskTraffic;
 
 use crate::facts::MoneySums;
 use crate::fold::Project;

@@ -122,6 +122,36 @@ pub struct LtvCohorts {
     pub unconverted: Unconverted,
 }
 
+/// Sessions that the same thing brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrafficRow {
+    /// The source, medium, campaign or channel.
+    pub name: String,
+    /// How many sessions.
+    pub sessions: i64,
+    /// How many of them have exactly one event.
+    pub bounces: i64,
+}
+
+/// The sessions that began in a window, by what brought them. Every list is by sessions, descending, and whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many sessions.
+    pub sessions: i64,
+    /// How many of them have exactly one event.
+    pub bounces: i64,
+    /// `bounces` / `sessions`, 0 to 1.
+    pub bounce_rate: Amount,
+    /// By source; sessions without one are `(direct)`.
+    pub by_source: Vec<TrafficRow>,
+    /// By medium; sessions without a source have `(none)`.
+    pub by_medium: Vec<TrafficRow>,
+    /// By campaign; sessions without a source have `(none)`.
+    pub by_campaign: Vec<TrafficRow>,
+    /// By channel.
+    pub by_channel: Vec<TrafficRow>,
+}
+
 /// How an identity is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityName {

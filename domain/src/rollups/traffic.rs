@@ -17,6 +17,14 @@ pub struct Visits {
     pub bounces: i64,
 }
 
+impl Visits {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Visits) -> Visits {
+        Visits { sessions: self.sessions + other.sessions, bounces: self.bounces + other.bounces }
+    }
+}
+
 /// The sessions that began on one day, by channel and touch; no touch is `(direct)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitsByTouch {

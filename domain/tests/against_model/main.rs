@@ -7,26 +7,50 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod answers;
+mod arrival;
+mod checkpoints;
+mod regressions;
 mod saved;
+mod traffic;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
 use headcount_domain::answers::{Projects, Question as Asked, Reader};
+use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, Project};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
+use headcount_domain::paged::set_page_items;
 use headcount_domain::policy::{Policy, Rates as DomainRates};
 use headcount_domain::submission::Submission;
 use headcount_domain::time::{Instant, Timezone};
-use headcount_histories::{BatchReply, Coverage, History, Size, Subject, TrackReply, model_of, run};
+use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::Saved;
 
 /// A Friday in the past: nothing that a history does lies ahead of it.
 const NOW_MS: i64 = 1_790_000_000_000;
+
+/// How many items a page holds here, where a test doesn't say otherwise.
+const TINY_PAGE: usize = 6;
+
+/// Held by whoever needs pages of a certain size, which is a setting of the whole process.
+static PAGES: RwLock<()> = RwLock::new(());
+
+/// Tiny pages, as long as this is held.
+fn tiny_pages() -> RwLockReadGuard<'static, ()> {
+    let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
+    set_page_items(TINY_PAGE);
+    held
+}
+
+/// Whoever holds this may set the size of pages.
+fn own_pages() -> RwLockWriteGuard<'static, ()> {
+    PAGES.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// One project.
 struct Held {
@@ -35,9 +59,16 @@ struct Held {
     saved: Saved,
     applied: u64,
     external_ids: HashMap<String, u64>,
+    /// What was folded, with its positions.
+    log: Vec<(Event, u64)>,
 }
 
 impl Held {
+    fn new(policy: Policy) -> Held {
+        let (state, saved) = (Project::default(), Saved::default());
+        Held { policy, state, saved, applied: 0, external_ids: HashMap::new(), log: Vec::new() }
+    }
+
     fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
         let hasher = hasher();
         let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: &hasher, source: &self.saved };
@@ -77,6 +108,21 @@ fn rates(rates: &Rates) -> DomainRates {
 }
 
 impl Folded {
+    /// The events of a history, folded; nothing is asked.
+    fn of(history: &History) -> Folded {
+        let mut folded = Folded::default();
+        folded.setup(history);
+        for step in &history.steps {
+            match step {
+                Step::Track { project, body } => drop(folded.track(project, body)),
+                Step::Batch { project, bodies } => drop(folded.batch(project, bodies)),
+                Step::Rates(table) => folded.rates(table),
+                Step::Restart | Step::Ask(_) => {}
+            }
+        }
+        folded
+    }
+
     fn send(&mut self, project: &str, body: &str) -> TrackReply {
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
         let agent = Agent::default();
@@ -107,6 +153,7 @@ impl Folded {
             held.state.apply(&event, position, &hasher(), &held.saved).unwrap();
             held.applied += 1;
             held.saved.go_on(&mut held.state, held.applied);
+            held.log.push((*event, position));
         }
         let status = if first == position { "recorded" } else { "duplicate" };
         TrackReply::Accepted { status: status.into(), reason: None, clamped, id: Some(format!("{project}/{first}")) }
@@ -134,9 +181,7 @@ impl Subject for Folded {
                 cookieless: *project.body.field("cookieless") != Json::Bool(false),
                 server_only_revenue: *project.body.field("server_only_revenue") == Json::Bool(true),
             };
-            let held =
-                Held { policy, state: Project::default(), saved: Saved::default(), applied: 0, external_ids: HashMap::new() };
-            self.projects.insert(project.name.clone(), Mutex::new(held));
+            self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy)));
         }
     }
 
@@ -193,17 +238,21 @@ fn trial(seed: u64) -> Result<Coverage, String> {
     })
 }
 
-/// How many histories: `HEADCOUNT_TRIALS` says otherwise.
+/// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says otherwise.
+const USUAL_TRIALS: u64 = 300;
+
+/// How many histories a test runs that has `usual` of them where that one has its usual number: more and fewer go together.
 fn trials(usual: u64) -> u64 {
-    std::env::var("HEADCOUNT_TRIALS").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+    let set = std::env::var("HEADCOUNT_TRIALS").ok().and_then(|number| number.parse::<u64>().ok());
+    set.map_or(usual, |trials| (trials * usual / USUAL_TRIALS).max(1))
 }
 
 #[test]
 fn every_answer_equals_the_model() {
-    headcount_domain::paged::set_page_items(6);
+    let _tiny = tiny_pages();
     let mut coverage = Coverage::default();
     let first: u64 = std::env::var("HEADCOUNT_FIRST_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
-    for seed in first..first + trials(300) {
+    for seed in first..first + trials(USUAL_TRIALS) {
         match trial(seed) {
             Ok(seen) => coverage.merge(&seen),
             Err(failure) => panic!("{failure}"),

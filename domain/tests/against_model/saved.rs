@@ -14,13 +14,14 @@ use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
     records: HashMap<(u8, RecordKey), Vec<u8>>,
     /// What a checkpoint under way has collected.
     collected: HashMap<(u8, RecordKey), Vec<u8>>,
     orphans: Vec<(u8, RecordKey)>,
-    cells: BTreeMap<(u8, i32), Vec<u8>>,
+    pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
+    names: u32,
 }
 
 impl Saved {
@@ -36,20 +37,33 @@ impl Saved {
     /// in the store, everything that is not in use let go of.
     pub(crate) fn go_on(&mut self, state: &mut Project, step: u64) {
         match step % 7 {
-            0 => {
-                state.freeze();
-                self.orphans = std::mem::take(&mut state.orphans);
-            }
+            0 => self.begin(state),
             1..5 => drop(state.drain_frozen(1, &mut Visitor(self))),
             5 => {
-                while state.drain_frozen(2, &mut Visitor(self)) {}
-                self.commit();
+                while self.step(state, 2) {}
                 // Twice: the first time everything has just been in use.
                 state.evict(usize::MAX, usize::MAX);
                 state.evict(usize::MAX, usize::MAX);
             }
             _ => {}
         }
+    }
+
+    /// Begins a checkpoint: what `state` holds now is its content, also if it changes before all [steps](Saved::step) are done.
+    pub(crate) fn begin(&mut self, state: &mut Project) {
+        state.freeze();
+        self.orphans = std::mem::take(&mut state.orphans);
+        state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
+        self.names = state.names.count;
+    }
+
+    /// Collects up to `most` records of each kind. `false`: that was all, and it is in the store now.
+    pub(crate) fn step(&mut self, state: &mut Project, most: usize) -> bool {
+        let more = state.drain_frozen(most, &mut Visitor(self));
+        if !more {
+            self.commit();
+        }
+        more
     }
 
     /// What was collected becomes visible as a whole.
@@ -60,20 +74,22 @@ impl Saved {
         }
     }
 
-    /// The state after a stop and a start.
-    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
-        while state.drain_frozen(16, &mut Visitor(self)) {}
-        self.commit();
-        state.freeze();
-        self.orphans = std::mem::take(&mut state.orphans);
-        while state.drain_frozen(16, &mut Visitor(self)) {}
-        self.commit();
-        state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
+    /// The state that was saved.
+    pub(crate) fn restored(&self) -> Project {
         let mut restored = Project::default();
-        restored.names.count = state.names.count;
+        restored.names.count = self.names;
         for ((tag, bucket), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
         }
+        restored
+    }
+
+    /// The state after a stop and a start.
+    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+        while self.step(&mut state, 16) {}
+        self.begin(&mut state);
+        while self.step(&mut state, 16) {}
+        let restored = self.restored();
         assert!(restored.rollups == state.rollups, "cells are saved as they are");
         restored
     }

@@ -33,6 +33,7 @@ pub mod served;
 pub mod subject;
 pub mod text;
 pub mod time;
+pub mod traffic;
 
 mod model;
 #[cfg(test)]

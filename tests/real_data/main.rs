@@ -10,12 +10,16 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use flate2::read::GzDecoder;
+use headcount::domain::answers::{Cohort, EntityLevel};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::Amount;
 use headcount::domain::time::{Day, Window};
 use headcount::{Engine, EngineConfig};
 
-#[path = "../examples/cdnow_events.rs"]
+mod access_log;
+mod served;
+
+#[path = "../../examples/cdnow_events.rs"]
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "an example, whose main is not called here")]
 mod cdnow_events;
 
@@ -30,6 +34,13 @@ fn headcount(data_dir: &Path, arguments: &[&str]) -> Output {
     assert!(run.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&run.stderr));
     run
 }
+
+/// Customers and what they spent, by the month of their first purchase: the newest first, as everything counts them.
+const COHORTS: [(&str, i64, &str, &str); 3] = [
+    ("1997-03", 7_248, "726546.26", "100.24093"),
+    ("1997-02", 8_476, "886611.81", "104.60262"),
+    ("1997-01", 7_846, "887157.56", "113.071318"),
+];
 
 fn open(data_dir: &Path) -> (Engine, ProjectId) {
     let engine = Engine::open(EngineConfig::new(data_dir)).unwrap();
@@ -63,7 +74,35 @@ async fn cdnow_to_the_cent() {
     assert_eq!((revenue.total_revenue, revenue.orders), (Amount::parse("2500315.63").unwrap(), 69_579));
     let users = engine.ask(project, move |project| project.unique_users(all)).await.unwrap();
     assert_eq!(users.total, 23_570);
+    for level in [EntityLevel::Identity, EntityLevel::Account] {
+        let answer = engine.ltv_cohorts(project, level, 24).await.unwrap();
+        assert!(!answer.cohorts.truncated && answer.unconverted.is_empty());
+        let shown = |cohort: &Cohort| (cohort.month.clone(), cohort.entities, cohort.revenue.to_string(), cohort.ltv.to_string());
+        let expected = COHORTS.map(|(month, entities, revenue, ltv)| (month.into(), entities, revenue.into(), ltv.into()));
+        assert_eq!(answer.cohorts.rows.iter().map(shown).collect::<Vec<_>>(), expected, "{level}");
+        let orders: i64 = answer.cohorts.rows.iter().map(|cohort| cohort.orders).sum();
+        assert_eq!(orders, revenue.orders, "{level}");
+    }
     engine.close().await;
+    drop(engine);
+    cohorts_over_http(&data, project);
+}
+
+/// The same from a server on the same data.
+fn cohorts_over_http(data: &Path, project: ProjectId) {
+    let server = served::Server::start(data);
+    for target in ["revenue/ltv-cohorts", "revenue/ltv-cohorts?level=identity", "revenue/ltv-cohorts?level=account&limit=3"] {
+        let answer = server.get(&format!("/projects/{project}/{target}"));
+        let field = |row: &serde_json::Value, name: &str| row[name].to_string().trim_matches('"').to_owned();
+        let rows = answer["cohorts"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        let got: Vec<_> = rows.iter().map(|row| ["cohort", "entities", "revenue", "ltv"].map(|name| field(row, name))).collect();
+        let expected =
+            COHORTS.map(|(month, entities, revenue, ltv)| [month.into(), entities.to_string(), revenue.into(), ltv.into()]);
+        assert_eq!(got, expected, "{target}");
+        assert_eq!(answer["truncated"], false);
+    }
+    let newest = server.get(&format!("/projects/{project}/revenue/ltv-cohorts?limit=1"));
+    assert_eq!((&newest["truncated"], &newest["cohorts"][0]["cohort"]), (&true.into(), &"1997-03".into()));
 }
 
 #[tokio::test]

@@ -1,0 +1,162 @@
+//! A stop at any moment changes no byte: not of a cell, and not of a record.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::event::Event;
+use headcount_domain::fold::Project;
+use headcount_domain::paged::set_page_items;
+use headcount_histories::{History, Size};
+
+use super::saved::Saved;
+use super::{Folded, NOW_MS, TINY_PAGE, hasher, own_pages, tiny_pages, trials};
+
+type Log = Vec<(Event, u64)>;
+
+/// A project that is folded, and what of it was saved.
+#[derive(Default)]
+struct Run {
+    state: Project,
+    saved: Saved,
+}
+
+impl Run {
+    fn fold(&mut self, log: &[(Event, u64)]) {
+        for (event, position) in log {
+            self.state.apply(event, *position, &hasher(), &self.saved).unwrap();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.state = self.saved.restart(std::mem::take(&mut self.state));
+    }
+
+    /// Everything, as bytes.
+    fn bytes(mut self) -> Saved {
+        self.restart();
+        self.saved
+    }
+}
+
+/// What the projects of a history recorded.
+fn logs(seed: u64, events: usize) -> Vec<Log> {
+    let history = History::from_seed(seed, NOW_MS, Size { events, questions: 0 });
+    let folded = Folded::of(&history);
+    folded.projects.into_values().map(|held| held.into_inner().unwrap().log).collect()
+}
+
+fn straight(log: &Log) -> Saved {
+    let mut run = Run::default();
+    run.fold(log);
+    run.bytes()
+}
+
+fn same(straight: &Saved, other: &Saved, what: &str) {
+    let differs = straight.cells.iter().find(|(at, bytes)| other.cells.get(at) != Some(bytes)).map(|(at, _)| at);
+    assert!(differs.is_none(), "{what}: the cell {differs:?} differs");
+    assert_eq!(straight.cells.len(), other.cells.len(), "{what}: there are more cells");
+    assert!(straight == other, "{what}: a record differs");
+}
+
+#[test]
+fn a_stop_after_any_event_changes_no_byte() {
+    let _tiny = tiny_pages();
+    for seed in 0..trials(40) {
+        for log in logs(seed, 100) {
+            let expected = straight(&log);
+            for stop in 0..=log.len() {
+                let mut run = Run::default();
+                run.fold(&log[..stop]);
+                run.restart();
+                run.fold(&log[stop..]);
+                same(&expected, &run.bytes(), &format!("seed {seed}, stopped after {stop} events"));
+            }
+        }
+    }
+}
+
+#[test]
+fn stops_after_every_few_events_change_no_byte() {
+    let _tiny = tiny_pages();
+    for seed in 0..trials(60) {
+        for log in logs(seed, 200) {
+            let expected = straight(&log);
+            for batch in [1, 2, 3, 7, 19] {
+                let mut run = Run::default();
+                for events in log.chunks(batch) {
+                    run.fold(events);
+                    run.restart();
+                }
+                same(&expected, &run.bytes(), &format!("seed {seed}, in batches of {batch}"));
+            }
+        }
+    }
+}
+
+/// As a running engine does it: events go on while a checkpoint is written, and what they changed is not in it.
+#[test]
+fn a_checkpoint_is_of_the_moment_at_which_it_began() {
+    let _tiny = tiny_pages();
+    for seed in 0..trials(40) {
+        for log in logs(seed, 100) {
+            let expected = straight(&log);
+            for begin in (0..=log.len()).step_by(3) {
+                let mut run = Run::default();
+                run.fold(&log[..begin]);
+                run.saved.begin(&mut run.state);
+                let mut rest = log[begin..].chunks(1);
+                while run.saved.step(&mut run.state, 1) {
+                    run.fold(rest.next().unwrap_or_default());
+                }
+                // The process dies here: nothing but the checkpoint is left.
+                let mut again = Run { state: run.saved.restored(), saved: run.saved };
+                again.fold(&log[begin..]);
+                same(&expected, &again.bytes(), &format!("seed {seed}, a checkpoint begun after {begin} events"));
+            }
+        }
+    }
+}
+
+/// With a budget for memory, what was saved is let go of and read back again.
+#[test]
+fn letting_go_of_what_was_saved_changes_no_byte() {
+    let _tiny = tiny_pages();
+    for seed in 0..trials(60) {
+        for log in logs(seed, 200) {
+            let mut run = Run::default();
+            for (step, event) in (0..).zip(log.chunks(1)) {
+                run.fold(event);
+                run.saved.go_on(&mut run.state, step);
+            }
+            same(&straight(&log), &run.bytes(), &format!("seed {seed}"));
+        }
+    }
+}
+
+/// The cells of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
+/// which events may begin a session as far as the recent page tells, so it does depend on pages; what the numbers mean does not.
+fn cells(log: &Log) -> BTreeMap<(u8, i32), Vec<u8>> {
+    let mut run = Run::default();
+    for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
+        for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
+            run.state.names.intern(text, &hasher(), &run.saved).unwrap();
+        }
+    }
+    run.fold(log);
+    run.bytes().cells
+}
+
+#[test]
+fn the_size_of_pages_changes_no_cell() {
+    let _own = own_pages();
+    for seed in 0..trials(100) {
+        set_page_items(1024);
+        for log in logs(seed, 200) {
+            set_page_items(1024);
+            let large = cells(&log);
+            for items in [1, TINY_PAGE, 40] {
+                set_page_items(items);
+                assert!(large == cells(&log), "seed {seed}: pages of {items} items give other cells");
+            }
+        }
+    }
+}

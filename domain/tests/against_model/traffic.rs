@@ -1,0 +1,72 @@
+//! Sessions by what brought them, which no endpoint tells, against the model.
+
+use headcount_domain::answers::{AskTraffic, Traffic, TrafficRow};
+use headcount_domain::time::{Day, Window};
+use headcount_histories::{History, Size, Step, Subject, model_of};
+use headcount_model::time::day_of;
+use headcount_model::traffic::{self, traffic};
+use headcount_model::{Model, Sender};
+
+use super::{Folded, NOW_MS, tiny_pages, trials};
+
+/// The model after the events of a history.
+fn told(history: &History) -> Model {
+    let mut model = model_of(history);
+    let record = |model: &mut Model, project: &str, body: &str| {
+        let _ = model.record(project, body, NOW_MS, &Sender::browser());
+    };
+    for step in &history.steps {
+        match step {
+            Step::Track { project, body } => record(&mut model, project, body),
+            Step::Batch { project, bodies } => bodies.iter().for_each(|body| record(&mut model, project, body)),
+            Step::Rates(_) | Step::Restart | Step::Ask(_) => {}
+        }
+    }
+    model
+}
+
+fn shown(traffic: Traffic) -> traffic::Traffic {
+    let rows = |rows: Vec<TrafficRow>| rows.into_iter().map(|row| (row.name, row.sessions, row.bounces)).collect();
+    traffic::Traffic {
+        sessions: traffic.sessions,
+        bounces: traffic.bounces,
+        by_source: rows(traffic.by_source),
+        by_medium: rows(traffic.by_medium),
+        by_campaign: rows(traffic.by_campaign),
+        by_channel: rows(traffic.by_channel),
+    }
+}
+
+/// The windows of a history: each of its days, and all of them.
+fn windows(history: &History) -> Vec<(String, String)> {
+    let mut windows: Vec<_> = history.days.iter().map(|day| (day.to_string(), day.to_string())).collect();
+    windows.push(("2022-01-01".to_owned(), "2027-12-31".to_owned()));
+    windows
+}
+
+#[test]
+fn sessions_and_what_brought_them() {
+    let _tiny = tiny_pages();
+    let mut sessions = 0;
+    for seed in 0..trials(200) {
+        let history = History::from_seed(seed, NOW_MS, Size { events: 150, questions: 0 });
+        let mut folded = Folded::of(&history);
+        if seed % 2 == 0 {
+            folded.restart();
+        }
+        let model = told(&history);
+        let facts = model.facts();
+        for (first, last) in windows(&history) {
+            for project in &history.projects {
+                let held = folded.projects.get_mut(&project.name).unwrap().get_mut().unwrap();
+                let window = Window { start: Day::parse(&first).unwrap(), end: Day::parse(&last).unwrap() };
+                let got = held.ask(&AskTraffic { window }).unwrap();
+                let day = |at_ms| day_of(at_ms, history.timezone()).to_string();
+                let expected = traffic(&facts, &project.name, |at_ms| (&first..=&last).contains(&&day(at_ms)));
+                sessions += got.sessions;
+                assert_eq!(shown(got), expected, "seed {seed}, {} from {first} to {last}", project.name);
+            }
+        }
+    }
+    assert!(sessions > 0);
+}
