@@ -11,7 +11,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
 use headcount_storage::store::{Opened, SledOptions, SledStore};
 
-use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shares, Shared, Versions};
+use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
 use crate::dead_letters::DeadLetters;
 use crate::keeper::Keeper;

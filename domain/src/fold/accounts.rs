@@ -108,6 +108,12 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
             Some(AccountSlot::Account(account)) if !account.key.is_domain() => account.clone(),
+            Some(AccountSlot::Linked(_)) => {
+                // Told again: it may have been told earlier than was known.
+                let key = self.hasher.company(domain.as_str());
+                self.project.rollups.company_links.remember(company, key, told);
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         let key = self.company(domain)?;

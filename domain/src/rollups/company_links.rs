@@ -45,10 +45,14 @@ fn bucket(company: RecordKey) -> i32 {
 }
 
 impl Cells<Links> {
-    /// A company was told its domain: the first time counts.
+    /// A company was told its domain. The first one recorded counts, from the earliest event that told it.
     pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
+        let known = self.of(company);
+        if known.is_some_and(|known| known.domain != domain || known.told <= told) {
+            return;
+        }
         self.change(bucket(company), |cell| {
-            cell.by_company.entry(company).or_insert(CompanyLink { told, domain });
+            cell.by_company.insert(company, CompanyLink { told, domain });
         });
     }
 

@@ -13,7 +13,7 @@ use super::{Folded, NOW_MS, answers, tiny_pages, trials};
 type Sent = (String, String);
 
 /// A history's events, one by one, without those that would find something pinned by another one: a second user of an anonymous
-/// id, a second company of an identity, a second telling of a company's domain, a second event of an `external_id`, an equal instant.
+/// id, a second company of an identity, a second domain of a company, a second event of an `external_id`, an equal instant.
 fn unpinned(history: &History) -> Vec<Sent> {
     let mut model = model_of(history);
     let mut kept: Vec<Sent> = Vec::new();
@@ -30,7 +30,7 @@ fn unpinned(history: &History) -> Vec<Sent> {
             kept.push((project, body));
         }
     }
-    let (mut companies, mut domains) = (BTreeMap::new(), BTreeSet::new());
+    let (mut companies, mut domains) = (BTreeMap::new(), BTreeMap::new());
     kept.retain(|(project, body)| {
         let before = model.events().len();
         let without_key = without_external_id(body);
@@ -61,13 +61,12 @@ fn one_company(
     *companies.entry((event.project.clone(), identity)).or_insert(company.clone()) == company
 }
 
-/// One telling of each company: of several in one project the first recorded pins its instant too, which decides between
-/// projects that disagree.
-fn one_domain(domains: &mut BTreeSet<(String, String)>, event: &Event) -> bool {
+/// One domain of each company in each project: the first recorded is pinned.
+fn one_domain(domains: &mut BTreeMap<(String, String), String>, event: &Event) -> bool {
     let told = event.metadata.field("domain").filled().and_then(reads_as_domain);
     let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
-    let (Some(key), Some(_)) = (key, told) else { return true };
-    domains.insert((event.project.clone(), key))
+    let (Some(key), Some(told)) = (key, told) else { return true };
+    *domains.entry((event.project.clone(), key)).or_insert(told.clone()) == told
 }
 
 fn sent(history: &History) -> Vec<Sent> {

@@ -65,7 +65,7 @@ pub struct Facts<'a> {
     told_companies: Vec<Option<String>>,
     /// The user that each anonymous id of a project is linked to.
     links: BTreeMap<(&'a str, &'a str), &'a str>,
-    /// The first domain told of a company, by project and key: the telling event and the domain.
+    /// The first domain recorded of a company, by project and key: the earliest event that told it, and the domain.
     domains: BTreeMap<(String, String), (usize, String)>,
 }
 
@@ -241,14 +241,18 @@ fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Opti
     events.iter().zip(identities).map(|(event, identity)| of(event, identity)).collect()
 }
 
-/// The first domain recorded for each company that is none itself, by project.
+/// The first domain recorded for each company that is none itself, by project, and the earliest event that told it.
 fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     let mut domains = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
         let told = event.metadata.field("domain").filled().and_then(reads_as_domain);
         let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
         if let (Some(key), Some(told)) = (key, told) {
-            domains.entry((event.project.clone(), key)).or_insert((index, told));
+            let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, told.clone()));
+            // Which domain is pinned when it is recorded; when that was told first is a matter of the events' times.
+            if *pinned == told && event.at_ms < events[*pinned_by].at_ms {
+                *pinned_by = index;
+            }
         }
     }
     domains
