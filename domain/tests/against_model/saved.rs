@@ -1,73 +1,147 @@
-//! A store of bytes for one project, and a restart from nothing but these.
+//! A store of bytes for one project: checkpoints that are written while events come in, and starts from nothing but these.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use headcount_domain::fold::{Fault, Project, Source};
+use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::records::Record;
+use headcount_domain::records::{Record, page_key};
 use headcount_domain::rollup::Cell;
 use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 
+type Records = HashMap<(u8, RecordKey), Vec<u8>>;
+
+/// What a stop leaves behind.
 #[derive(Default)]
 pub(crate) struct Saved {
-    records: HashMap<(u8, RecordKey), Vec<u8>>,
+    records: Records,
     cells: BTreeMap<(u8, i32), Vec<u8>>,
+    names: u32,
+    running: Option<Checkpoint>,
 }
 
+/// A checkpoint that is being written: it counts once all of it is there.
+#[derive(Default)]
+struct Checkpoint {
+    records: Records,
+    cells: BTreeMap<(u8, i32), Option<Vec<u8>>>,
+    names: u32,
+    orphans: Vec<(u8, RecordKey)>,
+}
+
+fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
+    codec::encode(VERSION, value).unwrap()
+}
+
+fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    codec::decode(VERSION, bytes).unwrap()
+}
 
 impl Saved {
-    fn read<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
-        self.records.get(&(space, key)).map(|bytes| codec::decode(VERSION, bytes).unwrap())
-    }
-
-    fn put<T: Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
-        self.records.insert((space, key), codec::encode(VERSION, value).unwrap());
-    }
-
-    /// The state after a stop and a start.
-    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
+    /// Begins a checkpoint.
+    pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        let orphans = std::mem::take(&mut state.orphans);
-        while state.drain_frozen(16, &mut Visitor(self)) {}
-        for (space, key) in orphans {
-            self.records.remove(&(space, key));
+        let mut checkpoint =
+            Checkpoint { names: state.names.count, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
+        state.rollups.save(&mut checkpoint).unwrap();
+        self.running = Some(checkpoint);
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Writes a little more of the checkpoint. `true`: that was all, and it counts.
+    pub(crate) fn go_on(&mut self, state: &mut Project) -> bool {
+        let Some(checkpoint) = &mut self.running else { return true };
+        if state.drain_frozen(1, checkpoint) {
+            return false;
         }
-        state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
+        let Checkpoint { records, cells, names, orphans } = self.running.take().unwrap();
+        self.records.extend(records);
+        for orphan in orphans {
+            self.records.remove(&orphan);
+        }
+        for (place, cell) in cells {
+            match cell {
+                Some(bytes) => drop(self.cells.insert(place, bytes)),
+                None => drop(self.cells.remove(&place)),
+            }
+        }
+        self.names = names;
+        true
+    }
+
+    /// Saves everything.
+    pub(crate) fn stop(&mut self, mut state: Project) {
+        while !self.go_on(&mut state) {}
+        self.begin(&mut state);
+        while !self.go_on(&mut state) {}
+        assert_eq!(dirty_pages(&state.people) + dirty_pages(&state.accounts) + dirty_pages(&state.groups), 0, "all is saved");
+        assert!(self.start().rollups == state.rollups, "cells are saved as they are");
+        self.look_for_orphans();
+    }
+
+    /// The state of the last checkpoint that counts.
+    pub(crate) fn start(&mut self) -> Project {
+        self.running = None;
         let mut restored = Project::default();
-        restored.names.count = state.names.count;
+        restored.names.count = self.names;
         for ((tag, bucket), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
         }
-        assert!(restored.rollups == state.rollups, "cells are saved as they are");
         restored
     }
-}
 
-struct Visitor<'s>(&'s mut Saved);
-
-impl RecordVisitor for Visitor<'_> {
-    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
-        self.0.put(T::SPACE, key, record);
-        record.dirty_pages(key, &mut |page, chunk| self.0.put(T::PAGE_SPACE, page, chunk));
+    /// Pages that no record knows would stay for ever.
+    fn look_for_orphans(&self) {
+        let mut known = BTreeSet::new();
+        for ((space, key), bytes) in &self.records {
+            match *space {
+                Person::SPACE => {
+                    if let Person::Identity(identity) = decoded(bytes) {
+                        known.extend(identity.facts.paged().serials().map(|serial| page_key(identity.member, serial)));
+                    }
+                }
+                AccountSlot::SPACE => {
+                    if let AccountSlot::Account(account) = decoded(bytes) {
+                        known.extend(account.facts.paged().serials().map(|serial| page_key(*key, serial)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_page = |space: u8| space == Person::PAGE_SPACE || space == AccountSlot::PAGE_SPACE;
+        let orphans = self.records.keys().filter(|(space, key)| is_page(*space) && !known.contains(key));
+        assert_eq!(orphans.count(), 0, "pages that no record knows");
     }
 }
 
-struct Writer<'s>(&'s mut BTreeMap<(u8, i32), Vec<u8>>);
+fn dirty_pages<T: Record>(table: &Table<T>) -> usize {
+    let mut pages = 0;
+    table.iter().for_each(|(key, record)| record.dirty_pages(key, &mut |_, _| pages += 1));
+    pages
+}
 
-impl CellWriter for Writer<'_> {
+impl RecordVisitor for Checkpoint {
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        let twice = self.records.insert((T::SPACE, key), encoded(record));
+        assert!(twice.is_none(), "a checkpoint has each record once");
+        record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
+    }
+}
+
+impl CellWriter for Checkpoint {
     type Error = Fault;
 
     fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        match cell {
-            Some(cell) => drop(self.0.insert((tag, bucket), codec::encode(VERSION, cell).unwrap())),
-            None => drop(self.0.remove(&(tag, bucket))),
-        }
+        self.cells.insert((tag, bucket), cell.map(encoded));
         Ok(())
     }
 }
@@ -78,16 +152,17 @@ impl CellReader for Decode<'_> {
     type Error = Fault;
 
     fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        Ok(codec::decode(VERSION, self.0).unwrap())
+        Ok(decoded(self.0))
     }
 }
 
 impl Source for Saved {
     fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
-        Ok(self.read(T::SPACE, key))
+        Ok(self.records.get(&(T::SPACE, key)).map(|bytes| decoded(bytes)))
     }
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
-        self.read(T::PAGE_SPACE, key).ok_or_else(|| Fault(format!("no page {key:?}")))
+        let bytes = self.records.get(&(T::PAGE_SPACE, key)).ok_or_else(|| Fault(format!("no page {key:?}")))?;
+        Ok(decoded(bytes))
     }
 }
