@@ -286,7 +286,7 @@ fn money(rng: &mut Rng, fields: &mut Fields, is_refund: bool) {
         return fields.add("value", rng.word(&["0", "0.00", "-0", "null"]));
     }
     let orders = ["10", "2.50", "1e2", "0.000001", "19.99", "1234567.891", "0.1", "0.2", "3E0", "33.333333"];
-    let refunds = ["-5", "-0.5", "-1e1", "-19.99", "-0.123456"];
+    let refunds = ["-5", "-0.5", "-1e1", "-19.99", "-0.123456", "-0.000001"];
     fields.add("value", if is_refund { rng.word(&refunds) } else { rng.word(&orders) });
     if rng.chance(60) {
         fields.text("currency", rng.word(&["USD", "usd", "EUR", "eur", "Inr", "CHF", "chf", "JPY", "GBP", ""]));
