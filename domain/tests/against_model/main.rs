@@ -11,6 +11,7 @@ mod answers;
 mod saved;
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use headcount_domain::admission::{Client, Sender, Verdict, admit};
@@ -230,7 +231,11 @@ fn trial(seed: u64) -> Result<Coverage, String> {
     let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 60 });
     let steps = history.steps.iter().filter(|step| answers::is_answered(step)).cloned().collect();
     let history = history.with_steps(steps);
-    let fails = |history: &History| run(history, &mut Folded::default(), model_of(history));
+    let fails = |history: &History| {
+        let mut folded = Folded::default();
+        // All is saved at the end, which compares what is saved with what it says.
+        run(history, &mut folded, model_of(history)).inspect(|_| folded.restart())
+    };
     fails(&history).map_err(|failure| {
         if std::env::var_os("HEADCOUNT_AS_FOUND").is_some() {
             return format!("seed {seed}: {failure}");
@@ -252,7 +257,11 @@ fn every_answer_equals_the_model() {
     let mut coverage = Coverage::default();
     let first: u64 = std::env::var("HEADCOUNT_FIRST_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
     for seed in first..first + trials(300) {
-        match trial(seed) {
+        let outcome = catch_unwind(|| trial(seed)).unwrap_or_else(|panic| {
+            eprintln!("seed {seed}");
+            resume_unwind(panic)
+        });
+        match outcome {
             Ok(seen) => coverage.merge(&seen),
             Err(failure) => panic!("{failure}"),
         }

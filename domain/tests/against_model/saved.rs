@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use headcount_domain::facts::{Change, Span};
 use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
-use headcount_domain::ids::RecordKey;
+use headcount_domain::ids::{RawId, RecordKey};
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::{Record, page_key};
-use headcount_domain::rollup::Cell;
-use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_domain::rollup::{Cell, Level, Sign};
+use headcount_domain::rollups::{CellReader, CellWriter, Rollups};
 use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
@@ -85,6 +86,7 @@ impl Saved {
         while !self.go_on(&mut state) {}
         assert_eq!(dirty_pages(&state.people) + dirty_pages(&state.accounts) + dirty_pages(&state.groups), 0, "all is saved");
         assert!(self.start().rollups == state.rollups, "cells are saved as they are");
+        assert!(self.recounted(&state) == state.rollups, "rollups say what the facts do");
         self.look_for_orphans();
     }
 
@@ -97,6 +99,37 @@ impl Saved {
             assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
         }
         restored
+    }
+
+    /// What the saved facts contribute, all at once.
+    fn recounted(&self, state: &Project) -> Rollups {
+        let mut rollups = Rollups {
+            // These are no sums over facts.
+            group_activity: state.rollups.group_activity.clone(),
+            company_links: state.rollups.company_links.clone(),
+            ..Rollups::default()
+        };
+        for ((space, key), bytes) in &self.records {
+            match *space {
+                Person::SPACE => {
+                    let Person::Identity(mut identity) = decoded(bytes) else { continue };
+                    let (facts, member) = (&mut identity.facts, identity.member);
+                    facts.load(Span::ALL, |serial| self.page::<Person>(page_key(member, serial))).unwrap();
+                    let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
+                    rollups.contribute(level, facts, Sign::Plus, Change::ANY);
+                    if level == Level::Identity && identity.company.is_none() {
+                        rollups.contribute(Level::Account, facts, Sign::Plus, Change::ANY);
+                    }
+                }
+                AccountSlot::SPACE => {
+                    let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
+                    account.facts.load(Span::ALL, |serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
+                    rollups.contribute(Level::Account, &account.facts, Sign::Plus, Change::ANY);
+                }
+                _ => {}
+            }
+        }
+        rollups
     }
 
     /// Pages that no record knows would stay for ever.

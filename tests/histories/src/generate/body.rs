@@ -269,6 +269,10 @@ fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
     if rng.chance(15) {
         entries.push((rng.word(&[r#""a.b": 1"#, r#""a": {"b": 2}"#, r#""a": {"b": "1"}, "a.b": "x""#])).to_owned());
     }
+    if rng.chance(8) {
+        // Only a `group` event tells these.
+        entries.push(format!(r#""name": "{}", "domain": "{}""#, rng.word(&TITLES), rng.word(&DOMAINS)));
+    }
     if !is_address(made) && rng.chance(4) {
         entries.push(format!(r#""email": "{}""#, rng.word(&EMAILS)));
     }
