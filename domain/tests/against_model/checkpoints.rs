@@ -27,7 +27,8 @@ impl Run {
     }
 
     fn restart(&mut self) {
-        self.state = self.saved.restart(std::mem::take(&mut self.state));
+        self.saved.save(&mut self.state);
+        self.state = self.saved.start();
     }
 
     /// Everything, as bytes.
@@ -104,11 +105,11 @@ fn a_checkpoint_is_of_the_moment_at_which_it_began() {
                 run.fold(&log[..begin]);
                 run.saved.begin(&mut run.state);
                 let mut rest = log[begin..].chunks(1);
-                while run.saved.step(&mut run.state, 1) {
+                while !run.saved.go_on(&mut run.state) {
                     run.fold(rest.next().unwrap_or_default());
                 }
                 // The process dies here: nothing but the checkpoint is left.
-                let mut again = Run { state: run.saved.restored(), saved: run.saved };
+                let mut again = Run { state: run.saved.start(), saved: run.saved };
                 again.fold(&log[begin..]);
                 same(&expected, &again.bytes(), &format!("seed {seed}, a checkpoint begun after {begin} events"));
             }
@@ -125,7 +126,11 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
             let mut run = Run::default();
             for (step, event) in (0..).zip(log.chunks(1)) {
                 run.fold(event);
-                run.saved.go_on(&mut run.state, step);
+                if run.saved.is_running() {
+                    run.saved.go_on(&mut run.state);
+                } else if step % 3 == 0 {
+                    run.saved.begin(&mut run.state);
+                }
             }
             same(&straight(&log), &run.bytes(), &format!("seed {seed}"));
         }

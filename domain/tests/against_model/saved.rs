@@ -1,81 +1,106 @@
-//! A store of bytes for one project, and a restart from nothing but these.
+//! A store of bytes for one project: checkpoints that are written while events come in, and starts from nothing but these.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use headcount_domain::fold::{Fault, Project, Source};
-use headcount_domain::ids::RecordKey;
+use headcount_domain::facts::{Change, Span};
+use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
+use headcount_domain::ids::{RawId, RecordKey};
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::records::Record;
-use headcount_domain::rollup::Cell;
-use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_domain::records::{Record, page_key};
+use headcount_domain::rollup::{Cell, Level, Sign};
+use headcount_domain::rollups::{CellReader, CellWriter, Rollups};
+use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const VERSION: u8 = 1;
 
+type Records = HashMap<(u8, RecordKey), Vec<u8>>;
+
+/// What a stop leaves behind.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
-    records: HashMap<(u8, RecordKey), Vec<u8>>,
-    /// What a checkpoint under way has collected.
-    collected: HashMap<(u8, RecordKey), Vec<u8>>,
-    orphans: Vec<(u8, RecordKey)>,
+    records: Records,
     pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
     names: u32,
+    running: Option<Checkpoint>,
+}
+
+/// A checkpoint that is being written: it counts once all of it is there.
+#[derive(Clone, Default, PartialEq)]
+struct Checkpoint {
+    records: Records,
+    cells: BTreeMap<(u8, i32), Option<Vec<u8>>>,
+    names: u32,
+    orphans: Vec<(u8, RecordKey)>,
+}
+
+fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
+    codec::encode(VERSION, value).unwrap()
+}
+
+fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    codec::decode(VERSION, bytes).unwrap()
 }
 
 impl Saved {
-    fn read<T: DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
-        self.records.get(&(space, key)).map(|bytes| codec::decode(VERSION, bytes).unwrap())
-    }
-
-    fn put<T: Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
-        self.collected.insert((space, key), codec::encode(VERSION, value).unwrap());
-    }
-
-    /// A step of the checkpoints that go on all the time: begun, collected bit by bit while events come in, and, once all is
-    /// in the store, everything that is not in use let go of.
-    pub(crate) fn go_on(&mut self, state: &mut Project, step: u64) {
-        match step % 7 {
-            0 => self.begin(state),
-            1..5 => drop(state.drain_frozen(1, &mut Visitor(self))),
-            5 => {
-                while self.step(state, 2) {}
-                // Twice: the first time everything has just been in use.
-                state.evict(usize::MAX, usize::MAX);
-                state.evict(usize::MAX, usize::MAX);
-            }
-            _ => {}
-        }
-    }
-
-    /// Begins a checkpoint: what `state` holds now is its content, also if it changes before all [steps](Saved::step) are done.
+    /// Begins a checkpoint.
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        self.orphans = std::mem::take(&mut state.orphans);
-        state.rollups.save(&mut Writer(&mut self.cells)).unwrap();
-        self.names = state.names.count;
+        let mut checkpoint =
+            Checkpoint { names: state.names.count, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
+        state.rollups.save(&mut checkpoint).unwrap();
+        self.running = Some(checkpoint);
     }
 
-    /// Collects up to `most` records of each kind. `false`: that was all, and it is in the store now.
-    pub(crate) fn step(&mut self, state: &mut Project, most: usize) -> bool {
-        let more = state.drain_frozen(most, &mut Visitor(self));
-        if !more {
-            self.commit();
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Writes a little more of the checkpoint. `true`: that was all, and it counts. What is not in use is let go of then.
+    pub(crate) fn go_on(&mut self, state: &mut Project) -> bool {
+        let Some(checkpoint) = &mut self.running else { return true };
+        if state.drain_frozen(1, checkpoint) {
+            return false;
         }
-        more
-    }
-
-    /// What was collected becomes visible as a whole.
-    fn commit(&mut self) {
-        self.records.extend(self.collected.drain());
-        for orphan in self.orphans.drain(..) {
+        let Checkpoint { records, cells, names, orphans } = self.running.take().unwrap();
+        self.records.extend(records);
+        for orphan in orphans {
             self.records.remove(&orphan);
         }
+        for (place, cell) in cells {
+            match cell {
+                Some(bytes) => drop(self.cells.insert(place, bytes)),
+                None => drop(self.cells.remove(&place)),
+            }
+        }
+        self.names = names;
+        // Twice: the first time everything has just been in use.
+        state.evict(usize::MAX, usize::MAX);
+        state.evict(usize::MAX, usize::MAX);
+        true
     }
 
-    /// The state that was saved.
-    pub(crate) fn restored(&self) -> Project {
+    /// Saves everything.
+    pub(crate) fn save(&mut self, state: &mut Project) {
+        while !self.go_on(state) {}
+        self.begin(state);
+        while !self.go_on(state) {}
+    }
+
+    /// Saves everything, and looks whether that is what it should be.
+    pub(crate) fn stop(&mut self, mut state: Project) {
+        self.save(&mut state);
+        assert_eq!(dirty_pages(&state.people) + dirty_pages(&state.accounts) + dirty_pages(&state.groups), 0, "all is saved");
+        assert!(self.start().rollups == state.rollups, "cells are saved as they are");
+        assert!(self.recounted(&state) == state.rollups, "rollups say what the facts do");
+        self.look_for_orphans();
+    }
+
+    /// The state of the last checkpoint that counts.
+    pub(crate) fn start(&mut self) -> Project {
+        self.running = None;
         let mut restored = Project::default();
         restored.names.count = self.names;
         for ((tag, bucket), bytes) in &self.cells {
@@ -84,36 +109,80 @@ impl Saved {
         restored
     }
 
-    /// The state after a stop and a start.
-    pub(crate) fn restart(&mut self, mut state: Project) -> Project {
-        while self.step(&mut state, 16) {}
-        self.begin(&mut state);
-        while self.step(&mut state, 16) {}
-        let restored = self.restored();
-        assert!(restored.rollups == state.rollups, "cells are saved as they are");
-        restored
+    /// What the saved facts contribute, all at once.
+    fn recounted(&self, state: &Project) -> Rollups {
+        let mut rollups = Rollups {
+            // These are no sums over facts.
+            group_activity: state.rollups.group_activity.clone(),
+            company_links: state.rollups.company_links.clone(),
+            ..Rollups::default()
+        };
+        for ((space, key), bytes) in &self.records {
+            match *space {
+                Person::SPACE => {
+                    let Person::Identity(mut identity) = decoded(bytes) else { continue };
+                    let (facts, member) = (&mut identity.facts, identity.member);
+                    facts.load(Span::ALL, |serial| self.page::<Person>(page_key(member, serial))).unwrap();
+                    let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
+                    rollups.contribute(level, facts, Sign::Plus, Change::ANY);
+                    if level == Level::Identity && identity.company.is_none() {
+                        rollups.contribute(Level::Account, facts, Sign::Plus, Change::ANY);
+                    }
+                }
+                AccountSlot::SPACE => {
+                    let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
+                    account.facts.load(Span::ALL, |serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
+                    rollups.contribute(Level::Account, &account.facts, Sign::Plus, Change::ANY);
+                }
+                _ => {}
+            }
+        }
+        rollups
+    }
+
+    /// Pages that no record knows would stay for ever.
+    fn look_for_orphans(&self) {
+        let mut known = BTreeSet::new();
+        for ((space, key), bytes) in &self.records {
+            match *space {
+                Person::SPACE => {
+                    if let Person::Identity(identity) = decoded(bytes) {
+                        known.extend(identity.facts.paged().serials().map(|serial| page_key(identity.member, serial)));
+                    }
+                }
+                AccountSlot::SPACE => {
+                    if let AccountSlot::Account(account) = decoded(bytes) {
+                        known.extend(account.facts.paged().serials().map(|serial| page_key(*key, serial)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_page = |space: u8| space == Person::PAGE_SPACE || space == AccountSlot::PAGE_SPACE;
+        let orphans = self.records.keys().filter(|(space, key)| is_page(*space) && !known.contains(key));
+        assert_eq!(orphans.count(), 0, "pages that no record knows");
     }
 }
 
-struct Visitor<'s>(&'s mut Saved);
+fn dirty_pages<T: Record>(table: &Table<T>) -> usize {
+    let mut pages = 0;
+    table.iter().for_each(|(key, record)| record.dirty_pages(key, &mut |_, _| pages += 1));
+    pages
+}
 
-impl RecordVisitor for Visitor<'_> {
+impl RecordVisitor for Checkpoint {
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
-        self.0.put(T::SPACE, key, record);
-        record.dirty_pages(key, &mut |page, chunk| self.0.put(T::PAGE_SPACE, page, chunk));
+        let twice = self.records.insert((T::SPACE, key), encoded(record));
+        assert!(twice.is_none(), "a checkpoint has each record once");
+        record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
     }
 }
 
-struct Writer<'s>(&'s mut BTreeMap<(u8, i32), Vec<u8>>);
-
-impl CellWriter for Writer<'_> {
+impl CellWriter for Checkpoint {
     type Error = Fault;
 
     fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        match cell {
-            Some(cell) => drop(self.0.insert((tag, bucket), codec::encode(VERSION, cell).unwrap())),
-            None => drop(self.0.remove(&(tag, bucket))),
-        }
+        self.cells.insert((tag, bucket), cell.map(encoded));
         Ok(())
     }
 }
@@ -124,16 +193,17 @@ impl CellReader for Decode<'_> {
     type Error = Fault;
 
     fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        Ok(codec::decode(VERSION, self.0).unwrap())
+        Ok(decoded(self.0))
     }
 }
 
 impl Source for Saved {
     fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
-        Ok(self.read(T::SPACE, key))
+        Ok(self.records.get(&(T::SPACE, key)).map(|bytes| decoded(bytes)))
     }
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
-        self.read(T::PAGE_SPACE, key).ok_or_else(|| Fault(format!("no page {key:?}")))
+        let bytes = self.records.get(&(T::PAGE_SPACE, key)).ok_or_else(|| Fault(format!("no page {key:?}")))?;
+        Ok(decoded(bytes))
     }
 }

@@ -8,19 +8,22 @@ const NAMES: [&str; 4] = ["ada", "ben", "cleo", "dana"];
 const ADDRESSES: [&str; 3] = ["mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com"];
 /// Shared between users, as devices are.
 const ANONYMOUS: [&str; 4] = ["a1", "a2", "tablet", "kiosk"];
+/// Of one user.
+const DEVICES: [&str; 8] = ["a1", "a2", "tablet", "kiosk", "phone", "watch", "car", "tv"];
 /// Addresses as they are told: company and free mail, in any case, with space around.
 const EMAILS: [&str; 6] =
     ["ada@acme.com", " Ben@Globex.io ", "TEAM@acme.com", "team@acme.com ", "cleo@gmail.com", "Dana@Outlook.com"];
 const COMPANIES: [&str; 6] = ["acct_1", "acct_1", "acct_2", "acme.com", "https://www.Globex.io/about", "Umbrella.co."];
 const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrella.co:80/x", "globex.io"];
 const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
-const TITLES: [&str; 4] = ["Acme", "Umbrella", "Zeta", "acme"];
+const TITLES: [&str; 5] = ["Acme", "Umbrella", "Zeta", "acme", ""];
 
-const URLS: [&str; 12] = [
+const URLS: [&str; 13] = [
     "https://shop.example/",
     "https://shop.example/",
     "https://shop.example/a?x=1#top",
     "https://shop.example/a",
+    "https://shop.example/a#top",
     "https://shop.example/pricing?utm_source=google&utm_medium=cpc&utm_campaign=Spring",
     "https://shop.example/pricing?utm_source=NewsLetter&utm_medium=email&utm_campaign=spring%20sale",
     "https://shop.example/?ref=hn",
@@ -62,6 +65,8 @@ const REFUSED: [(&str, &str); 8] = [
 pub(super) struct Bodies {
     live: bool,
     now_ms: i64,
+    /// Whether there is one user only, so that several anonymous ids that have a past become the same one, and few companies.
+    few: bool,
     /// The ids, instant and project of earlier events.
     made: Vec<Made>,
 }
@@ -102,8 +107,9 @@ impl Fields {
 }
 
 impl Bodies {
-    pub(super) fn new(live: bool, now_ms: i64) -> Bodies {
-        Bodies { live, now_ms, made: Vec::new() }
+    pub(super) fn new(rng: &mut Rng, live: bool, now_ms: i64) -> Bodies {
+        let few = rng.chance(35);
+        Bodies { live, now_ms, few, made: Vec::new() }
     }
 
     /// The next event of a project.
@@ -113,10 +119,11 @@ impl Bodies {
         let kind = rng.below(100);
         let tells = kind < 22;
         let made = self.who_and_when(rng, times, project, tells);
+        let few = self.few;
         match kind {
             0..12 => identify(rng, &mut fields, &made),
-            12..22 => group(rng, &mut fields),
-            _ => visit(rng, &mut fields, &made),
+            12..22 => group(rng, &mut fields, few),
+            _ => visit(rng, &mut fields, &made, few),
         }
         ids(rng, &mut fields, &made);
         self.timestamp(rng, &mut fields, made.at_ms);
@@ -144,13 +151,21 @@ impl Bodies {
             let at_ms = at_ms.min(self.now_ms - 60_000);
             return Made { at_ms, ..before.clone() };
         }
+        let names = if self.few { &NAMES[..1] } else { &NAMES[..] };
         let user = match rng.below(10) {
-            0..4 => Some((rng.word(&NAMES)).to_owned()),
-            4..6 => Some((rng.word(&ADDRESSES)).to_owned()),
+            // The one user comes late.
+            0..6 if self.few && self.made.len() < 20 => None,
+            0..4 => Some((rng.word(names)).to_owned()),
+            4..6 if !self.few => Some((rng.word(&ADDRESSES)).to_owned()),
             _ => None,
         };
-        let knows = if user.is_some() { 45 } else { 85 };
-        let anonymous = rng.chance(knows).then(|| (rng.word(&ANONYMOUS)).to_owned());
+        let knows = match user {
+            Some(_) if self.few => 40,
+            Some(_) => 45,
+            None => 85,
+        };
+        let devices = if self.few { &DEVICES[..] } else { &ANONYMOUS[..] };
+        let anonymous = rng.chance(knows).then(|| (rng.word(devices)).to_owned());
         let at_midnight = !tells && rng.chance(15);
         let at_ms = if at_midnight { times.midnight(rng, project) } else { times.fresh(rng) };
         Made { project, user, anonymous, at_ms }
@@ -191,14 +206,14 @@ fn identify(rng: &mut Rng, fields: &mut Fields, made: &Made) {
     fields.add("metadata", format!(r#"{{"email": "{email}", "plan": {}}}"#, rng.word(&PLANS)));
 }
 
-fn group(rng: &mut Rng, fields: &mut Fields) {
+fn group(rng: &mut Rng, fields: &mut Fields, few: bool) {
     fields.text("name", "group");
     let mut traits = Vec::new();
     if rng.chance(60) {
         traits.push(format!(r#""name": "{}""#, rng.word(&TITLES)));
     }
     if rng.chance(70) {
-        company(rng, fields);
+        company(rng, fields, few);
         if rng.chance(50) {
             fields.replace("group_id", rng.word(&[r#""acct_1""#, r#""acct_2""#]));
         }
@@ -211,8 +226,9 @@ fn group(rng: &mut Rng, fields: &mut Fields) {
     fields.add("metadata", format!("{{{}}}", traits.join(", ")));
 }
 
-fn company(rng: &mut Rng, fields: &mut Fields) {
-    fields.text("group_id", rng.word(&COMPANIES));
+fn company(rng: &mut Rng, fields: &mut Fields, few: bool) {
+    let companies = if few { &COMPANIES[..3] } else { &COMPANIES[..] };
+    fields.text("group_id", rng.word(companies));
     if rng.chance(50) {
         fields.text("group_type", "company");
     }
@@ -224,11 +240,11 @@ fn team(rng: &mut Rng, fields: &mut Fields) {
     fields.text("group_id", id);
 }
 
-fn visit(rng: &mut Rng, fields: &mut Fields, made: &Made) {
+fn visit(rng: &mut Rng, fields: &mut Fields, made: &Made, few: bool) {
     let name = rng.word(&NAMES_OF_EVENTS);
     fields.text("name", name);
     match rng.below(10) {
-        0..2 => company(rng, fields),
+        0..2 => company(rng, fields, few),
         2 => team(rng, fields),
         3 => fields.text("group_id", ""),
         _ => {}
@@ -269,6 +285,10 @@ fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
     if rng.chance(15) {
         entries.push((rng.word(&[r#""a.b": 1"#, r#""a": {"b": 2}"#, r#""a": {"b": "1"}, "a.b": "x""#])).to_owned());
     }
+    if rng.chance(8) {
+        // Only a `group` event tells these.
+        entries.push(format!(r#""name": "{}", "domain": "{}""#, rng.word(&TITLES), rng.word(&DOMAINS)));
+    }
     if !is_address(made) && rng.chance(4) {
         entries.push(format!(r#""email": "{}""#, rng.word(&EMAILS)));
     }
@@ -284,6 +304,11 @@ fn money(rng: &mut Rng, fields: &mut Fields, is_refund: bool) {
     if rng.chance(12) {
         // Nothing, in a currency that needs no rate.
         return fields.add("value", rng.word(&["0", "0.00", "-0", "null"]));
+    }
+    if is_refund && rng.chance(15) {
+        // It comes to nothing in any other currency, and is a refund still.
+        fields.add("value", "-0.000001");
+        return fields.text("currency", "INR");
     }
     let orders = ["10", "2.50", "1e2", "0.000001", "19.99", "1234567.891", "0.1", "0.2", "3E0", "33.333333"];
     let refunds = ["-5", "-0.5", "-1e1", "-19.99", "-0.123456"];

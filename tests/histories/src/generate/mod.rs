@@ -26,7 +26,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     let mut times = Times::new(&mut rng, timezone, now_ms);
     let days = times.days().to_vec();
 
-    let mut bodies = Bodies::new(live, now_ms);
+    let mut bodies = Bodies::new(&mut rng, live, now_ms);
     let count = rng.below(size.events) + 1;
     let mut events: Vec<(String, String)> = (0..count)
         .map(|_| {
@@ -107,6 +107,9 @@ fn project(rng: &mut Rng, name: &str) -> Project {
     ]);
     if let (true, Json::Object(fields)) = (rng.chance(10), &mut body) {
         fields.insert("server_only_revenue".to_owned(), Json::from(true));
+    }
+    if let (true, Json::Object(fields)) = (rng.chance(10), &mut body) {
+        fields.insert("cookieless".to_owned(), Json::from(false));
     }
     Project { name: name.to_owned(), body }
 }
