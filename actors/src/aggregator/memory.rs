@@ -102,10 +102,12 @@ impl Shard {
         }
         let own = self.memory.own;
         tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = all.resident, limit, "records in memory");
-        // A shard that has saved everything can do nothing about the others' share.
-        self.memory.stopped = all.unsaved > limit / 2 && own.unsaved > limit / 16;
-        // What can be let go of goes first: while a checkpoint is under way nothing can.
-        self.memory.pressed = self.memory.stopped || (all.unsaved > limit / 4 && own.unsaved > limit / 16 && !evicting);
+        // A shard that has saved everything can do nothing about the others' part. What can be let go of goes first: while a
+        // checkpoint is under way nothing can.
+        let has_part = own.unsaved > limit / 16;
+        let in_the_way = all.resident > limit && all.unsaved > limit / 4 && !evicting;
+        self.memory.stopped = has_part && all.unsaved > limit / 4 * 3;
+        self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 2);
     }
 
     /// Lets go of `enough` bytes. `false`: time was up before that.
