@@ -145,6 +145,9 @@ impl Shard {
             return Next::Rest;
         }
         self.checkpoints.writing = None;
+        if !saved.durable {
+            self.give_up_checkpoints();
+        }
         if let Some(partition) = self.partitions.get_mut(&saved.partition)
             && saved.durable
         {

@@ -42,11 +42,22 @@ pub(crate) struct Memory {
     pressed: bool,
     /// So much that applying must wait for a checkpoint.
     stopped: bool,
+    /// A checkpoint was given up: until a restart nothing waits for one, and memory grows instead.
+    without_checkpoints: bool,
 }
 
 impl Memory {
     pub(crate) fn new(limit: usize, shares: Arc<Shares>) -> Self {
-        Self { limit, shares, own: Bytes::default(), events: 0, questions: 0, pressed: false, stopped: false }
+        Self {
+            limit,
+            shares,
+            own: Bytes::default(),
+            events: 0,
+            questions: 0,
+            pressed: false,
+            stopped: false,
+            without_checkpoints: false,
+        }
     }
 
     /// Tells the others what this shard has, and answers what all have.
@@ -104,7 +115,7 @@ impl Shard {
         tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = all.resident, limit, "records in memory");
         // A shard that has saved everything can do nothing about the others' part. What can be let go of goes first: while a
         // checkpoint is under way nothing can.
-        let has_part = own.unsaved > limit / 16;
+        let has_part = own.unsaved > limit / 16 && !self.memory.without_checkpoints;
         let in_the_way = all.resident > limit && all.unsaved > limit / 4 && !evicting;
         self.memory.stopped = has_part && all.unsaved > limit / 4 * 3;
         self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 2);
@@ -138,6 +149,11 @@ impl Shard {
         let mut total = Bytes::default();
         self.partitions.values_mut().for_each(|partition| total += partition.bytes());
         total
+    }
+
+    /// A checkpoint can't be written before the next start.
+    pub(super) fn give_up_checkpoints(&mut self) {
+        self.memory.without_checkpoints = true;
     }
 
     /// Whether a checkpoint should begin before its time.
