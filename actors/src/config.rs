@@ -9,6 +9,7 @@ use headcount_storage::log::{GroupOptions, LogOptions};
 use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
+use crate::memory::MemoryShares;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 
@@ -37,6 +38,9 @@ pub struct EngineConfig {
     pub group: GroupOptions,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
+    #[doc(hidden)]
+    pub records: Option<usize>,
     /// Called before each event is folded: for tests of panics.
     #[doc(hidden)]
     pub probe: Probe,
@@ -57,8 +61,13 @@ impl EngineConfig {
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
+            records: None,
             probe: None,
         }
+    }
+
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.records.unwrap_or_else(|| MemoryShares::of(self.memory_bytes).records)
     }
 }
 

@@ -18,7 +18,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::aggregator::{Aggregator, Ask, Drain, Events, Outcome, Shard, Versions, partition_of};
+use crate::aggregator::{Aggregator, Ask, Drain, Events, Outcome, Shard, Shares, Versions, partition_of};
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
 use crate::dead_letters::DeadLetters;
@@ -72,6 +72,7 @@ struct Inner {
     registry: Registry,
     secrets: Secrets,
     versions: Arc<Versions>,
+    memory: Arc<Shares>,
     reader: LogReader,
     dead: Arc<DeadLetters>,
     gate: Gate,
@@ -148,7 +149,7 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
-        let State { shards, versions, keeper, keeper_thread } = state;
+        let State { shards, versions, memory, keeper, keeper_thread } = state;
         let assignment = opening::assignment(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), assignment);
@@ -164,6 +165,7 @@ impl Engine {
             registry,
             secrets,
             versions,
+            memory,
             reader,
             dead,
             shards: addresses,
@@ -358,6 +360,8 @@ impl Engine {
             admission_limit_bytes: self.inner.gate.limit_bytes(),
             dead_letters: self.inner.dead.count(),
             free_disk_bytes: self.inner.disk.free_bytes(),
+            record_bytes: self.inner.memory.resident(),
+            record_limit_bytes: self.inner.config.record_bytes(),
         }
     }
 
@@ -421,6 +425,10 @@ pub struct Vitals {
     pub dead_letters: usize,
     /// Free space on the data directory's disk.
     pub free_disk_bytes: u64,
+    /// Bytes of records in memory, as each shard last estimated them.
+    pub record_bytes: usize,
+    /// How many of these are kept before some are let go of.
+    pub record_limit_bytes: usize,
 }
 
 impl Tracker {

@@ -88,6 +88,7 @@ pub(crate) struct Parts {
 pub(crate) struct State {
     pub(crate) shards: Vec<Shard>,
     pub(crate) versions: Arc<Versions>,
+    pub(crate) memory: Arc<Shares>,
     pub(crate) keeper: Keeper,
     pub(crate) keeper_thread: JoinHandle<()>,
 }
@@ -134,7 +135,7 @@ impl Opening<'_> {
             let numbers: Vec<u16> = (0..PARTITIONS).filter(|number| assignment[usize::from(*number)] == shard).collect();
             let checkpoints = Checkpoints::new(keeper.clone(), self.config.checkpoints);
             let probe = self.config.probe.clone();
-            let memory = Memory::new(MemoryShares::of(self.config.memory_bytes).records, Arc::clone(&shares));
+            let memory = Memory::new(self.config.record_bytes(), Arc::clone(&shares));
             Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
         };
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
@@ -148,7 +149,7 @@ impl Opening<'_> {
         let replayed: u64 = shards.iter().map(Shard::replayed).sum();
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
-        Ok(State { shards, versions, keeper, keeper_thread })
+        Ok(State { shards, versions, memory: shares, keeper, keeper_thread })
     }
 }
 

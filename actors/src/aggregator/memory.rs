@@ -28,6 +28,13 @@ pub(crate) struct Shares {
     unsaved: AtomicUsize,
 }
 
+impl Shares {
+    /// How many bytes of records are in memory.
+    pub(crate) fn resident(&self) -> usize {
+        self.resident.load(Ordering::Relaxed)
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Memory {
