@@ -7,7 +7,7 @@ use headcount_domain::fold::Project;
 use headcount_domain::paged::set_page_items;
 use headcount_histories::{History, Size};
 
-use super::saved::Saved;
+use super::saved::{Saved, let_go};
 use super::{Folded, NOW_MS, TINY_PAGE, hasher, own_pages, tiny_pages, trials};
 
 type Log = Vec<(Event, u64)>;
@@ -127,7 +127,9 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
             for (step, event) in (0..).zip(log.chunks(1)) {
                 run.fold(event);
                 if run.saved.is_running() {
-                    run.saved.go_on(&mut run.state);
+                    if run.saved.go_on(&mut run.state) {
+                        let_go(&mut run.state);
+                    }
                 } else if step % 3 == 0 {
                     run.saved.begin(&mut run.state);
                 }

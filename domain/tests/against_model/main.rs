@@ -31,7 +31,7 @@ use headcount_domain::submission::Submission;
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
-use saved::Saved;
+use saved::{Saved, let_go};
 
 /// A Friday in the past: nothing that a history does lies ahead of it.
 const NOW_MS: i64 = 1_790_000_000_000;
@@ -96,6 +96,7 @@ impl Held {
     fn go_on(&mut self) {
         if self.saved.go_on(&mut self.state) {
             self.since.drain(..std::mem::take(&mut self.begun_at));
+            let_go(&mut self.state);
         }
     }
 

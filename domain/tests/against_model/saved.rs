@@ -58,7 +58,7 @@ impl Saved {
         self.running.is_some()
     }
 
-    /// Writes a little more of the checkpoint. `true`: that was all, and it counts. What is not in use is let go of then.
+    /// Writes a little more of the checkpoint. `true`: that was all, and it counts.
     pub(crate) fn go_on(&mut self, state: &mut Project) -> bool {
         let Some(checkpoint) = &mut self.running else { return true };
         if state.drain_frozen(1, checkpoint) {
@@ -76,9 +76,6 @@ impl Saved {
             }
         }
         self.names = names;
-        // Twice: the first time everything has just been in use.
-        state.evict(usize::MAX, usize::MAX);
-        state.evict(usize::MAX, usize::MAX);
         true
     }
 
@@ -162,6 +159,12 @@ impl Saved {
         let orphans = self.records.keys().filter(|(space, key)| is_page(*space) && !known.contains(key));
         assert_eq!(orphans.count(), 0, "pages that no record knows");
     }
+}
+
+/// Lets go of all that was saved. Twice, since the first time everything has just been in use.
+pub(crate) fn let_go(state: &mut Project) {
+    state.evict(usize::MAX, usize::MAX);
+    state.evict(usize::MAX, usize::MAX);
 }
 
 fn dirty_pages<T: Record>(table: &Table<T>) -> usize {
