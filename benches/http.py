@@ -7,6 +7,7 @@ Everything stays on loopback and stops by itself.
 """
 import argparse
 import json
+import os
 import re
 import shutil
 import statistics
@@ -15,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-BIN = Path(__file__).resolve().parents[1] / "target" / "release"
+BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target")) / "release"
 
 
 def load(*arguments):

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Moment, SeenOnDay};
 use crate::ids::RecordKey;
 use crate::money::Amount;
-use crate::paged::{Chunk, Paged, insert_tight};
+use crate::paged::{Chunk, Paged, insert_tight, place_near_end};
 use crate::records::{Fault, Record, page_key};
 use crate::rollup::Sign;
 use crate::time::{Day, Instant, Window};
@@ -187,7 +187,7 @@ impl Group {
     /// Adds or takes out what was counted on `day`. Its page must have been loaded.
     pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign) {
         self.paged.change(day.0, |chunk| {
-            let at = chunk.days.partition_point(|(other, _)| *other < day);
+            let at = place_near_end(&chunk.days, |(other, _)| *other < day);
             match chunk.days.get_mut(at) {
                 Some((there, held)) if *there == day => {
                     held.add(sums, sign);

@@ -243,6 +243,17 @@ fn narrow(items: usize) -> u32 {
     u32::try_from(items).unwrap_or(u32::MAX)
 }
 
+/// As `partition_point`, for lists that mostly grow at their end: looks there first.
+pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+    match list {
+        [] => 0,
+        [.., last] if is_before(last) => list.len(),
+        [.., other, _] if is_before(other) => list.len() - 1,
+        [_] => 0,
+        _ => list.partition_point(is_before),
+    }
+}
+
 /// Adds at the end or in the middle, with little room to spare: most lists are short, and there are millions of them.
 pub(crate) fn insert_tight<T>(list: &mut Vec<T>, at: usize, item: T) {
     if list.len() == list.capacity() {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DayEntry, Hit, Order, Session, TouchAt};
-use crate::paged::{Chunk, insert_tight};
+use crate::paged::{Chunk, insert_tight, place_near_end};
 use crate::time::Day;
 
 /// Some days of an entity's facts. Each list is in its order.
@@ -39,22 +39,22 @@ impl FactsChunk {
     }
 
     pub(super) fn put_session(&mut self, session: Session) {
-        let at = self.sessions.partition_point(|other| other.at < session.at);
+        let at = place_near_end(&self.sessions, |other| other.at < session.at);
         insert_tight(&mut self.sessions, at, session);
     }
 
     pub(super) fn put_touch(&mut self, touch: TouchAt) {
-        let at = self.touches.partition_point(|other| other.at < touch.at);
+        let at = place_near_end(&self.touches, |other| other.at < touch.at);
         insert_tight(&mut self.touches, at, touch);
     }
 
     pub(super) fn put_order(&mut self, order: Order) {
-        let at = self.orders.partition_point(|other| other.at < order.at);
+        let at = place_near_end(&self.orders, |other| other.at < order.at);
         insert_tight(&mut self.orders, at, order);
     }
 
     pub(super) fn put_hit(&mut self, hit: Hit) {
-        let at = self.hits.partition_point(|other| (other.day, other.what) < (hit.day, hit.what));
+        let at = place_near_end(&self.hits, |other| (other.day, other.what) < (hit.day, hit.what));
         match self.hits.get_mut(at) {
             Some(there) if (there.day, there.what) == (hit.day, hit.what) => there.count += hit.count,
             _ => insert_tight(&mut self.hits, at, hit),

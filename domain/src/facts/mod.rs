@@ -15,7 +15,7 @@ pub use parts::{
     DayEntry, Hit, HitKind, Moment, MoneySums, Named, Order, SESSION_GAP_MS, SeenOnDay, Session, Sums, Touch, TouchAt, number_of,
 };
 
-use crate::paged::{Paged, insert_tight};
+use crate::paged::{Paged, insert_tight, place_near_end};
 use crate::records::Fault;
 use crate::rollup::Sign;
 use crate::time::{Day, Instant};
@@ -122,7 +122,7 @@ impl Facts {
     #[must_use]
     pub fn active_before(&self, day: Day) -> Option<Day> {
         let last_of = |chunk: &FactsChunk| {
-            let at = chunk.days.partition_point(|entry| entry.day < day);
+            let at = place_near_end(&chunk.days, |entry| entry.day < day);
             at.checked_sub(1).map(|at| chunk.days[at].day)
         };
         if let Some(found) = last_of(self.paged.recent()) {
@@ -139,8 +139,8 @@ impl Facts {
     /// The entries of the days of `span`, in order of day.
     pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
         self.paged.chunks(span.first.0, span.last.0).flat_map(move |chunk| {
-            let from = chunk.days.partition_point(|entry| entry.day < span.first);
-            let to = chunk.days.partition_point(|entry| entry.day <= span.last);
+            let from = place_near_end(&chunk.days, |entry| entry.day < span.first);
+            let to = place_near_end(&chunk.days, |entry| entry.day <= span.last);
             &chunk.days[from..to]
         })
     }
@@ -233,7 +233,7 @@ impl Facts {
         self.paged.change(day.0, |chunk| {
             let days = &mut chunk.days;
             let key = (day, named.as_ref());
-            let at = days.partition_point(|entry| (entry.day, entry.named.as_deref()) < key);
+            let at = place_near_end(days, |entry| (entry.day, entry.named.as_deref()) < key);
             match days.get_mut(at) {
                 Some(entry) if (entry.day, entry.named.as_deref()) == key => {
                     entry.sums.add(sums, sign);
@@ -321,7 +321,7 @@ impl Facts {
         let first = if in_recent { self.paged.recent_from() } else { i32::MIN };
         let mut met = Vec::new();
         'chunks: for chunk in self.paged.chunks(first, number_of(last)).rev() {
-            let to = chunk.sessions.partition_point(|other| other.at.time <= last);
+            let to = place_near_end(&chunk.sessions, |other| other.at.time <= last);
             for other in chunk.sessions[..to].iter().rev() {
                 if !session.meets(other) {
                     break 'chunks;
