@@ -203,6 +203,10 @@ impl Engine {
         for project in self.asked(organization).projects {
             let (of, version) = self.version(project).await?;
             incarnation = of;
+            if version == 0 {
+                // A project without events has no part in any answer.
+                continue;
+            }
             hash.write_u64(project.0);
             hash.write_u64(version);
         }

@@ -184,8 +184,12 @@ impl<C: Chunk> Paged<C> {
     fn cut(&mut self, at: usize) {
         let page = &mut self.pages[at];
         let Some(chunk) = &mut page.chunk else { return };
+        // One day can't be cut, however much it holds; its middle is not looked for again with every change.
+        if chunk.items() <= page_items() || chunk.bounds().is_none_or(|(least, greatest)| least == greatest) {
+            return;
+        }
         let middle = chunk.middle();
-        if chunk.items() <= page_items() || chunk.bounds().is_none_or(|(least, greatest)| least >= middle || middle > greatest) {
+        if chunk.bounds().is_none_or(|(least, greatest)| least >= middle || middle > greatest) {
             return;
         }
         let mut later = std::mem::take(Arc::make_mut(chunk));

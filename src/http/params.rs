@@ -76,7 +76,7 @@ impl Query {
     /// A parameter's integer within `range`, or `default` if it isn't there.
     pub fn integer(&self, name: &str, range: RangeInclusive<u32>, default: u32) -> Result<u32, ApiError> {
         let Some(text) = self.text(name) else { return Ok(default) };
-        text.parse().ok().filter(|value| range.contains(value)).ok_or_else(|| {
+        digits(text).filter(|value| range.contains(value)).ok_or_else(|| {
             let (first, last) = (range.start(), range.end());
             ApiError::parameter(name, format!("`{name}` must be an integer from {first} to {last}, not {:?}", cut(text)))
         })
@@ -134,6 +134,11 @@ impl<'a> Fields<'a> {
 /// A field's own parser, with its message.
 pub fn parsed<T>(name: &str, text: &str, parse: impl FnOnce(&str) -> Option<T>, expected: &str) -> Result<T, ApiError> {
     parse(text).ok_or_else(|| ApiError::parameter(name, format!("`{name}` must be {expected}, not {:?}", cut(text))))
+}
+
+/// A number in digits alone: no sign.
+fn digits(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 fn cut(text: &str) -> &str {

@@ -3,7 +3,7 @@
 //! Its mailbox is not bounded by itself: what arrives in it was let in by the engine's gates (bytes of events, number of
 //! questions), and events that are in the log can't be refused any more.
 
-use std::time::Duration;
+use std::time::{Duration, Instant as Stopwatch};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
@@ -128,8 +128,9 @@ impl Handler<Ask> for Aggregator {
     type Result = ();
 
     fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
+        let began = Stopwatch::now();
         question(&mut self.shard);
-        self.shard.answered_one();
+        self.shard.answered_one(began.elapsed());
     }
 }
 

@@ -20,6 +20,9 @@ const QUESTIONS_A_LOOK: usize = 64;
 const RECORDS_A_ROUND: usize = 1024;
 /// How long one look may take; the next one goes on where it stopped.
 const LOOK: Duration = Duration::from_millis(2);
+/// A question that took so long is followed by a look, which may take as long as it did.
+const LONG: Duration = Duration::from_millis(5);
+const LONGEST_LOOK: Duration = Duration::from_millis(200);
 
 /// What all shards have in memory, together: one busy project may use all of it.
 #[derive(Debug, Default)]
@@ -45,6 +48,8 @@ pub(crate) struct Memory {
     own: Bytes,
     events: usize,
     questions: usize,
+    /// How long the next look may take.
+    look: Duration,
     /// Too much is not saved yet.
     pressed: bool,
     /// So much that applying must wait for a checkpoint.
@@ -61,6 +66,7 @@ impl Memory {
             own: Bytes::default(),
             events: 0,
             questions: 0,
+            look: LOOK,
             pressed: false,
             stopped: false,
             without_checkpoints: false,
@@ -95,11 +101,13 @@ impl Shard {
         }
     }
 
-    /// A question was answered, which may have brought records into memory.
-    pub(crate) fn answered_one(&mut self) {
+    /// A question was answered, which may have brought records into memory: many, if it took long.
+    pub(crate) fn answered_one(&mut self, took: Duration) {
         self.memory.questions += 1;
-        if self.memory.questions >= QUESTIONS_A_LOOK {
+        if self.memory.questions >= QUESTIONS_A_LOOK || took >= LONG {
+            self.memory.look = took.clamp(LOOK, LONGEST_LOOK);
             self.relieve();
+            self.memory.look = LOOK;
         }
     }
 
@@ -114,7 +122,7 @@ impl Shard {
             // A little more than is needed, so that the next looks find nothing to do; each shard its part.
             let too_much = all.resident - limit / 8 * 7;
             let part = (too_much as u128 * own.resident as u128 / all.resident.max(1) as u128) as usize;
-            evicting = !self.evict(part, LOOK);
+            evicting = !self.evict(part, self.memory.look);
             let own = self.bytes();
             all = self.memory.share(own);
         }

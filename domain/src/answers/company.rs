@@ -238,6 +238,8 @@ pub async fn top_companies<P: Projects>(
 struct AskMembers {
     keys: Keys,
     window: Window,
+    /// How many of the most active are enough; no other project has a say then.
+    enough: Option<usize>,
 }
 
 /// What one user did at a company, in one project.
@@ -261,8 +263,14 @@ impl Question for AskMembers {
                 }
             }
         }
-        let mut members = Vec::with_capacity(events.len());
+        let mut events: Vec<(RecordKey, u64)> = events.into_iter().collect();
+        events.sort_unstable_by_key(|(_, events)| std::cmp::Reverse(*events));
+        let mut members: Vec<MemberPart> = Vec::new();
         for (member, events) in events {
+            // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
+            if self.enough.is_some_and(|enough| members.len() > enough && events < members[enough.saturating_sub(1)].events) {
+                break;
+            }
             let key = reader.member(member)?;
             let project = reader.id;
             let Some(identity) = reader.identity(key, None)? else { continue };
@@ -276,43 +284,57 @@ impl Question for AskMembers {
     }
 }
 
-/// Asks what some users are called, and when they were last seen at a company.
+/// Asks for the latest e-mail addresses of some users, and when these were told.
 #[derive(Debug, Clone)]
-struct AskUsers {
+struct AskEmails {
+    subjects: Vec<Subject>,
+}
+
+impl Question for AskEmails {
+    type Part = Vec<Option<(Moment, Box<str>)>>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+        let email = |subject: &Subject| {
+            let identity = known(subject, reader)?;
+            let latest = identity.and_then(|identity| identity.emails.iter().max_by_key(|(_, told)| *told));
+            Ok(latest.map(|(email, told)| (*told, email.clone())))
+        };
+        self.subjects.iter().map(email).collect()
+    }
+}
+
+/// Asks when some users were last seen at a company.
+#[derive(Debug, Clone)]
+struct AskLastSeenAt {
     subjects: Vec<Subject>,
     keys: Keys,
 }
 
-/// What one project knows of a user.
-#[derive(Debug, Default)]
-struct UserPart {
-    /// The latest e-mail address, and when it was told.
-    email: Option<(Moment, Box<str>)>,
-    /// The last event at the company.
-    last_seen: Option<Instant>,
-}
+impl Question for AskLastSeenAt {
+    type Part = Vec<Option<Instant>>;
 
-impl Question for AskUsers {
-    type Part = Vec<UserPart>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<UserPart>, Fault> {
-        let keys: HashSet<RecordKey> = self.keys.iter().copied().collect();
-        self.subjects.iter().map(|subject| user(subject, &keys, reader)).collect()
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+        let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
+        let seen = |subject: &Subject| {
+            let Some(identity) = known(subject, reader)? else { return Ok(None) };
+            let member = identity.member;
+            identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))?;
+            Ok(last_seen(identity, &keys))
+        };
+        self.subjects.iter().map(seen).collect()
     }
 }
 
-fn user<S: Source>(subject: &Subject, keys: &HashSet<RecordKey>, reader: &mut Reader<'_, S>) -> Result<UserPart, Fault> {
+/// The record of a subject in this project, if there is one.
+fn known<'r, S: Source>(subject: &Subject, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     if subject.project.is_some_and(|project| project != reader.id) {
-        return Ok(UserPart::default());
+        return Ok(None);
     }
     let (key, source) = (reader.hasher.identity(&subject.id), reader.source);
-    let Some(Person::Identity(identity)) = reader.project.people.get_to_load(key, || source.record(key))? else {
-        return Ok(UserPart::default());
-    };
-    let member = identity.member;
-    identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))?;
-    let email = identity.emails.iter().max_by_key(|(_, told)| *told).map(|(email, told)| (*told, email.clone()));
-    Ok(UserPart { email, last_seen: last_seen(identity, keys) })
+    Ok(match reader.project.people.get_to_load(key, || source.record(key))? {
+        Some(Person::Identity(identity)) => Some(identity),
+        _ => None,
+    })
 }
 
 fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> {
@@ -340,7 +362,8 @@ pub async fn company_top_users<P: Projects>(
     }
     let mut users: Vec<(Subject, u64)> = Vec::new();
     let mut places: HashMap<RawId, usize> = HashMap::new();
-    for member in projects.each(AskMembers { keys: keys.clone(), window }).await?.into_iter().flatten() {
+    let enough = (projects.count() == 1).then_some(limit);
+    for member in projects.each(AskMembers { keys: keys.clone(), window, enough }).await?.into_iter().flatten() {
         match places.get(&member.subject.id).filter(|_| member.subject.project.is_none()) {
             Some(place) => users[*place].1 += member.events,
             None => {
@@ -352,17 +375,19 @@ pub async fn company_top_users<P: Projects>(
     let truncated = users.len() > limit;
     candidates(&mut users, limit, |(_, events)| *events);
     let subjects: Vec<Subject> = users.iter().map(|(subject, _)| subject.clone()).collect();
-    let parts = projects.each(AskUsers { subjects, keys }).await?;
-    let mut rows: Vec<(TopUser, RawId)> = Vec::with_capacity(users.len());
-    for (at, (subject, events)) in users.into_iter().enumerate() {
-        let known = || parts.iter().filter_map(|part| part.get(at));
-        let Some(last_seen) = known().filter_map(|part| part.last_seen).max() else { continue };
-        let email = known().filter_map(|part| part.email.as_ref()).max().map(|(_, email)| email.to_string());
-        let resolved_identifier = email.unwrap_or_else(|| subject.id.text());
-        let identity_id = subject.public(organization);
-        rows.push((TopUser { resolved_identifier, identity_id, events, last_seen }, subject.id));
-    }
-    rank(&mut rows, |(row, _)| row.events, |(row, id)| (row.resolved_identifier.clone(), id.clone()));
+    let emails = projects.each(AskEmails { subjects }).await?;
+    let resolved = |(at, (subject, events)): (usize, (Subject, u64))| {
+        let email = emails.iter().filter_map(|part| part.get(at)?.as_ref()).max().map(|(_, email)| email.to_string());
+        (email.unwrap_or_else(|| subject.id.text()), subject, events)
+    };
+    let mut rows: Vec<(String, Subject, u64)> = users.into_iter().enumerate().map(resolved).collect();
+    rank(&mut rows, |(_, _, events)| *events, |(name, subject, _)| (name.clone(), subject.id.clone()));
     rows.truncate(limit);
-    Ok(Some(Listed { rows: rows.into_iter().map(|(row, _)| row).collect(), truncated }))
+    let subjects = rows.iter().map(|(_, subject, _)| subject.clone()).collect();
+    let seen = projects.each(AskLastSeenAt { subjects, keys }).await?;
+    let row = |(at, (resolved_identifier, subject, events)): (usize, (String, Subject, u64))| {
+        let last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max()?;
+        Some(TopUser { resolved_identifier, identity_id: subject.public(organization), events, last_seen })
+    };
+    Ok(Some(Listed { rows: rows.into_iter().enumerate().filter_map(row).collect(), truncated }))
 }

@@ -1,6 +1,6 @@
 //! One identity, over all projects of its organization.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::question::{Projects, Question, Reader, rank};
 use super::{IdentityCounts, IdentityName, Listed, Profile};
@@ -14,7 +14,7 @@ use crate::records::{Fault, Source, page_key};
 use crate::time::{Day, Window};
 
 /// An identity that a question is about: a user is the same in all projects, any other is of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Subject {
     /// Its canonical id.
     pub(super) id: RawId,
@@ -104,12 +104,9 @@ async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Su
         IdentityName::Email(email) => email,
     };
     let Some(email) = normalise_email(email) else { return Ok(None) };
-    let mut subjects: Vec<Subject> = Vec::new();
-    for subject in projects.each(AskOwners { email }).await?.into_iter().flatten() {
-        if !subjects.contains(&subject) {
-            subjects.push(subject);
-        }
-    }
+    let mut known: HashSet<Subject> = HashSet::new();
+    let mut subjects = projects.each(AskOwners { email }).await?.concat();
+    subjects.retain(|subject| known.insert(subject.clone()));
     if subjects.len() < 2 {
         return Ok(subjects.pop());
     }

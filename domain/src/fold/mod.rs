@@ -191,8 +191,8 @@ impl<S: Source> Fold<'_, S> {
         let (key, source) = (self.hasher.email(email), self.source);
         let emails = &mut self.project.emails;
         match emails.get_mut(key, || source.record(key))? {
-            Some(owners) if !owners.0.contains(&person) => owners.0.push(person),
-            Some(_) => {}
+            // It is new to this identity, so it is not there yet; an id that is linked since may be.
+            Some(owners) => owners.0.push(person),
             None => emails.insert(key, crate::people::EmailOwners(vec![person])),
         }
         Ok(())

@@ -57,14 +57,14 @@ impl<S: Source> Fold<'_, S> {
         if let Some(former) = former
             && let Some(user_identity) = self.take_identity(user)?
         {
-            let merged = self.merge(user_identity, former, user)?;
+            let merged = self.merge(user_identity, former)?;
             self.put_identity(user, merged)?;
         }
         Ok(())
     }
 
     /// Both histories as one. Costs what the smaller side holds, unless the larger one's company changes.
-    fn merge(&mut self, user: Box<Identity>, other: Box<Identity>, key: RecordKey) -> Result<Box<Identity>, Fault> {
+    fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
         let (mut base, mut small) = if other.facts.len() > user.facts.len() { (other, user) } else { (user, other) };
         self.load_all(&mut small)?;
@@ -87,10 +87,10 @@ impl<S: Source> Fold<'_, S> {
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
         }
+        // Addresses find the linked id, and that finds the user.
         for (email, told) in &small.emails {
             base.tell_email(email, *told);
         }
-        self.own_emails(&base, key)?;
         self.project
             .orphans
             .extend(small.facts.paged().serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
@@ -115,21 +115,6 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(base, Sign::Minus)?;
         base.company = company;
         self.contribute(base, Sign::Plus)
-    }
-
-    /// Both sides' addresses find the user from here on.
-    fn own_emails(&mut self, identity: &Identity, key: RecordKey) -> Result<(), Fault> {
-        let source = self.source;
-        for (email, _) in &identity.emails {
-            let at = self.hasher.email(email);
-            if let Some(owners) = self.project.emails.get(at, || source.record(at))?
-                && !owners.0.contains(&key)
-                && let Some(owners) = self.project.emails.get_mut(at, || Ok(None))?
-            {
-                owners.0.push(key);
-            }
-        }
-        Ok(())
     }
 
     /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.

@@ -293,7 +293,7 @@ fn of_company(rng: &mut Rng) -> Question {
     if rng.chance(40) {
         return ranged(rng, &format!("/companies/{{{id}}}/metrics"), &[]);
     }
-    ranged(rng, &format!("/companies/{{{id}}}/top-users"), &[("limit", &["100"])])
+    ranged(rng, &format!("/companies/{{{id}}}/top-users"), &[("limit", &["100", "100", "1", "2"])])
 }
 
 fn of_groups(rng: &mut Rng) -> Question {
