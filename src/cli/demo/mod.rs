@@ -145,6 +145,11 @@ fn welcome(server: &RunningServer, credentials: &Credentials, events: usize) -> 
          curl {project}/revenue/metrics {token}\n\
          # revenue, day by day\n\
          curl {project}/revenue/timeseries {token}\n\
+         # revenue by what brought the buyers, and lifetime value by month of first sight\n\
+         curl {project}/revenue/by-attribution {token}\n\
+         curl {project}/revenue/ltv-cohorts {token}\n\
+         # the most active companies\n\
+         curl {url}/companies/top {token}\n\
          # everything else\n\
          curl {url}/openapi.json\n",
         days = sample::DAYS,
