@@ -140,8 +140,9 @@ impl Shard {
     fn evict(&mut self, mut enough: usize, patience: Duration) -> bool {
         let began = Stopwatch::now();
         // Two rounds over everything: the first may find all of it in use.
+        let most = 2 + self.rounds() * 2;
         let mut idle_rounds = 0;
-        while enough > 0 && idle_rounds < 2 + self.rounds() * 2 {
+        while enough > 0 && idle_rounds < most {
             if began.elapsed() >= patience {
                 return false;
             }

@@ -1,7 +1,6 @@
 //! What a change of facts will touch: which rollups it concerns, and which days and orders of theirs.
 
 use super::{Facts, Moment, Session, Sums, TouchAt};
-use crate::paged::Chunk as _;
 use crate::rollup::Sign;
 use crate::time::{Day, Instant};
 
@@ -150,17 +149,5 @@ impl Facts {
             }
         };
         Change { orders, ..Change::NONE }
-    }
-
-    /// Whether the recent part is all there is.
-    #[must_use]
-    pub fn is_small(&self) -> bool {
-        self.paged().recent_from() == i32::MIN
-    }
-
-    /// How large the recent part is.
-    #[must_use]
-    pub fn recent_items(&self) -> usize {
-        self.paged().recent().items()
     }
 }

@@ -23,7 +23,7 @@ impl Share<'_> {
         match self {
             Self::Day(day, ..) => facts.is_recent_day(*day),
             Self::Touches { gone, new } => gone.iter().chain(*new).all(|touch| recent(touch.at)),
-            Self::Order(order, _) => facts.is_small() || facts.is_recent_day(Day(order.at.number())),
+            Self::Order(order, _) => facts.is_recent_day(Day(order.at.number())),
         }
     }
 
