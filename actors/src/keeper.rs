@@ -93,7 +93,8 @@ fn run(store: &dyn Store, inbox: &Receiver<Order>, stopping: &AtomicBool) {
     }
 }
 
-fn keep(store: &dyn Store, job: Job, stopping: &AtomicBool) {
+fn keep(store: &dyn Store, mut job: Job, stopping: &AtomicBool) {
+    job.entries.sort();
     let mut written = None;
     let durable = loop {
         if job.cancelled.load(Ordering::Acquire) {

@@ -9,7 +9,7 @@ use headcount_storage::files::create_private_dir;
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
-use headcount_storage::store::{Opened, SledOptions, SledStore};
+use headcount_storage::store::{DiskStore, Opened, SledOptions};
 
 use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
@@ -36,7 +36,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     }
     let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
     let reader = log.reader();
-    let (mut store, opened) = SledStore::open_or_reset(&dir.join("store"), store_options(config)).map_err(directory)?;
+    let (mut store, opened) = DiskStore::open_or_reset(&dir.join("store"), store_options(config)).map_err(directory)?;
     if let Opened::Reset { reason, .. } = &opened {
         tracing::warn!(%reason, "the store was damaged and is rebuilt from the log");
     }
@@ -110,14 +110,14 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store comes back.
-    fn state(&self, store: SledStore, incarnation: Incarnation) -> Result<State, (Fault, Option<SledStore>)> {
+    fn state(&self, store: DiskStore, incarnation: Incarnation) -> Result<State, (Fault, Option<DiskStore>)> {
         let store = Arc::new(store);
         let result = self.open_shards(&store, incarnation);
         result.map_err(|fault| (fault, Arc::into_inner(store)))
     }
 
-    fn open_shards(&self, store: &Arc<SledStore>, incarnation: Incarnation) -> Result<State, Fault> {
-        let store: Arc<dyn headcount_storage::store::Store> = Arc::<SledStore>::clone(store);
+    fn open_shards(&self, store: &Arc<DiskStore>, incarnation: Incarnation) -> Result<State, Fault> {
+        let store: Arc<dyn headcount_storage::store::Store> = Arc::<DiskStore>::clone(store);
         let began = std::time::Instant::now();
         let versions = Arc::new(Versions::new());
         let shared = Shared {
@@ -171,12 +171,12 @@ fn renew(format: Format, dir: &Path) -> Result<Format, OpenError> {
     format.renew(dir).map_err(directory)
 }
 
-fn reset_store(store: SledStore, config: &EngineConfig, dir: &Path) -> Result<SledStore, OpenError> {
+fn reset_store(store: DiskStore, config: &EngineConfig, dir: &Path) -> Result<DiskStore, OpenError> {
     reset_store_if(Some(store), config, dir)
 }
 
 /// Moves the store aside and opens an empty one.
-fn reset_store_if(store: Option<SledStore>, config: &EngineConfig, dir: &Path) -> Result<SledStore, OpenError> {
+fn reset_store_if(store: Option<DiskStore>, config: &EngineConfig, dir: &Path) -> Result<DiskStore, OpenError> {
     drop(store);
-    SledStore::start_over(&dir.join("store"), store_options(config)).map_err(directory)
+    DiskStore::start_over(&dir.join("store"), store_options(config)).map_err(directory)
 }

@@ -17,7 +17,8 @@ use crate::store::Realm;
 
 const POSITION: u8 = 1;
 const CELLS: u8 = 2;
-const RECORD: u8 = 3;
+/// The third byte of the keys of records.
+pub(crate) const RECORD_SPACE: u8 = 3;
 const META: u8 = 4;
 
 /// The number of a partition. Its keys form one [`Realm`], and so change by common checkpoints.
@@ -194,13 +195,13 @@ impl Prefix {
     /// All records of a partition.
     #[must_use]
     pub fn all_records(partition: Partition) -> Vec<u8> {
-        partition.space(RECORD)
+        partition.space(RECORD_SPACE)
     }
 
     /// All records of a project, of any kind.
     #[must_use]
     pub fn project_records(partition: Partition, project: u64) -> Vec<u8> {
-        let mut bytes = partition.space(RECORD);
+        let mut bytes = partition.space(RECORD_SPACE);
         bytes.extend_from_slice(&project.to_be_bytes());
         bytes
     }
@@ -245,7 +246,7 @@ impl Reader<'_> {
                 rollup: self.u8()?,
                 bucket: (u32::from_be_bytes(self.take()?) ^ SIGN).cast_signed(),
             },
-            RECORD => Key::Record {
+            RECORD_SPACE => Key::Record {
                 partition,
                 project: u64::from_be_bytes(self.take()?),
                 space: self.u8()?,

@@ -1,7 +1,7 @@
 //! Bytes that last. This crate knows partitions, positions, keys and values; nothing of analytics.
 //!
 //! - [`log`]: the event log (segments, group commit, recovery).
-//! - [`store`]: rollups and records, changed by checkpoints (sled, and its in-memory twin).
+//! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
 //! - [`fingerprints`]: the index of external ids.
 //! - [`keys`]: the key spaces of the store, as types.
 //! - [`codec`]: a version byte and bincode.
@@ -10,6 +10,7 @@
 
 pub mod codec;
 pub mod files;
+mod filter;
 pub mod fingerprints;
 pub mod format;
 pub mod keys;
@@ -17,4 +18,4 @@ pub mod lock;
 pub mod log;
 pub mod store;
 
-pub use store::{Checkpoint, MemoryStore, Realm, SledStore, Store, StoreError};
+pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_storage::store::{
-    Check, MAX_KEY_BYTES, MAX_VALUE_BYTES, MemoryStore, Realm, SledOptions, SledStore, Store, StoreError,
+    Check, Checkpoint, DiskStore, MAX_KEY_BYTES, MAX_VALUE_BYTES, MemoryStore, Realm, SledOptions, SledStore, Store, StoreError,
+    Visit,
 };
 
 /// Something that a store can be opened from, again and again, with the same contents.
@@ -24,12 +25,73 @@ impl Place for InMemory {
     }
 }
 
+const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+
+struct InSled(tempfile::TempDir);
+
+impl Place for InSled {
+    fn open(&mut self) -> Arc<dyn Store> {
+        Arc::new(SledStore::open(&self.0.path().join("store"), OPTIONS).unwrap())
+    }
+}
+
 struct OnDisk(tempfile::TempDir);
 
 impl Place for OnDisk {
     fn open(&mut self) -> Arc<dyn Store> {
-        let options = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
-        Arc::new(SledStore::open(&self.0.path().join("store"), options).unwrap())
+        Arc::new(DiskStore::open(&self.0.path().join("store"), OPTIONS).unwrap())
+    }
+}
+
+/// As [`OnDisk`], with all keys that leave room for it in the space of records.
+struct AsRecords(tempfile::TempDir);
+
+impl Place for AsRecords {
+    fn open(&mut self) -> Arc<dyn Store> {
+        Arc::new(Shifted(DiskStore::open(&self.0.path().join("store"), OPTIONS).unwrap()))
+    }
+}
+
+struct Shifted(DiskStore);
+
+fn shift(key: &[u8]) -> Vec<u8> {
+    match key.split_at_checked(2) {
+        Some((realm, name)) if key.len() < MAX_KEY_BYTES => [realm, &[3], name].concat(),
+        _ => key.to_vec(),
+    }
+}
+
+impl Store for Shifted {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.get(&shift(key))
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let prefix = if prefix.len() > 2 { shift(prefix) } else { prefix.to_vec() };
+        self.0.scan(&prefix, &mut |key, value| match key.get(2) {
+            Some(3) => visit(&[&key[..2], &key[3..]].concat(), value),
+            _ => visit(key, value),
+        })
+    }
+
+    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
+        Ok(Box::new(ShiftedCheckpoint(self.0.begin(realm)?)))
+    }
+}
+
+struct ShiftedCheckpoint(Box<dyn Checkpoint>);
+
+impl Checkpoint for ShiftedCheckpoint {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.0.put(&shift(key), value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.0.delete(&shift(key))
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.0.commit()
     }
 }
 
@@ -40,7 +102,13 @@ macro_rules! suite {
             $(#[test] fn $name() { super::$name(&mut super::InMemory(super::MemoryStore::new())); })*
         }
         mod sled {
+            $(#[test] fn $name() { super::$name(&mut super::InSled(tempfile::tempdir().unwrap())); })*
+        }
+        mod disk {
             $(#[test] fn $name() { super::$name(&mut super::OnDisk(tempfile::tempdir().unwrap())); })*
+        }
+        mod disk_records {
+            $(#[test] fn $name() { super::$name(&mut super::AsRecords(tempfile::tempdir().unwrap())); })*
         }
     };
 }
@@ -59,6 +127,7 @@ suite!(
     readers_never_see_half_of_a_checkpoint,
     what_is_not_allowed_is_refused,
     random_checkpoints_equal_a_map,
+    spaces_of_one_realm_are_scanned_in_order,
 );
 
 const REALM: Realm = Realm::new(3);
@@ -359,5 +428,42 @@ fn random_checkpoints_equal_a_map(place: &mut dyn Place) {
         };
         store.scan(&REALM.prefix(), visit).unwrap();
         assert_eq!(found, expected);
+    }
+}
+
+/// Keys of every space, which may lie in different places.
+fn spaces_of_one_realm_are_scanned_in_order(place: &mut dyn Place) {
+    let pairs: BTreeMap<Vec<u8>, Vec<u8>> = (0..400_u16)
+        .map(|number| ([&REALM.prefix()[..], &[1 + number as u8 % 4], &number.to_be_bytes()].concat(), vec![number as u8]))
+        .collect();
+    let store = place.open();
+    for half in 0..2 {
+        let mut checkpoint = store.begin(REALM).unwrap();
+        for (key, value) in pairs.iter().skip(half).step_by(2) {
+            checkpoint.put(key, value).unwrap();
+        }
+        checkpoint.commit().unwrap();
+    }
+    drop(store);
+    let store = place.open();
+    for stop_after in [1, 99, 100, 101, 200, 299, 300, 301, 400, 500] {
+        let mut found = Vec::new();
+        let visit = &mut |key: &[u8], value: &[u8]| {
+            found.push((key.to_vec(), value.to_vec()));
+            if found.len() == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        store.scan(&REALM.prefix(), visit).unwrap();
+        assert!(pairs.clone().into_iter().take(stop_after).eq(found), "{stop_after}");
+    }
+    for space in 1..5 {
+        let mut count = 0;
+        let prefix = [&REALM.prefix()[..], &[space]].concat();
+        let visit = &mut |key: &[u8], _: &[u8]| {
+            assert!(key.starts_with(&prefix));
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        store.scan(&prefix, visit).unwrap();
+        assert_eq!(count, 100);
     }
 }

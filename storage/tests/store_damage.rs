@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use headcount_storage::store::{Check, Opened, Realm, SledOptions, SledStore, Store, StoreError};
+use headcount_storage::store::{Check, DiskStore, Opened, Realm, SledOptions, Store, StoreError};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -33,12 +33,14 @@ impl Random {
 fn fill(dir: &Path, random: &mut Random) -> Pairs {
     let mut pairs = Pairs::new();
     for _sitting in 0..2 {
-        let store = SledStore::open(dir, FULL).unwrap();
+        let store = DiskStore::open(dir, FULL).unwrap();
         for round in 0..12 {
             let realm = Realm::new(round % REALMS);
             let mut checkpoint = store.begin(realm).unwrap();
             for _ in 0..400 {
-                let key = [&realm.prefix()[..], &random.next(2_000).to_be_bytes()].concat();
+                // Half of them cells, half records: those lie in different files.
+                let number = random.next(2_000);
+                let key = [&realm.prefix()[..], &[2 + number as u8 % 2], &number.to_be_bytes()].concat();
                 let len = if random.next(100) == 0 { 9_000 } else { 100 };
                 let value = vec![random.next(256) as u8; len];
                 checkpoint.put(&key, &value).unwrap();
@@ -50,7 +52,7 @@ fn fill(dir: &Path, random: &mut Random) -> Pairs {
     pairs
 }
 
-fn contents(store: &SledStore) -> Result<Pairs, StoreError> {
+fn contents(store: &DiskStore) -> Result<Pairs, StoreError> {
     let mut pairs = Pairs::new();
     for realm in 0..REALMS {
         store.scan(&realm.to_be_bytes(), &mut |key, value| {
@@ -109,11 +111,11 @@ fn examine(dir: PathBuf, expected: Pairs, tally: &mut Tally, what: &str) {
     copy_dir(&dir, &quick);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let unnoticed = match SledStore::open(&quick, SledOptions { check: Check::Quick, ..FULL }) {
+        let unnoticed = match DiskStore::open(&quick, SledOptions { check: Check::Quick, ..FULL }) {
             Ok(store) => contents(&store).is_ok_and(|found| found != expected),
             Err(_) => false,
         };
-        let (store, opened) = SledStore::open_or_reset(&dir, FULL).unwrap();
+        let (store, opened) = DiskStore::open_or_reset(&dir, FULL).unwrap();
         let found = contents(&store).unwrap();
         let sound = if matches!(opened, Opened::Clean) { found == expected } else { found.is_empty() };
         sender.send((unnoticed, opened, sound)).unwrap();

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headcount_storage::store::{Check, Realm, SledOptions, SledStore, Store};
+use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store};
 
 const REALMS: u16 = 8;
 const PER_REALM: u64 = 60_000;
@@ -18,7 +18,7 @@ fn key(realm: u16, number: u64) -> Vec<u8> {
 }
 
 /// Writes every `step`th key of all realms, a checkpoint per realm, two at a time.
-fn write(store: &SledStore, step: usize, fill: u8) -> Duration {
+fn write(store: &DiskStore, step: usize, fill: u8) -> Duration {
     let begin = Instant::now();
     std::thread::scope(|scope| {
         for half in 0..2 {
@@ -47,7 +47,7 @@ fn speed() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("store");
     let options = |check| SledOptions { check, ..SledOptions::default() };
-    let store = SledStore::open(&dir, options(Check::Full)).unwrap();
+    let store = DiskStore::open(&dir, options(Check::Full)).unwrap();
     let rate = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
     let all = u64::from(REALMS) * PER_REALM;
     println!("new: {:.0} keys/s", rate(all, write(&store, 1, 1)));
@@ -82,10 +82,10 @@ fn speed() {
     drop(store);
     for check in [Check::Quick, Check::Quick, Check::Full] {
         let begin = Instant::now();
-        drop(SledStore::open(&dir, options(check)).unwrap());
+        drop(DiskStore::open(&dir, options(check)).unwrap());
         println!("opened, {check:?}: {:?}", begin.elapsed());
     }
-    let store = SledStore::open(&dir, options(Check::Quick)).unwrap();
+    let store = DiskStore::open(&dir, options(Check::Quick)).unwrap();
     let begin = Instant::now();
     for realm in 0..REALMS {
         store.scan(&realm.to_be_bytes(), &mut |_, _| ControlFlow::Continue(())).unwrap();

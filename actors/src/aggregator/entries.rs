@@ -39,13 +39,23 @@ impl Entries {
         self.spans.push(Span { block, start: narrow(start), key: narrow(key.len()), value: None });
     }
 
-    /// All of them, in the order in which they were added.
+    /// All of them, in the order in which they were added, or in that of [`Entries::sort`].
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.spans.iter().filter_map(|span| {
             let rest = self.blocks.get(span.block as usize)?.get(span.start as usize..)?;
             let (key, rest) = rest.split_at_checked(span.key as usize)?;
             Some((key, span.value.and_then(|value| rest.get(..value as usize))))
         })
+    }
+
+    /// Brings them into the order of their keys, in which the store takes them most easily. Entries of one key stay in theirs.
+    pub(crate) fn sort(&mut self) {
+        let Self { blocks, spans } = self;
+        let key = |span: &Span| {
+            let rest = blocks.get(span.block as usize).and_then(|block| block.get(span.start as usize..));
+            rest.and_then(|rest| rest.get(..span.key as usize)).unwrap_or_default()
+        };
+        spans.sort_by(|one, other| key(one).cmp(key(other)));
     }
 
     /// The block that the next entry goes into.
@@ -90,5 +100,14 @@ mod tests {
             assert_eq!(held, (number % 10 != 3).then(|| value(number)).as_deref());
         }
         assert_eq!(entries.iter().count(), 2_000);
+        entries.delete(&7u32.to_be_bytes());
+        entries.delete(&[]);
+        entries.sort();
+        let keys: Vec<_> = entries.iter().map(|(key, value)| (key.to_vec(), value.is_some())).collect();
+        assert!(keys.is_sorted_by_key(|(key, _)| key.clone()));
+        assert_eq!(
+            keys[8..10],
+            [7, 7].map(|number: u32| number.to_be_bytes().to_vec()).into_iter().zip([true, false]).collect::<Vec<_>>()
+        );
     }
 }

@@ -18,7 +18,6 @@
 //! ```
 
 mod error;
-mod filter;
 mod jobs;
 mod manifest;
 mod run;

@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::error::FingerprintError;
-use super::filter::{BLOCK_BYTES, Filter};
+use crate::filter::{BLOCK_BYTES, Filter};
 
 /// The size of a page.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -145,7 +145,8 @@ impl Run {
         };
         let fences = part(pages_end, fences_len, header.fences_crc, "fences")?;
         let fences = fences.as_chunks().0.iter().map(|fence| u64::from_be_bytes(*fence)).collect();
-        let filter = Filter::decode(&part(pages_end + fences_len, filter_len, header.filter_crc, "filter")?)?;
+        let filter = Filter::decode(&part(pages_end + fences_len, filter_len, header.filter_crc, "filter")?);
+        let filter = filter.ok_or_else(|| FingerprintError::damaged(format!("the filter of run {id}")))?;
         Ok(Self { id, header, file, fences, filter })
     }
 

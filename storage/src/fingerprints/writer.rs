@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::FingerprintError;
-use super::filter::{BLOCK_BYTES, Filter};
 use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
 use crate::files::{PRIVATE_FILE, sync_dir};
+use crate::filter::{BLOCK_BYTES, Filter};
 
 const BUFFER_BYTES: usize = 256 << 10;
 

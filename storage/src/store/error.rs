@@ -9,7 +9,7 @@ use super::Realm;
 #[non_exhaustive]
 pub enum StoreError {
     /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
-    /// log; [`SledStore::open_or_reset`](super::SledStore::open_or_reset) makes the room for it.
+    /// log; [`DiskStore::open_or_reset`](super::DiskStore::open_or_reset) makes the room for it.
     #[error("the store is damaged: {what}")]
     Damaged {
         /// What was found, and where.

@@ -6,7 +6,7 @@ use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value,
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The in-memory twin of [`SledStore`](super::SledStore): the same semantics, and nothing outlives the last clone.
+/// The in-memory twin of [`DiskStore`](super::DiskStore): the same semantics, and nothing outlives the last clone.
 ///
 /// Clones share their contents; that is how a test "reopens" it.
 #[derive(Debug, Clone, Default)]

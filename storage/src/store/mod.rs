@@ -5,19 +5,24 @@
 //! all, which is what lets a record and the log position that it reflects be written together. What the store holds
 //! can always be rebuilt from the log, so its answer to damage is to say so ([`StoreError::Damaged`]), never to guess.
 //!
-//! There are two: [`SledStore`] on disk and [`MemoryStore`], its twin for tests and trials. One conformance suite
-//! (`tests/store_conformance.rs`) runs over both.
+//! There are two: [`DiskStore`] (sorted runs for records, sled for all else) and [`MemoryStore`], its twin for tests and
+//! trials; [`SledStore`] is the part that is in sled. One conformance suite (`tests/store_conformance.rs`) runs over all.
 
 mod error;
 mod memory;
+mod on_disk;
 mod on_sled;
+mod reset;
+mod runs;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
-pub use on_sled::{Check, Opened, SledOptions, SledStore};
+pub use on_disk::DiskStore;
+pub use on_sled::{Check, SledOptions, SledStore};
+pub use reset::Opened;
 
 /// The longest key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;

@@ -21,7 +21,7 @@ pub(super) const CHUNK_BYTES: usize = 4 << 10;
 pub(super) const FORMAT_KEY: [u8; 2] = [0, b'f'];
 
 /// The value of the format marker.
-pub(super) const FORMAT: &[u8] = b"headcount store 1";
+pub(super) const FORMAT: &[u8] = b"headcount store 2";
 
 const STAMP_VERSION: u8 = 1;
 const STAMP_BYTES: usize = 22;

@@ -1,4 +1,4 @@
-//! The store on disk: one sled tree, and a journal file per realm through which every checkpoint goes.
+//! What is kept in sled: one sled tree, and a journal file per realm through which every checkpoint goes.
 //!
 //! A checkpoint is written to its realm's [journal] and synced: that is the commit. Readers then see it as an overlay
 //! over sled, while it is brought into sled in small batches (one huge batch would block sled's readers); when sled is
@@ -15,7 +15,6 @@ mod frame;
 mod journal;
 mod read;
 mod realm;
-mod reset;
 mod tree;
 
 #[cfg(test)]
@@ -25,8 +24,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-
-pub use reset::Opened;
 
 use super::{Checkpoint, Realm, Store, StoreError, Visit};
 use crate::files::{create_private_dir, sync_dir};
@@ -66,7 +63,7 @@ impl Default for SledOptions {
 const MIN_CACHE_BYTES: u64 = 1 << 20;
 const MAX_CACHE_BYTES: u64 = 64 << 20;
 
-/// A [`Store`] on disk.
+/// A [`Store`] that is all in sled. [`DiskStore`](super::DiskStore) keeps records elsewhere.
 #[derive(Clone)]
 pub struct SledStore {
     inner: Arc<Inner>,
@@ -89,7 +86,7 @@ impl SledStore {
     }
 
     /// As [`SledStore::open`], and whether the store is new.
-    fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+    pub(in crate::store) fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let journals = dir.join("journal");
         for path in [dir, &journals] {
             create_private_dir(path).map_err(StoreError::io("create a directory"))?;
@@ -112,6 +109,16 @@ impl SledStore {
     /// [`StoreError::Damaged`] if something is missing or changed.
     pub fn verify(&self) -> Result<(), StoreError> {
         self.inner.check_all()
+    }
+
+    /// The realms that were ever written.
+    pub(in crate::store) fn realms(&self) -> Vec<Realm> {
+        self.inner.realms.read().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    /// Leaves a note of damage for the next open.
+    pub(in crate::store) fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.inner.watch(outcome)
     }
 
     /// How many bytes the store's files take.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::StoreError;
-use super::{SledOptions, SledStore};
+use super::StoreError;
 use crate::files::{PRIVATE_FILE, parent_of, sync_dir, write_atomically};
 
 /// How many damaged stores are kept for an inquiry.
@@ -29,33 +28,22 @@ pub enum Opened {
     },
 }
 
-impl SledStore {
-    /// Opens the store in `dir`; a damaged one is moved to `<dir>.damaged-N` (the last two are kept) and an empty one
-    /// begun, which the caller fills from the log.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn open_or_reset(dir: &Path, options: SledOptions) -> Result<(Self, Opened), StoreError> {
-        match Self::open_noting(dir, options) {
-            Ok((store, true)) => Ok((store, Opened::Created)),
-            Ok((store, false)) => Ok((store, Opened::Clean)),
-            Err(StoreError::Damaged { what: reason }) => {
-                probe_space(dir)?;
-                let moved_to = move_aside(dir)?;
-                let store = Self::open(dir, options)?;
-                Ok((store, Opened::Reset { reason, moved_to }))
-            }
-            Err(error) => Err(error),
+/// Opens the store in `dir`; a damaged one is moved to `<dir>.damaged-N` (the last two are kept) and an empty one begun.
+/// `open` also says whether the store is new.
+pub(super) fn open_or_reset<T>(
+    dir: &Path,
+    open: impl Fn(&Path) -> Result<(T, bool), StoreError>,
+) -> Result<(T, Opened), StoreError> {
+    match open(dir) {
+        Ok((store, true)) => Ok((store, Opened::Created)),
+        Ok((store, false)) => Ok((store, Opened::Clean)),
+        Err(StoreError::Damaged { what: reason }) => {
+            probe_space(dir)?;
+            let moved_to = move_aside(dir)?;
+            let (store, _new) = open(dir)?;
+            Ok((store, Opened::Reset { reason, moved_to }))
         }
-    }
-
-    /// Moves whatever is in `dir` aside, as a damaged store, and begins an empty one. No store may be open there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn start_over(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        move_aside(dir)?;
-        Self::open(dir, options)
+        Err(error) => Err(error),
     }
 }
 
@@ -67,7 +55,8 @@ fn probe_space(dir: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io("write to its disk"))
 }
 
-fn move_aside(dir: &Path) -> Result<PathBuf, StoreError> {
+/// Moves whatever is in `dir` aside, as a damaged store.
+pub(super) fn move_aside(dir: &Path) -> Result<PathBuf, StoreError> {
     let refused = || StoreError::Io { action: "name the damaged store".into(), source: std::io::ErrorKind::InvalidInput.into() };
     let parent = parent_of(dir);
     let prefix = format!("{}.damaged-", dir.file_name().and_then(|name| name.to_str()).ok_or_else(refused)?);

@@ -1,9 +1,7 @@
-//! A blocked Bloom filter: which fingerprints a run certainly does not hold.
+//! A blocked Bloom filter: which fingerprints (or hashes of keys) a run certainly does not hold.
 //!
 //! A fingerprint is uniformly random already, so its own bits say where to look: the high half chooses a block of 512
 //! bits (one cache line), the low half six bits of it. At 12 bits a fingerprint about 0.6 % of the strangers pass.
-
-use super::error::FingerprintError;
 
 /// Bits of the filter for each fingerprint.
 const BITS_PER_ENTRY: u64 = 12;
@@ -11,19 +9,19 @@ const BITS_PER_ENTRY: u64 = 12;
 const PROBES: u32 = 6;
 const WORDS: usize = 8;
 /// The size of a block on disk.
-pub(super) const BLOCK_BYTES: usize = WORDS * 8;
+pub(crate) const BLOCK_BYTES: usize = WORDS * 8;
 
 type Block = [u64; WORDS];
 
 /// The filter of one run.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     blocks: Vec<Block>,
 }
 
 impl Filter {
     /// An empty filter for so many fingerprints.
-    pub(super) fn for_entries(entries: u64) -> Self {
+    pub(crate) fn for_entries(entries: u64) -> Self {
         let blocks = (entries * BITS_PER_ENTRY).div_ceil(BLOCK_BYTES as u64 * 8).max(1);
         Self { blocks: vec![[0; WORDS]; usize::try_from(blocks).unwrap_or(usize::MAX)] }
     }
@@ -35,7 +33,7 @@ impl Filter {
     }
 
     /// Takes a fingerprint in.
-    pub(super) fn insert(&mut self, fingerprint: u128) {
+    pub(crate) fn insert(&mut self, fingerprint: u128) {
         let at = self.block(fingerprint);
         if let Some(block) = self.blocks.get_mut(at) {
             for (word, bit) in probes(fingerprint) {
@@ -45,30 +43,30 @@ impl Filter {
     }
 
     /// Whether the fingerprint may be there.
-    pub(super) fn may_hold(&self, fingerprint: u128) -> bool {
+    pub(crate) fn may_hold(&self, fingerprint: u128) -> bool {
         self.blocks
             .get(self.block(fingerprint))
             .is_some_and(|block| probes(fingerprint).all(|(word, bit)| block[word] & bit != 0))
     }
 
     /// The filter as bytes.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         self.blocks.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// The filter of these bytes.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, FingerprintError> {
+    /// The filter of these bytes; `None` if they can't be one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
         if blocks.is_empty() || !rest.is_empty() {
-            return Err(FingerprintError::damaged("the filter of a run has a wrong length"));
+            return None;
         }
         let word =
             |block: &[u8; BLOCK_BYTES], at: usize| block.as_chunks::<8>().0.get(at).map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        Ok(Self { blocks: blocks.iter().map(|block| std::array::from_fn(|at| word(block, at))).collect() })
+        Some(Self { blocks: blocks.iter().map(|block| std::array::from_fn(|at| word(block, at))).collect() })
     }
 
     /// The memory it takes.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         (self.blocks.len() * BLOCK_BYTES) as u64
     }
 }

@@ -1,0 +1,225 @@
+//! The store on disk: records in sorted runs, everything else in sled, and both change as one.
+//!
+//! Records are many and are read one by one, at random; in sled each cost a tree page's share of memory, a read before
+//! each write, and eight times its size on disk. Cells, positions and what else there is are few and change all the time.
+//! Which runs a realm has is a value in sled, so sled's commit decides for both.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::on_sled::{Check, SledOptions, SledStore};
+use super::reset::{self, Opened};
+use super::runs::{RunChanges, Runs};
+use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
+use crate::files::create_private_dir;
+use crate::keys::RECORD_SPACE;
+
+/// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
+const MANIFEST_SPACE: u8 = 0;
+
+/// A [`Store`] on disk.
+#[derive(Clone)]
+pub struct DiskStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    sled: SledStore,
+    runs: Runs,
+}
+
+impl DiskStore {
+    /// Opens the store in `dir`, or creates it. Takes up what a crash left undone.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
+    pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+        Self::open_noting(dir, options).map(|(store, _created)| store)
+    }
+
+    fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+        let (sled, created) = SledStore::open_noting(dir, options)?;
+        let runs = runs_dir(dir);
+        create_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
+        let mut manifests = Vec::new();
+        for realm in sled.realms() {
+            manifests.extend(sled.get(&manifest_key(realm))?.map(|manifest| (realm, manifest)));
+        }
+        let runs = sled.watch(Runs::open(&runs, manifests))?;
+        let store = Self { inner: Arc::new(Inner { sled, runs }) };
+        if options.check == Check::Full {
+            store.inner.watch(store.inner.runs.verify())?;
+        }
+        Ok((store, created))
+    }
+
+    /// Opens the store in `dir`; a damaged one is moved to `<dir>.damaged-N` (the last two are kept) and an empty one
+    /// begun, which the caller fills from the log.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] only.
+    pub fn open_or_reset(dir: &Path, options: SledOptions) -> Result<(Self, Opened), StoreError> {
+        reset::open_or_reset(dir, |dir| Self::open_noting(dir, options))
+    }
+
+    /// Moves whatever is in `dir` aside, as a damaged store, and begins an empty one. No store may be open there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] only.
+    pub fn start_over(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+        reset::move_aside(dir)?;
+        Self::open(dir, options)
+    }
+
+    /// Reads everything and checks it. Checkpoints wait meanwhile, realm by realm.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if something is missing or changed.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        self.inner.sled.verify()?;
+        self.inner.watch(self.inner.runs.verify())
+    }
+
+    /// How many bytes the store's files take.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn size_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.inner.sled.size_bytes()? + self.inner.runs.size_bytes()?)
+    }
+
+    /// How many bytes of memory it takes to know where records are: about 2 for each.
+    #[must_use]
+    pub fn index_bytes(&self) -> u64 {
+        self.inner.runs.memory_bytes()
+    }
+}
+
+impl Inner {
+    fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.sled.watch(outcome)
+    }
+}
+
+fn runs_dir(dir: &Path) -> PathBuf {
+    dir.join("runs")
+}
+
+fn manifest_key(realm: Realm) -> Vec<u8> {
+    [realm.prefix().as_slice(), &[MANIFEST_SPACE]].concat()
+}
+
+/// Whether a key, or every key with this prefix, is that of a record.
+fn is_record(key: &[u8]) -> bool {
+    key.get(2) == Some(&RECORD_SPACE)
+}
+
+impl Store for DiskStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        if is_record(key) {
+            return self.inner.watch(self.inner.runs.get(realm_of(key)?, key));
+        }
+        self.inner.sled.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let realm = realm_of(prefix)?;
+        if is_record(prefix) {
+            return self.inner.watch(self.inner.runs.scan(realm, prefix, visit)).map(drop);
+        }
+        if prefix.len() > 2 {
+            return self.inner.sled.scan(prefix, visit);
+        }
+        let slot = self.inner.runs.slot(realm);
+        let _one_state = slot.hold();
+        let all_records = [realm.prefix().as_slice(), &[RECORD_SPACE]].concat();
+        let mut records_shown = false;
+        let mut flow = Ok(ControlFlow::Continue(()));
+        let show_records = |visit: &mut Visit<'_>| self.inner.watch(self.inner.runs.scan(realm, &all_records, visit));
+        self.inner.sled.scan(prefix, &mut |key, value| {
+            if key == manifest_key(realm) {
+                return ControlFlow::Continue(());
+            }
+            if !records_shown && key > all_records.as_slice() {
+                records_shown = true;
+                flow = show_records(visit);
+                if !matches!(flow, Ok(ControlFlow::Continue(()))) {
+                    return ControlFlow::Break(());
+                }
+            }
+            let next = visit(key, value);
+            if next.is_break() {
+                flow = Ok(next);
+            }
+            next
+        })?;
+        if flow?.is_continue() && !records_shown {
+            return show_records(visit).map(drop);
+        }
+        Ok(())
+    }
+
+    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let sled = self.inner.sled.begin(realm)?;
+        let records = Some(self.inner.runs.begin(realm));
+        Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), realm, sled, records }))
+    }
+}
+
+struct DiskCheckpoint {
+    inner: Arc<Inner>,
+    realm: Realm,
+    sled: Box<dyn Checkpoint>,
+    /// `None` once a change could not be noted.
+    records: Option<RunChanges>,
+}
+
+impl DiskCheckpoint {
+    fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+        check_key(self.realm, key)?;
+        if key == manifest_key(self.realm) {
+            return Err(StoreError::Key { reason: "it is the store's own".into() });
+        }
+        if !is_record(key) {
+            return match value {
+                Some(value) => self.sled.put(key, value),
+                None => self.sled.delete(key),
+            };
+        }
+        check_value(value.unwrap_or_default())?;
+        let records = self.records.as_mut().ok_or(StoreError::Stopped { realm: self.realm })?;
+        let outcome = records.set(key, value);
+        if outcome.is_err() {
+            self.records = None;
+        }
+        outcome
+    }
+}
+
+impl Checkpoint for DiskCheckpoint {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.set(key, Some(value))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.set(key, None)
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        let Self { inner, realm, mut sled, records } = *self;
+        let records = records.ok_or(StoreError::Stopped { realm })?;
+        let mut prepared = inner.watch(records.prepare())?;
+        if let Some(prepared) = &mut prepared {
+            sled.put(&manifest_key(realm), &prepared.manifest)?;
+            prepared.may_count();
+        }
+        let slot = inner.runs.slot(realm);
+        let _one_state = slot.change();
+        sled.commit()?;
+        if let Some(prepared) = prepared {
+            inner.runs.publish(prepared);
+        }
+        Ok(())
+    }
+}

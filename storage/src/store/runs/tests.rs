@@ -1,0 +1,150 @@
+//! What only the runs promise: what every store promises is tested in `tests/`.
+
+use std::os::unix::fs::FileExt;
+
+use super::*;
+
+const REALM: Realm = Realm::new(7);
+
+fn key(number: u32) -> Vec<u8> {
+    [REALM.prefix().as_slice(), &[3], &number.to_be_bytes()].concat()
+}
+
+fn commit(runs: &Runs, changes: impl IntoIterator<Item = (u32, Option<Vec<u8>>)>) -> Vec<u8> {
+    let mut changed = runs.begin(REALM);
+    for (number, value) in changes {
+        changed.set(&key(number), value.as_deref()).unwrap();
+    }
+    let mut prepared = changed.prepare().unwrap().unwrap();
+    let manifest = std::mem::take(&mut prepared.manifest);
+    runs.publish(prepared);
+    manifest
+}
+
+fn value(number: u32, round: u32) -> Vec<u8> {
+    vec![round as u8; (number.wrapping_mul(2_654_435_761) >> 20) as usize % 500]
+}
+
+fn contents(runs: &Runs) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        assert!(found.last_key_value().is_none_or(|(last, _): (&Vec<u8>, _)| last.as_slice() < key));
+        found.insert(key.to_vec(), value.to_vec());
+        ControlFlow::Continue(())
+    };
+    assert!(runs.scan(REALM, &REALM.prefix(), visit).unwrap().is_continue());
+    found
+}
+
+fn wait_for_merge(runs: &Runs) {
+    let slot = runs.slot(REALM);
+    while slot.merging.load(Ordering::Acquire) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let mut expected = BTreeMap::new();
+    let mut manifest = Vec::new();
+    let mut most = 0;
+    for round in 0..60_u32 {
+        let changes: Vec<_> = (0..400_u32)
+            .map(|at| at.wrapping_mul(7919).wrapping_add(round * 131) % 5_000)
+            .map(|number| (number, (number % 7 != round % 7).then(|| value(number, round))))
+            .collect();
+        for (number, value) in &changes {
+            match value {
+                Some(value) => expected.insert(key(*number), value.clone()),
+                None => expected.remove(&key(*number)),
+            };
+        }
+        manifest = commit(&runs, changes);
+        most = most.max(runs.slot(REALM).runs().len());
+        if round % 3 == 0 {
+            wait_for_merge(&runs);
+        }
+        if round % 20 == 19 {
+            drop(runs);
+            runs = Runs::open(dir.path(), vec![(REALM, manifest.clone())]).unwrap();
+        }
+        assert_eq!(contents(&runs), expected);
+        for number in (round..5_000).step_by(61) {
+            assert_eq!(runs.get(REALM, &key(number)).unwrap().as_ref(), expected.get(&key(number)));
+        }
+    }
+    assert!(most < 12, "{most} runs at once");
+    runs.verify().unwrap();
+    drop(runs);
+    let runs = Runs::open(dir.path(), vec![(REALM, manifest)]).unwrap();
+    let named = runs.slot(REALM).runs().len();
+    assert_eq!(files(dir.path()).unwrap().len(), named, "what no manifest names is gone");
+}
+
+#[test]
+fn deleted_keys_leave_nothing_in_the_oldest_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    commit(&runs, (0..1000).map(|number| (number, Some(vec![1; 100]))));
+    commit(&runs, (0..1000).map(|number| (number, None)));
+    wait_for_merge(&runs);
+    commit(&runs, [(5000, Some(vec![2]))]);
+    let slot = runs.slot(REALM);
+    assert_eq!(slot.runs().iter().map(|run| run.footer.count).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(contents(&runs), BTreeMap::from([(key(5000), vec![2])]));
+}
+
+#[test]
+fn a_checkpoint_that_is_dropped_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let mut changed = runs.begin(REALM);
+    for number in (0..4_000).rev() {
+        changed.set(&key(number), Some(&[7; 1000])).unwrap();
+    }
+    assert!(files(dir.path()).unwrap().len() > 2, "keys that come from behind become runs of their own");
+    drop(changed);
+    let mut changed = runs.begin(REALM);
+    changed.set(&key(1), Some(&[1])).unwrap();
+    drop(changed.prepare().unwrap());
+    assert!(files(dir.path()).unwrap().is_empty());
+}
+
+#[test]
+fn changes_in_order_become_one_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    commit(&runs, (0..4_000).map(|number| (number, Some(vec![7; 1000]))));
+    assert_eq!(files(dir.path()).unwrap().len(), 1);
+    assert!(runs.memory_bytes() < 64 * 1024, "{}", runs.memory_bytes());
+}
+
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let manifest = commit(&runs, (0..200).map(|number| (number, Some(value(number, 1)))));
+    drop(runs);
+    let path = files(dir.path()).unwrap().into_keys().next().unwrap();
+    let len = fs::metadata(&path).unwrap().len();
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut byte = [0];
+    for at in (0..len).step_by(11).chain(len - 62..len) {
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+        let opened = Runs::open(dir.path(), vec![(REALM, manifest.clone())]);
+        let found = opened.and_then(|runs| runs.verify());
+        assert!(found.is_err_and(|error| error.is_damage()), "byte {at} of {len}");
+        file.write_all_at(&byte, at).unwrap();
+    }
+    for cut in [0, 61, len / 2, len - 1] {
+        fs::copy(&path, dir.path().join("copy")).unwrap();
+        file.set_len(cut).unwrap();
+        assert!(Runs::open(dir.path(), vec![(REALM, manifest.clone())]).is_err_and(|error| error.is_damage()), "{cut}");
+        fs::copy(dir.path().join("copy"), &path).unwrap();
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(Runs::open(dir.path(), vec![(REALM, manifest)]).is_err_and(|error| error.is_damage()));
+}
