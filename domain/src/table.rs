@@ -42,8 +42,8 @@ struct Slot<T> {
     used: bool,
 }
 
-/// What a slot takes beside its value's weight: its key in the map and in the queue, and the room that both keep free.
-const SLOT_BYTES: usize = 64;
+/// What a slot takes beside its value's weight: its place in the map and in the queue, and the room that both keep free.
+const SLOT_BYTES: usize = 88;
 
 fn weigh<T: Record>(value: &T) -> u32 {
     u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
@@ -69,7 +69,8 @@ impl std::ops::AddAssign for Bytes {
 /// written, the old value of those that change again (so that writing can take its time).
 #[derive(Debug)]
 pub struct Table<T> {
-    slots: HashMap<RecordKey, Slot<T>, KeyHashBuilder>,
+    /// Boxed, since a hash table of many large slots is half empty, and there are two of it while it grows.
+    slots: HashMap<RecordKey, Box<Slot<T>>, KeyHashBuilder>,
     generation: u32,
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,
@@ -136,7 +137,7 @@ impl<T: Record> Table<T> {
                     let weight = weigh(&value);
                     queue.push_back(key);
                     *resident_bytes += weight as usize;
-                    entry.insert(Slot { value, changed_in: 0, weight, used: true })
+                    entry.insert(Box::new(Slot { value, changed_in: 0, weight, used: true }))
                 }
                 None => return Ok(None),
             },
@@ -160,7 +161,7 @@ impl<T: Record> Table<T> {
             Ok(Some(slot)) => *slot = value,
             _ => {
                 let weight = weigh(&value);
-                self.slots.insert(key, Slot { value, changed_in: self.generation, weight, used: true });
+                self.slots.insert(key, Box::new(Slot { value, changed_in: self.generation, weight, used: true }));
                 self.dirty.push(key);
                 self.queue.push_back(key);
                 self.resident_bytes += weight as usize;
@@ -184,7 +185,7 @@ impl<T: Record> Table<T> {
                     let weight = weigh(&value);
                     self.queue.push_back(key);
                     self.resident_bytes += weight as usize;
-                    Ok(Some(entry.insert(Slot { value, changed_in: 0, weight, used: true })))
+                    Ok(Some(entry.insert(Box::new(Slot { value, changed_in: 0, weight, used: true }))))
                 }
                 None => Ok(None),
             },

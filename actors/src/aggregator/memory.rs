@@ -122,7 +122,9 @@ impl Shard {
             // A little more than is needed, so that the next looks find nothing to do; each shard its part.
             let too_much = all.resident - limit / 8 * 7;
             let part = (too_much as u128 * own.resident as u128 / all.resident.max(1) as u128) as usize;
-            evicting = !self.evict(part, self.memory.look);
+            // Far beyond the limit nothing is more urgent, however slow the machine is.
+            let patience = if all.resident > limit + limit / 4 { Duration::MAX } else { self.memory.look };
+            evicting = !self.evict(part, patience);
             let own = self.bytes();
             all = self.memory.share(own);
         }
@@ -131,9 +133,9 @@ impl Shard {
         // A shard that has saved everything can do nothing about the others' part. What can be let go of goes first: while a
         // checkpoint is under way nothing can.
         let has_part = own.unsaved > limit / 16 && !self.memory.without_checkpoints;
-        let in_the_way = all.resident > limit && all.unsaved > limit / 4 && !evicting;
-        self.memory.stopped = has_part && all.unsaved > limit / 4 * 3;
-        self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 2);
+        let in_the_way = all.resident > limit && all.unsaved > limit / 8 && !evicting;
+        self.memory.stopped = has_part && all.unsaved > limit / 2;
+        self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 4);
     }
 
     /// Lets go of `enough` bytes. `false`: time was up before that.

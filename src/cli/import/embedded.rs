@@ -22,7 +22,7 @@ use crate::http::body::EVENT_LIMIT_BYTES;
 /// How many batches are under way at once: the log writes one while the shard applies another.
 const UNDER_WAY: usize = 6;
 /// What an event weighs under way beyond its JSON.
-const EVENT_OVERHEAD_BYTES: usize = 256;
+const EVENT_OVERHEAD_BYTES: usize = 768;
 
 type Prepare = Vec<Result<Prepared, Refusal>>;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 /// How much is read at once; about the size of a block.
-const BLOCK_BYTES: usize = 1 << 20;
+const BLOCK_BYTES: usize = 256 << 10;
 /// How many lines a block may have: what one batch of the API may.
 pub(crate) const BLOCK_LINES: usize = headcount_actors::track::MAX_BATCH_EVENTS;
 /// How long a line may be. An event may have 64 KiB; something so far beyond is no list of events.

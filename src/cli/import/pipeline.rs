@@ -12,7 +12,7 @@ use super::lines::{Block, Blocks};
 use crate::cli::Failure;
 
 /// How many blocks may wait, before and after they are prepared.
-const WAITING: usize = 4;
+const WAITING: usize = 3;
 
 /// A block's events, and what was prepared of them.
 pub(crate) struct Batch<P> {

@@ -54,6 +54,7 @@ impl Wound {
         let mut wounds = vec![
             Wound::Gone("store"),
             Wound::Gone("store/tree"),
+            Wound::Gone("store/runs"),
             Wound::Gone("store/journal"),
             Wound::Older,
             Wound::Gone("fingerprints"),
@@ -64,6 +65,8 @@ impl Wound {
                 Wound::GoneTwice,
                 Wound::Cut("store"),
                 Wound::Scrambled("store"),
+                Wound::Cut("store/runs"),
+                Wound::Scrambled("store/runs"),
                 Wound::Cut("fingerprints"),
                 Wound::Scrambled("fingerprints"),
                 Wound::LogBlock,
