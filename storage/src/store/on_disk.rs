@@ -100,6 +100,34 @@ impl Inner {
     fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         self.sled.watch(outcome)
     }
+
+    fn commit(&self, realm: Realm, mut sled: Box<dyn Checkpoint>, records: RunChanges) -> Result<(), StoreError> {
+        let mut prepared = self.watch(records.prepare())?;
+        if let Some(prepared) = &mut prepared {
+            sled.put(&manifest_key(realm), &prepared.manifest)?;
+            prepared.may_count();
+        }
+        let slot = self.runs.slot(realm);
+        let _one_state = slot.change();
+        sled.commit()?;
+        if let Some(prepared) = prepared {
+            self.runs.publish(prepared);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    /// What is merged and not told yet would have to be merged again after the next start.
+    fn drop(&mut self) {
+        self.runs.stop_merging();
+        for realm in self.runs.with_merged() {
+            let told = self.sled.begin(realm).and_then(|sled| self.commit(realm, sled, self.runs.begin(realm)));
+            if let Err(error) = told {
+                tracing::debug!(realm = realm.number(), %error, "merged runs are not told");
+            }
+        }
+    }
 }
 
 fn runs_dir(dir: &Path) -> PathBuf {
@@ -207,19 +235,7 @@ impl Checkpoint for DiskCheckpoint {
     }
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        let Self { inner, realm, mut sled, records } = *self;
-        let records = records.ok_or(StoreError::Stopped { realm })?;
-        let mut prepared = inner.watch(records.prepare())?;
-        if let Some(prepared) = &mut prepared {
-            sled.put(&manifest_key(realm), &prepared.manifest)?;
-            prepared.may_count();
-        }
-        let slot = inner.runs.slot(realm);
-        let _one_state = slot.change();
-        sled.commit()?;
-        if let Some(prepared) = prepared {
-            inner.runs.publish(prepared);
-        }
-        Ok(())
+        let Self { inner, realm, sled, records } = *self;
+        inner.commit(realm, sled, records.ok_or(StoreError::Stopped { realm })?)
     }
 }

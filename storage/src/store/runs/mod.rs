@@ -194,6 +194,19 @@ impl Runs {
         }
     }
 
+    /// Merges nothing more. What is half merged is given up.
+    pub(super) fn stop_merging(&mut self) {
+        if let Some(merger) = self.merger.take() {
+            merger.stop();
+        }
+    }
+
+    /// The realms with runs that are merged, which the next commit would tell.
+    pub(super) fn with_merged(&self) -> Vec<Realm> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.values().filter(|slot| slot.merged().is_some()).map(|slot| slot.realm).collect()
+    }
+
     /// Reads everything and checks it, as many runs at a time as there are processors.
     pub(super) fn verify(&self) -> Result<(), StoreError> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -228,9 +241,7 @@ impl Runs {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        if let Some(merger) = self.merger.take() {
-            merger.stop();
-        }
+        self.stop_merging();
     }
 }
 
