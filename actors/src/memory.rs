@@ -15,6 +15,12 @@ pub struct MemoryShares {
     pub records: usize,
 }
 
+/// What there is whatever the budget: the program, its threads, sled, the cells of the rollups.
+const FIXED_BYTES: usize = 48 << 20;
+
+/// The least share of records.
+const MIN_RECORD_BYTES: usize = 12 << 20;
+
 /// The least budget: 64 MiB.
 pub const MIN_MEMORY_BYTES: usize = 64 << 20;
 
@@ -23,9 +29,10 @@ impl MemoryShares {
     #[must_use]
     pub fn of(budget: usize) -> Self {
         let budget = budget.max(MIN_MEMORY_BYTES);
-        let store_cache = (budget / 64).clamp(1 << 20, 32 << 20);
+        let store_cache = (budget / 128).clamp(1 << 20, 8 << 20);
         let admission = (budget / 16).clamp(4 << 20, 64 << 20);
-        let records = (budget - 3 * store_cache - 2 * admission) / 2;
+        let rest = budget.saturating_sub(FIXED_BYTES + 3 * store_cache + 2 * admission);
+        let records = (rest / 3 * 2).max(MIN_RECORD_BYTES);
         Self { store_cache, admission, records }
     }
 }
@@ -38,9 +45,9 @@ mod tests {
     fn the_shares_fit_into_the_budget() {
         for budget in [0, 64 << 20, 128 << 20, 1 << 30, 64 << 30] {
             let shares = MemoryShares::of(budget);
-            let all = 3 * shares.store_cache + 2 * shares.admission + 2 * shares.records;
+            let all = 3 * shares.store_cache + 2 * shares.admission + shares.records;
             assert!(all <= budget.max(MIN_MEMORY_BYTES), "{budget}: {shares:?}");
-            assert!(shares.records >= budget / 3, "{budget}: {shares:?}");
+            assert!(shares.records >= MIN_RECORD_BYTES.max(budget / 6), "{budget}: {shares:?}");
         }
     }
 }

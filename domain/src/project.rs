@@ -84,6 +84,11 @@ impl Project {
         more
     }
 
+    /// The checkpoint that was collected last is in the store.
+    pub fn settle(&mut self) {
+        for_each_table!(self, table => table.settle());
+    }
+
     /// How much of its records is in memory.
     pub fn bytes(&mut self) -> Bytes {
         let mut bytes = Bytes::default();

@@ -34,8 +34,10 @@ pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
 #[derive(Debug, Clone)]
 struct Slot<T> {
     value: T,
-    /// The generation in which it last changed; 0: as saved.
+    /// The generation in which it last changed; 0: as collected or saved.
     changed_in: u32,
+    /// The generation whose checkpoint collected it last; 0: it was read back.
+    collected_in: u32,
     /// What it takes in memory, when that was last looked at.
     weight: u32,
     /// Whether it was asked for since it was last passed over by [`Table::evict`].
@@ -72,6 +74,8 @@ pub struct Table<T> {
     /// Boxed, since a hash table of many large slots is half empty, and there are two of it while it grows.
     slots: HashMap<RecordKey, Box<Slot<T>>, KeyHashBuilder>,
     generation: u32,
+    /// The last generation whose checkpoint is in the store.
+    settled: u32,
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,
     spilled: Vec<(RecordKey, T)>,
@@ -87,6 +91,7 @@ impl<T> Default for Table<T> {
         Self {
             slots: HashMap::default(),
             generation: 1,
+            settled: 0,
             dirty: Vec::new(),
             frozen: Vec::new(),
             spilled: Vec::new(),
@@ -137,7 +142,7 @@ impl<T: Record> Table<T> {
                     let weight = weigh(&value);
                     queue.push_back(key);
                     *resident_bytes += weight as usize;
-                    entry.insert(Box::new(Slot { value, changed_in: 0, weight, used: true }))
+                    entry.insert(Box::new(Slot { value, changed_in: 0, collected_in: 0, weight, used: true }))
                 }
                 None => return Ok(None),
             },
@@ -161,7 +166,8 @@ impl<T: Record> Table<T> {
             Ok(Some(slot)) => *slot = value,
             _ => {
                 let weight = weigh(&value);
-                self.slots.insert(key, Box::new(Slot { value, changed_in: self.generation, weight, used: true }));
+                self.slots
+                    .insert(key, Box::new(Slot { value, changed_in: self.generation, collected_in: 0, weight, used: true }));
                 self.dirty.push(key);
                 self.queue.push_back(key);
                 self.resident_bytes += weight as usize;
@@ -185,7 +191,7 @@ impl<T: Record> Table<T> {
                     let weight = weigh(&value);
                     self.queue.push_back(key);
                     self.resident_bytes += weight as usize;
-                    Ok(Some(entry.insert(Box::new(Slot { value, changed_in: 0, weight, used: true }))))
+                    Ok(Some(entry.insert(Box::new(Slot { value, changed_in: 0, collected_in: 0, weight, used: true }))))
                 }
                 None => Ok(None),
             },
@@ -209,13 +215,15 @@ impl<T: Record> Table<T> {
             let Some(key) = self.queue.pop_front() else { break };
             let Entry::Occupied(mut entry) = self.slots.entry(key) else { continue };
             let slot = entry.get_mut();
-            if slot.changed_in == 0 && !slot.used {
+            // What is collected and not in the store yet is nowhere else.
+            let is_saved = slot.changed_in == 0 && slot.collected_in <= self.settled;
+            if is_saved && !slot.used {
                 freed += slot.weight as usize;
                 entry.remove();
                 continue;
             }
             slot.used = false;
-            if slot.changed_in == 0 {
+            if is_saved {
                 // One that is in use may still have pages that are not.
                 slot.value.shed();
                 let weight = weigh(&slot.value);
@@ -237,6 +245,11 @@ impl<T: Record> Table<T> {
         self.generation += 1;
     }
 
+    /// The checkpoint that was collected last is in the store.
+    pub fn settle(&mut self) {
+        self.settled = self.generation - 1;
+    }
+
     /// Hands up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. `false`: that was all.
     pub fn drain_frozen(&mut self, most: usize, mut visit: impl FnMut(RecordKey, &T)) -> bool {
         for (key, value) in self.spilled.drain(..) {
@@ -250,6 +263,7 @@ impl<T: Record> Table<T> {
                 visit(key, &slot.value);
                 slot.value.saved();
                 slot.changed_in = 0;
+                slot.collected_in = self.generation - 1;
                 let weight = weigh(&slot.value);
                 self.resident_bytes = self.resident_bytes + weight as usize - slot.weight as usize;
                 slot.weight = weight;
@@ -347,14 +361,23 @@ mod tests {
         table.freeze();
         while table.drain_frozen(4, |_, _| {}) {}
         assert_eq!(table.bytes(), Bytes { unsaved: 0, ..all });
+        assert_eq!(table.evict(usize::MAX, 100), 0, "it is not in the store yet");
+        table.settle();
         *table.get_mut(RecordKey(3), || Ok(None)).unwrap().unwrap() = 8;
         assert_eq!(table.get(RecordKey(4), || Ok(None)), Ok(Some(&7)));
-        assert_eq!(table.evict(usize::MAX, 100), 8 * (SLOT_BYTES + 4), "all but the changed one and the one in use");
+        table.freeze();
+        assert_eq!(
+            table.evict(usize::MAX, 100),
+            8 * (SLOT_BYTES + 4),
+            "all but the changed one and the one in use, also during a checkpoint"
+        );
+        while table.drain_frozen(4, |_, _| {}) {}
+        table.settle();
         assert_eq!(table.resident(), 2);
-        assert_eq!(table.evict(usize::MAX, 100), SLOT_BYTES + 4, "not asked for again");
-        assert_eq!(table.get(RecordKey(0), || Ok(Some(7))), Ok(Some(&7)), "it comes back");
-        assert_eq!(table.bytes().resident, 2 * (SLOT_BYTES + 4));
-        assert_eq!(table.evict(1, 100), 0);
         assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "no more than is enough");
+        assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "not asked for again");
+        assert_eq!(table.get(RecordKey(0), || Ok(Some(7))), Ok(Some(&7)), "it comes back");
+        assert_eq!(table.bytes().resident, SLOT_BYTES + 4);
+        assert_eq!(table.evict(1, 1), 0, "it is in use");
     }
 }

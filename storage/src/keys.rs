@@ -17,9 +17,11 @@ use crate::store::Realm;
 
 const POSITION: u8 = 1;
 const CELLS: u8 = 2;
-/// The third byte of the keys of records.
-pub(crate) const RECORD_SPACE: u8 = 3;
+const RECORD: u8 = 3;
 const META: u8 = 4;
+
+/// The spaces of what there is much of: cells and records.
+pub(crate) const BULK_SPACES: std::ops::RangeInclusive<u8> = CELLS..=RECORD;
 
 /// The number of a partition. Its keys form one [`Realm`], and so change by common checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,13 +197,13 @@ impl Prefix {
     /// All records of a partition.
     #[must_use]
     pub fn all_records(partition: Partition) -> Vec<u8> {
-        partition.space(RECORD_SPACE)
+        partition.space(RECORD)
     }
 
     /// All records of a project, of any kind.
     #[must_use]
     pub fn project_records(partition: Partition, project: u64) -> Vec<u8> {
-        let mut bytes = partition.space(RECORD_SPACE);
+        let mut bytes = partition.space(RECORD);
         bytes.extend_from_slice(&project.to_be_bytes());
         bytes
     }
@@ -246,7 +248,7 @@ impl Reader<'_> {
                 rollup: self.u8()?,
                 bucket: (u32::from_be_bytes(self.take()?) ^ SIGN).cast_signed(),
             },
-            RECORD_SPACE => Key::Record {
+            RECORD => Key::Record {
                 partition,
                 project: u64::from_be_bytes(self.take()?),
                 space: self.u8()?,

@@ -38,9 +38,9 @@ fn fill(dir: &Path, random: &mut Random) -> Pairs {
             let realm = Realm::new(round % REALMS);
             let mut checkpoint = store.begin(realm).unwrap();
             for _ in 0..400 {
-                // Half of them cells, half records: those lie in different files.
+                // Half of them records, half not: those lie in different files.
                 let number = random.next(2_000);
-                let key = [&realm.prefix()[..], &[2 + number as u8 % 2], &number.to_be_bytes()].concat();
+                let key = [&realm.prefix()[..], &[3 + number as u8 % 2], &number.to_be_bytes()].concat();
                 let len = if random.next(100) == 0 { 9_000 } else { 100 };
                 let value = vec![random.next(256) as u8; len];
                 checkpoint.put(&key, &value).unwrap();

@@ -84,8 +84,6 @@ pub(crate) struct Partition {
     fingerprints: Option<Fingerprints>,
     /// The projects of the checkpoint under way that are still to be collected.
     freezing: Vec<ProjectId>,
-    /// Whether the last checkpoint is in the store. Until it is, what was collected for it is nowhere but in memory.
-    settled: bool,
 }
 
 impl Partition {
@@ -100,7 +98,6 @@ impl Partition {
             projects: HashMap::new(),
             fingerprints: None,
             freezing: Vec::new(),
-            settled: true,
         };
         partition.check_fingerprints(external_ids)?;
         Ok(partition)
@@ -186,18 +183,12 @@ impl Partition {
 
     /// How many records of one kind there are at most, if any can be let go of.
     pub(crate) fn evictable(&mut self) -> usize {
-        if !self.settled {
-            return 0;
-        }
         self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
     }
 
-    /// Lets go of saved records that are not in use, unless a checkpoint is under way. Answers how many bytes were freed.
+    /// Lets go of saved records that are not in use. Answers how many bytes were freed.
     pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
-        if !self.settled {
-            return freed;
-        }
         for state in self.projects.values_mut() {
             let here = state.project.evict(enough.saturating_sub(freed), most);
             state.complete &= here == 0;
@@ -219,7 +210,6 @@ impl Partition {
     /// copied at once; records follow by [`Partition::collect_records`].
     pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
         self.freezing.clear();
-        self.settled = false;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
                 continue;
@@ -270,7 +260,7 @@ impl Partition {
     /// A checkpoint of `position` is durable, and so are the `runs` of fingerprints that were written with it.
     pub(crate) fn saved_at(&mut self, position: Position, runs: Vec<Written>) {
         self.saved = self.saved.max(position);
-        self.settled = true;
+        self.projects.values_mut().for_each(|state| state.project.settle());
         if let Some(fingerprints) = &mut self.fingerprints {
             runs.into_iter().for_each(|run| fingerprints.adopt(run));
         }

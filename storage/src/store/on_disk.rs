@@ -1,8 +1,8 @@
-//! The store on disk: records in sorted runs, everything else in sled, and both change as one.
+//! The store on disk: records and cells in sorted runs, positions and which runs count in sled, and both change as one.
 //!
 //! Records are many and are read one by one, at random; in sled each cost a tree page's share of memory, a read before
-//! each write, and eight times its size on disk. Cells, positions and what else there is are few and change all the time.
-//! Which runs a realm has is a value in sled, so sled's commit decides for both.
+//! each write, and eight times its size on disk. Cells are read once and rewritten all the time. Which runs a realm has is a
+//! value in sled, so sled's commit decides for both.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::reset::{self, Opened};
 use super::runs::{RunChanges, Runs};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
 use crate::files::create_private_dir;
-use crate::keys::RECORD_SPACE;
+use crate::keys::BULK_SPACES;
 
 /// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
 const MANIFEST_SPACE: u8 = 0;
@@ -138,14 +138,14 @@ fn manifest_key(realm: Realm) -> Vec<u8> {
     [realm.prefix().as_slice(), &[MANIFEST_SPACE]].concat()
 }
 
-/// Whether a key, or every key with this prefix, is that of a record.
-fn is_record(key: &[u8]) -> bool {
-    key.get(2) == Some(&RECORD_SPACE)
+/// Whether a key, or every key with this prefix, is that of a record or a cell.
+fn is_bulk(key: &[u8]) -> bool {
+    key.get(2).is_some_and(|space| BULK_SPACES.contains(space))
 }
 
 impl Store for DiskStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        if is_record(key) {
+        if is_bulk(key) {
             return self.inner.watch(self.inner.runs.get(realm_of(key)?, key));
         }
         self.inner.sled.get(key)
@@ -153,7 +153,7 @@ impl Store for DiskStore {
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let realm = realm_of(prefix)?;
-        if is_record(prefix) {
+        if is_bulk(prefix) {
             return self.inner.watch(self.inner.runs.scan(realm, prefix, visit)).map(drop);
         }
         if prefix.len() > 2 {
@@ -161,17 +161,17 @@ impl Store for DiskStore {
         }
         let slot = self.inner.runs.slot(realm);
         let _one_state = slot.hold();
-        let all_records = [realm.prefix().as_slice(), &[RECORD_SPACE]].concat();
-        let mut records_shown = false;
+        let first = [realm.prefix().as_slice(), &[*BULK_SPACES.start()]].concat();
+        let mut runs_shown = false;
         let mut flow = Ok(ControlFlow::Continue(()));
-        let show_records = |visit: &mut Visit<'_>| self.inner.watch(self.inner.runs.scan(realm, &all_records, visit));
+        let show_runs = |visit: &mut Visit<'_>| self.inner.watch(self.inner.runs.scan(realm, &realm.prefix(), visit));
         self.inner.sled.scan(prefix, &mut |key, value| {
             if key == manifest_key(realm) {
                 return ControlFlow::Continue(());
             }
-            if !records_shown && key > all_records.as_slice() {
-                records_shown = true;
-                flow = show_records(visit);
+            if !runs_shown && key > first.as_slice() {
+                runs_shown = true;
+                flow = show_runs(visit);
                 if !matches!(flow, Ok(ControlFlow::Continue(()))) {
                     return ControlFlow::Break(());
                 }
@@ -182,8 +182,8 @@ impl Store for DiskStore {
             }
             next
         })?;
-        if flow?.is_continue() && !records_shown {
-            return show_records(visit).map(drop);
+        if flow?.is_continue() && !runs_shown {
+            return show_runs(visit).map(drop);
         }
         Ok(())
     }
@@ -209,7 +209,7 @@ impl DiskCheckpoint {
         if key == manifest_key(self.realm) {
             return Err(StoreError::Key { reason: "it is the store's own".into() });
         }
-        if !is_record(key) {
+        if !is_bulk(key) {
             return match value {
                 Some(value) => self.sled.put(key, value),
                 None => self.sled.delete(key),
