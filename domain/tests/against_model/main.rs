@@ -86,6 +86,9 @@ impl Held {
         self.log.push(((*event).clone(), position));
         self.since.push((event, position));
         if self.saved.is_running() {
+            if position.is_multiple_of(3) {
+                let_go(&mut self.state);
+            }
             self.go_on();
         } else if position.is_multiple_of(5) {
             self.begun_at = self.since.len();

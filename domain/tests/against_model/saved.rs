@@ -76,6 +76,7 @@ impl Saved {
             }
         }
         self.names = names;
+        state.settle();
         true
     }
 
