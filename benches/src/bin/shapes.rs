@@ -29,10 +29,8 @@ const SHAPES: &[Shape] = &[
     ("a company, newest first", |number, _| order(number, number % 1000)),
     ("an identity, newest first", |number, _| order(number, 0)),
     ("an identity, orders first, then touches", |number, of| orders_then_touches(number, of)),
-    ("an identity, always another address", |number, of| {
-        let at = at_ms(of - number);
-        format!(r#"{{"name":"identify","user_id":"u","timestamp":{at},"metadata":{{"email":"a{number}@example.com"}}}}"#)
-    }),
+    ("an identity, always another address", |number, of| identify(of - number, 0, number)),
+    ("an address, always another identity", |number, of| identify(of - number, number, 0)),
 ];
 
 fn at_ms(before: usize) -> usize {
@@ -57,6 +55,12 @@ fn orders_then_touches(number: usize, of: usize) -> String {
             format!(r#"{{"name":"visit","user_id":"u","timestamp":{at},"url":"https://a.example/?utm_source=s{}"}}"#, number % 20)
         }
     }
+}
+
+/// A user tells an address.
+fn identify(before: usize, user: usize, address: usize) -> String {
+    let at = at_ms(before);
+    format!(r#"{{"name":"identify","user_id":"u{user}","timestamp":{at},"metadata":{{"email":"a{address}@example.com"}}}}"#)
 }
 
 fn policy() -> Policy {
