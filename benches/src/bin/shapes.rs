@@ -2,20 +2,17 @@
 //!
 //! `shapes [SHAPE] [EVENTS...]`, by default every shape at 20,000, 40,000 and 80,000 events.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, reason = "a measurement: a panic is a failed one")]
 
 use std::time::Instant as Clock;
 
-use headcount_domain::admission::{Client, Sender, Verdict, admit};
+use headcount_bench::{event, policy};
 use headcount_domain::agent::Agent;
 use headcount_domain::answers::{AskAttribution, Dimension, EntityLevel, Question, Reader, TouchModel};
 use headcount_domain::event::Event;
 use headcount_domain::fold::{NoSource, Project};
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::money::Currency;
-use headcount_domain::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
-use headcount_domain::submission::Submission;
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::ids::KeyHasher;
+use headcount_domain::time::{Day, Instant, Window};
 
 /// Just too far apart to be one session.
 const APART_MS: usize = 31 * 60 * 1000;
@@ -63,43 +60,10 @@ fn identify(before: usize, user: usize, address: usize) -> String {
     format!(r#"{{"name":"identify","user_id":"u{user}","timestamp":{at},"metadata":{{"email":"a{address}@example.com"}}}}"#)
 }
 
-fn policy() -> Policy {
-    Policy {
-        project: ProjectId(1),
-        organization: OrganizationId(1),
-        currency: Currency::USD,
-        organization_currency: Currency::USD,
-        rates: Rates::new().into(),
-        timezone: Timezone::UTC,
-        bots: BotPolicy::Drop,
-        signals: SignalsPolicy::Record,
-        cookieless: true,
-        server_only_revenue: false,
-    }
-}
-
-fn event(body: &str, policy: &Policy) -> Box<Event> {
-    let agent = Agent::default();
-    let client = Client {
-        sender: Sender::Public,
-        address: None,
-        user_agent: None,
-        country: None,
-        agent: &agent,
-        gpc: false,
-        dnt: false,
-        salt: [0; 16],
-    };
-    let submission = Submission::parse(body.as_bytes()).unwrap();
-    match admit(&submission, policy, &client, Instant(LAST_MS as i64)).unwrap() {
-        Verdict::Record { event, .. } => event,
-        Verdict::Dropped(reason) => panic!("dropped: {reason:?}"),
-    }
-}
-
 fn measure((name, body): &Shape, events: usize) {
-    let (policy, hasher) = (policy(), KeyHasher::new([9; 16]));
-    let events: Vec<Box<Event>> = (0..events).map(|number| event(&body(number, events), &policy)).collect();
+    let (policy, agent, hasher) = (policy(), Agent::default(), KeyHasher::new([9; 16]));
+    let events: Vec<Box<Event>> =
+        (0..events).map(|number| event(&body(number, events), &policy, &agent, Instant(LAST_MS as i64))).collect();
     let mut project = Project::default();
     let began = Clock::now();
     for (event, position) in events.iter().zip(1..) {
