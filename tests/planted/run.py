@@ -50,7 +50,7 @@ BUGS = [
     ("accounts are counted as users", "rollups/distinct.rs", "level == own && change.new_day", "level != Level::Nobody && change.new_day"),
     ("users without a company are no accounts", "fold/mod.rs", "if level == Level::Identity && identity.company.is_none() {", "if level == Level::Account {"),
     ("a new day forgets the next one's gap", "facts/change.rs", "let last = if new_day { next.unwrap_or(day) } else { day };", "let last = day;"),
-    ("the day before is not looked at", "rollups/distinct.rs", "let mut previous = facts.active_before(span.first);", "let mut previous: Option<crate::time::Day> = None;"),
+    ("the day before is not looked at", "rollups/distinct.rs", "let mut previous = facts.active_before(change.days.first);", "let mut previous: Option<crate::time::Day> = None;"),
     ("gaps are off by one", "rollups/distinct.rs", "self.by_gap.range(days.saturating_add(1)..)", "self.by_gap.range(days..)"),
     ("the total is a sum of days", "rollups/distinct.rs", "cell.not_seen_for(day.abs_diff(first))", "cell.on_the_day()"),
     # Links.
