@@ -5,15 +5,15 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use headcount_actors::domain::admission::{Client, Sender, Verdict, admit};
+use headcount_actors::domain::admission::admit;
 use headcount_actors::domain::agent;
 use headcount_actors::domain::event::{EVENT_VERSION, Event};
 use headcount_actors::domain::fold::{NoSource, Project};
-use headcount_actors::domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_actors::domain::money::Currency;
-use headcount_actors::domain::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
+use headcount_actors::domain::ids::KeyHasher;
+use headcount_actors::domain::policy::Policy;
 use headcount_actors::domain::submission::Submission;
-use headcount_actors::domain::time::{Day, Instant, Timezone, Window};
+use headcount_actors::domain::time::{Day, Instant, Window};
+use headcount_bench::{client, event, policy};
 use headcount_storage::codec;
 
 const EVENTS: usize = 20_000;
@@ -34,45 +34,16 @@ fn body(number: usize) -> String {
     )
 }
 
-fn policy() -> Policy {
-    Policy {
-        project: ProjectId(1),
-        organization: OrganizationId(1),
-        currency: Currency::USD,
-        organization_currency: Currency::USD,
-        rates: Rates::new().into(),
-        timezone: Timezone::UTC,
-        bots: BotPolicy::Drop,
-        signals: SignalsPolicy::Record,
-        cookieless: true,
-        server_only_revenue: false,
-    }
-}
-
-fn event(body: &str, policy: &Policy) -> Box<Event> {
+fn parsed(body: &str, policy: &Policy) -> Box<Event> {
     let agent =
         agent::parse("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36");
-    let client = Client {
-        sender: Sender::Public,
-        address: None,
-        user_agent: None,
-        country: None,
-        agent: &agent,
-        gpc: false,
-        dnt: false,
-        salt: [0; 16],
-    };
-    let submission = Submission::parse(body.as_bytes()).unwrap();
-    match admit(&submission, policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap() {
-        Verdict::Record { event, .. } => event,
-        Verdict::Dropped(_) => unreachable!("nothing here is dropped"),
-    }
+    event(body, policy, &agent, Instant(START_MS + 100 * DAY_MS))
 }
 
 fn stages(criterion: &mut Criterion) {
     let policy = policy();
     let bodies: Vec<String> = (0..EVENTS).map(body).collect();
-    let events: Vec<Box<Event>> = bodies.iter().map(|body| event(body, &policy)).collect();
+    let events: Vec<Box<Event>> = bodies.iter().map(|body| parsed(body, &policy)).collect();
     let mut next = 0;
     let mut turn = move || {
         next = (next + 1) % EVENTS;
@@ -84,16 +55,7 @@ fn stages(criterion: &mut Criterion) {
         bencher.iter(|| black_box(Submission::parse(bodies[turn()].as_bytes()).unwrap()));
     });
     let agent = agent::parse("curl/8");
-    let client = Client {
-        sender: Sender::Public,
-        address: None,
-        user_agent: None,
-        country: None,
-        agent: &agent,
-        gpc: false,
-        dnt: false,
-        salt: [0; 16],
-    };
+    let client = client(&agent);
     group.bench_function("parse and admit", |bencher| {
         bencher.iter(|| {
             let submission = Submission::parse(bodies[turn()].as_bytes()).unwrap();
@@ -125,7 +87,7 @@ fn filled(events: &[Box<Event>], hasher: &KeyHasher) -> Project {
 
 fn folding(criterion: &mut Criterion) {
     let (policy, hasher) = (policy(), KeyHasher::new([1; 16]));
-    let events: Vec<Box<Event>> = (0..EVENTS).map(|number| event(&body(number), &policy)).collect();
+    let events: Vec<Box<Event>> = (0..EVENTS).map(|number| parsed(&body(number), &policy)).collect();
     let mut group = criterion.benchmark_group("fold");
     group.throughput(Throughput::Elements(EVENTS as u64));
     group.sample_size(20);

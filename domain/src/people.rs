@@ -1,5 +1,7 @@
 //! Whom events are of: the records of identities, and the index of their e-mail addresses.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, FactsChunk, Moment};
@@ -40,9 +42,9 @@ impl Record for Person {
             Self::Identity(identity) => identity,
             Self::Linked(_) => return size_of::<Self>(),
         };
-        let emails: usize = identity.emails.iter().map(|(email, _)| email.len() + size_of::<(Box<str>, Moment)>() + 16).sum();
-        // The allocator's own share of an identity and its four lists.
-        size_of::<Self>() + size_of::<Identity>() + 80 + emails + identity.facts.weight()
+        let email: usize = identity.emails.iter().map(|(email, _)| email.len() + 16).sum();
+        // The allocator's own share of an identity and its lists.
+        size_of::<Self>() + size_of::<Identity>() + 64 + email + identity.facts.weight()
     }
 
     fn shed(&mut self) {
@@ -64,8 +66,8 @@ pub struct Identity {
     pub company: Option<Association>,
     /// When it was first and last seen.
     pub seen: Option<(Moment, Moment)>,
-    /// Every e-mail address that it was told to have, and when that was last told.
-    pub emails: Vec<(Box<str>, Moment)>,
+    /// Its latest e-mail address. All of them are in the index: one identity may have any number.
+    pub emails: LatestEmail,
     /// What is known of it.
     pub facts: Facts,
 }
@@ -74,27 +76,7 @@ impl Identity {
     /// An identity of which nothing is known.
     #[must_use]
     pub fn new(id: RawId, key: RecordKey) -> Self {
-        Self { id, member: key, company: None, seen: None, emails: Vec::new(), facts: Facts::default() }
-    }
-
-    /// The latest e-mail address.
-    #[must_use]
-    pub fn email(&self) -> Option<&str> {
-        self.emails.iter().max_by_key(|(_, told)| *told).map(|(email, _)| &**email)
-    }
-
-    /// Takes note of an address that was told at a moment. `true`: it is a new one.
-    pub fn tell_email(&mut self, email: &str, at: Moment) -> bool {
-        match self.emails.iter_mut().find(|(known, _)| **known == *email) {
-            Some((_, told)) => {
-                *told = at.max(*told);
-                false
-            }
-            None => {
-                self.emails.push((email.into(), at));
-                true
-            }
-        }
+        Self { id, member: key, company: None, seen: None, emails: LatestEmail::default(), facts: Facts::default() }
     }
 
     /// It was seen at these moments.
@@ -104,15 +86,110 @@ impl Identity {
     }
 }
 
-/// Who ever had an e-mail address: keys of identities, some of which may be linked to others since.
+/// Of all e-mail addresses that an identity was told to have the one told latest, and when that was; none, if it has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EmailOwners(pub Vec<RecordKey>);
+pub struct LatestEmail(Option<(Box<str>, Moment)>);
+
+impl LatestEmail {
+    /// Takes note of an address that was told at a moment. `true`: it may be a new one, `false`: it was the latest before.
+    pub fn tell(&mut self, email: &str, at: Moment) -> bool {
+        match &mut self.0 {
+            Some((known, told)) if **known == *email => {
+                *told = at.max(*told);
+                return false;
+            }
+            Some((_, told)) if at < *told => {}
+            latest => *latest = Some((email.into(), at)),
+        }
+        true
+    }
+
+    /// The address, and when it was last told.
+    pub fn iter(&self) -> impl Iterator<Item = &(Box<str>, Moment)> {
+        self.0.iter()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// Who ever had an e-mail address: keys of identities, some of which may be linked to others since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EmailOwners {
+    /// Of nearly all addresses: in order of arrival.
+    Few(Vec<RecordKey>),
+    /// Of one that everybody uses.
+    Many(BTreeSet<RecordKey>),
+}
+
+/// From how many owners on they are [`EmailOwners::Many`].
+const MANY_OWNERS: usize = 32;
+
+impl EmailOwners {
+    /// The first one.
+    #[must_use]
+    pub fn new(owner: RecordKey) -> Self {
+        Self::Few(vec![owner])
+    }
+
+    /// Whether `owner` is among them.
+    #[must_use]
+    pub fn has(&self, owner: RecordKey) -> bool {
+        match self {
+            Self::Few(owners) => owners.contains(&owner),
+            Self::Many(owners) => owners.contains(&owner),
+        }
+    }
+
+    /// Adds one that is not among them.
+    pub fn add(&mut self, owner: RecordKey) {
+        match self {
+            Self::Few(owners) if owners.len() < MANY_OWNERS => owners.push(owner),
+            Self::Few(owners) => *self = Self::Many(owners.drain(..).chain([owner]).collect()),
+            Self::Many(owners) => drop(owners.insert(owner)),
+        }
+    }
+
+    /// Their keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<RecordKey> {
+        match self {
+            Self::Few(owners) => owners.clone(),
+            Self::Many(owners) => owners.iter().copied().collect(),
+        }
+    }
+}
 
 impl Record for EmailOwners {
     const SPACE: u8 = 8;
     type Page = ();
 
     fn weight(&self) -> usize {
-        size_of::<Self>() + self.0.capacity() * 16 + 16
+        let owners = match self {
+            Self::Few(owners) => owners.capacity() * 16 + 16,
+            // Nodes are two thirds full.
+            Self::Many(owners) => owners.len() * 26,
+        };
+        size_of::<Self>() + owners
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_the_same_few_or_many() {
+        let mut owners = EmailOwners::new(RecordKey(0));
+        for key in (1..100).map(RecordKey) {
+            assert!(!owners.has(key));
+            owners.add(key);
+            assert!(owners.has(RecordKey(0)) && owners.has(key));
+        }
+        assert_eq!(owners.keys(), (0..100).map(RecordKey).collect::<Vec<_>>());
+        assert!(matches!(owners, EmailOwners::Many(_)));
     }
 }

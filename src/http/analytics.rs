@@ -2,6 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
+use headcount_domain::answers::UniqueUsers;
+use headcount_domain::time::Day;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -77,20 +79,19 @@ pub async fn count_unique_users_per_day(
     let predicate = filters::predicate(fields.text("event_name")?, &fields)?;
     let (window, today) = window(&state, &caller, start.as_deref(), end.as_deref())?;
     let tag = Tag::of_project(&state, &caller, today, &request, &body).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let users = match predicate {
-        None => state.engine.ask(caller.project, move |project| project.unique_users(window)).await?,
-        Some(predicate) => state.engine.scan_unique_users(caller.project, window, predicate).await?,
+    let users = async {
+        match predicate {
+            None => state.engine.ask(caller.project, move |project| project.unique_users(window)).await,
+            Some(predicate) => state.engine.scan_unique_users(caller.project, window, predicate).await,
+        }
     };
-    let day =
-        |(day, unique_users): &(headcount_domain::time::Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
-    Ok(tag.answer(&UniqueUsersAnswer {
+    let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
+    let answer = |users: UniqueUsers| UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),
         total_unique_users: users.total,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
         timezone: caller.keyed.policy.timezone.name().to_owned(),
-    }))
+    };
+    tag.reply(&request, users, answer).await
 }

@@ -2,17 +2,15 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
-use headcount_domain::answers::{CompanyMetrics, TopCompany, TopUser};
+use headcount_domain::answers::{CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::AppState;
-use super::auth::{self, MinRole};
 use super::error::ApiError;
 use super::number::Decimal;
 use super::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
-use super::organization_wide::{ListParams, Question, RangeParams, list_limit};
-use super::params::Query;
+use super::organization_wide::{Asked, ListParams, RangeParams, list_limit};
 
 /// What is answered where there is no such company.
 const COMPANY: &str = "company";
@@ -155,6 +153,12 @@ impl From<TopCompany> for CompanyRow {
     }
 }
 
+impl From<Listed<TopCompany>> for TopCompaniesAnswer {
+    fn from(companies: Listed<TopCompany>) -> Self {
+        Self { companies: companies.rows.into_iter().map(CompanyRow::from).collect(), truncated: companies.truncated }
+    }
+}
+
 impl From<TopUser> for UserRow {
     fn from(user: TopUser) -> Self {
         Self {
@@ -163,6 +167,12 @@ impl From<TopUser> for UserRow {
             events: user.events,
             last_seen: user.last_seen.to_string(),
         }
+    }
+}
+
+impl From<Listed<TopUser>> for TopUsersAnswer {
+    fn from(users: Listed<TopUser>) -> Self {
+        Self { users: users.rows.into_iter().map(UserRow::from).collect(), truncated: users.truncated }
     }
 }
 
@@ -177,17 +187,10 @@ impl From<TopUser> for UserRow {
     security(("api_token" = []))
 )]
 pub async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::CompaniesRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["domain", "range_days"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let domain = query.required("domain", MAX_DOMAIN_CHARACTERS)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let company = state.engine.company_lookup(question.id(), domain, question.window).await?;
-    let company = company.ok_or_else(|| ApiError::not_found(COMPANY))?;
-    Ok(tag.answer_about(&request, &CompanyAnswer::new(company, &question.organization)))
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["domain", "range_days"])?;
+    let domain = asked.query.required("domain", MAX_DOMAIN_CHARACTERS)?;
+    let company = state.engine.company_lookup(asked.id(), domain, asked.window);
+    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
 }
 
 /// The companies with the most events in the last days, over all projects.
@@ -201,19 +204,9 @@ pub async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<
     security(("api_token" = []))
 )]
 pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::CompaniesRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["range_days", "limit"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let limit = list_limit(&query)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let companies = state.engine.top_companies(question.id(), question.window, limit).await?;
-    Ok(tag.answer(&TopCompaniesAnswer {
-        companies: companies.rows.into_iter().map(CompanyRow::from).collect(),
-        truncated: companies.truncated,
-    }))
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
+    let companies = state.engine.top_companies(asked.id(), asked.window, list_limit(&asked.query)?);
+    asked.reply(companies, TopCompaniesAnswer::from).await
 }
 
 /// What a company did in the last days, over all projects.
@@ -227,16 +220,9 @@ pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<Htt
     security(("api_token" = []))
 )]
 pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::CompaniesRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["range_days"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let company = state.engine.company_metrics(question.id(), company_id(&request), question.window).await?;
-    let company = company.ok_or_else(|| ApiError::not_found(COMPANY))?;
-    Ok(tag.answer_about(&request, &CompanyAnswer::new(company, &question.organization)))
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days"])?;
+    let company = state.engine.company_metrics(asked.id(), company_id(&request), asked.window);
+    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
 }
 
 /// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
@@ -250,20 +236,10 @@ pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result
     security(("api_token" = []))
 )]
 pub async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::CompaniesRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["range_days", "limit"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let limit = list_limit(&query)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let users = state.engine.company_top_users(question.id(), company_id(&request), question.window, limit).await?;
-    let users = users.ok_or_else(|| ApiError::not_found(COMPANY))?;
-    Ok(tag.answer_about(
-        &request,
-        &TopUsersAnswer { users: users.rows.into_iter().map(UserRow::from).collect(), truncated: users.truncated },
-    ))
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
+    let limit = list_limit(&asked.query)?;
+    let users = state.engine.company_top_users(asked.id(), company_id(&request), asked.window, limit);
+    asked.reply_about(COMPANY, users, TopUsersAnswer::from).await
 }
 
 /// The company that the path names. Text that is no id names none.

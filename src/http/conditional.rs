@@ -4,6 +4,7 @@ use std::hash::Hasher;
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
+use headcount_actors::engine::AskError;
 use headcount_actors::registry::Organization;
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Timezone};
@@ -73,20 +74,33 @@ impl Tag {
         Self(format!("\"{:032x}\"", hash.digest128()))
     }
 
-    /// 304, if the client has this answer already.
-    pub fn not_modified(&self, request: &HttpRequest) -> Option<HttpResponse> {
-        self.unchanged(request, |known| known == ANY || self.is(known))
+    /// 304, if the client has this answer already; else 200 with what `asked` comes to, which is asked only then.
+    pub async fn reply<T, A: Serialize>(
+        &self,
+        request: &HttpRequest,
+        asked: impl Future<Output = Result<T, AskError>>,
+        answer: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        match self.unchanged(request, |known| known == ANY || self.is(known)) {
+            Some(unchanged) => Ok(unchanged),
+            None => Ok(self.answer(&answer(asked.await?))),
+        }
     }
 
-    /// 304, if the client has this answer already: for a thing that may not be there. `*` stands for the answer about a
-    /// thing that is there, so it has to wait for [`Self::answer_about`].
-    pub fn not_modified_by_name(&self, request: &HttpRequest) -> Option<HttpResponse> {
-        self.unchanged(request, |known| self.is(known))
-    }
-
-    /// 200 with `answer` and this tag, or 304 if the client has any answer about the thing.
-    pub fn answer_about(&self, request: &HttpRequest, answer: &impl Serialize) -> HttpResponse {
-        self.unchanged(request, |known| known == ANY).unwrap_or_else(|| self.answer(answer))
+    /// The same about a thing that may not be there: 404, if so. `*` stands for any answer about a thing that is there, so
+    /// that has to be known first.
+    pub async fn reply_about<T, A: Serialize>(
+        &self,
+        request: &HttpRequest,
+        thing: &'static str,
+        asked: impl Future<Output = Result<Option<T>, AskError>>,
+        answer: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        if let Some(unchanged) = self.unchanged(request, |known| self.is(known)) {
+            return Ok(unchanged);
+        }
+        let found = asked.await?.ok_or_else(|| ApiError::not_found(thing))?;
+        Ok(self.unchanged(request, |known| known == ANY).unwrap_or_else(|| self.answer(&answer(found))))
     }
 
     fn is(&self, known: &str) -> bool {
@@ -100,7 +114,7 @@ impl Tag {
     }
 
     /// 200 with `answer` and this tag.
-    pub fn answer(&self, answer: &impl Serialize) -> HttpResponse {
+    fn answer(&self, answer: &impl Serialize) -> HttpResponse {
         HttpResponse::Ok()
             .insert_header((header::ETAG, self.value()))
             .insert_header((header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")))

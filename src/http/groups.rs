@@ -3,15 +3,14 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::admission::is_group_type;
-use headcount_domain::answers::GroupMetrics;
+use headcount_domain::answers::{GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::AppState;
-use super::auth::{self, MinRole};
 use super::error::ApiError;
 use super::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
-use super::organization_wide::{ListParams, Question, RangeParams, list_limit};
+use super::organization_wide::{Asked, ListParams, RangeParams, list_limit};
 use super::params::{Query, parsed};
 
 const MAX_KEY_CHARACTERS: usize = 512;
@@ -79,6 +78,12 @@ impl From<GroupMetrics> for GroupAnswer {
     }
 }
 
+impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
+    fn from(groups: Listed<GroupMetrics>) -> Self {
+        Self { groups: groups.rows.into_iter().map(GroupAnswer::from).collect(), truncated: groups.truncated }
+    }
+}
+
 /// The type that is asked for.
 fn group_type(query: &Query) -> Result<&str, ApiError> {
     let given = query.text("group_type").ok_or_else(|| ApiError::missing("group_type"))?;
@@ -102,18 +107,11 @@ fn group_type(query: &Query) -> Result<&str, ApiError> {
     security(("api_token" = []))
 )]
 pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::GroupsRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["group_type", "group_key", "range_days"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let group_type = group_type(&query)?;
-    let group_key = query.required("group_key", MAX_KEY_CHARACTERS)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let group = state.engine.group_metrics(question.id(), group_type, group_key, question.window).await?;
-    let group = group.ok_or_else(|| ApiError::not_found("group"))?;
-    Ok(tag.answer_about(&request, &GroupAnswer::from(group)))
+    let asked = Asked::in_range(&state, &request, Scope::GroupsRead, &["group_type", "group_key", "range_days"])?;
+    let group_type = group_type(&asked.query)?;
+    let group_key = asked.query.required("group_key", MAX_KEY_CHARACTERS)?;
+    let group = state.engine.group_metrics(asked.id(), group_type, group_key, asked.window);
+    asked.reply_about("group", group, GroupAnswer::from).await
 }
 
 /// The groups of a type with the most events in the last days, over all projects.
@@ -127,20 +125,10 @@ pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result
     security(("api_token" = []))
 )]
 pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::GroupsRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["group_type", "range_days", "limit"])?;
-    let question = Question::in_range(&state, &caller, &query)?;
-    let group_type = group_type(&query)?;
-    let limit = list_limit(&query)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let groups = state.engine.top_groups(question.id(), group_type, question.window, limit).await?;
-    Ok(tag.answer(&TopGroupsAnswer {
-        groups: groups.rows.into_iter().map(GroupAnswer::from).collect(),
-        truncated: groups.truncated,
-    }))
+    let asked = Asked::in_range(&state, &request, Scope::GroupsRead, &["group_type", "range_days", "limit"])?;
+    let group_type = group_type(&asked.query)?;
+    let groups = state.engine.top_groups(asked.id(), group_type, asked.window, list_limit(&asked.query)?);
+    asked.reply(groups, TopGroupsAnswer::from).await
 }
 
 #[cfg(test)]

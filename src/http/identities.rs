@@ -6,12 +6,10 @@ use headcount_domain::answers::{IdentityCounts, IdentityName, Profile};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::auth::{self, MinRole};
-use super::conditional::Tag;
 use super::error::ApiError;
 use super::number::Decimal;
 use super::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
-use super::organization_wide::Question;
+use super::organization_wide::Asked;
 use super::params::Query;
 use super::{AppState, WindowParams};
 
@@ -159,22 +157,13 @@ fn named(query: &Query) -> Result<IdentityName, ApiError> {
     }
 }
 
-/// A question about what an identity had most.
-struct Asked {
-    question: Question,
-    limit: usize,
-    who: IdentityName,
-    tag: Tag,
-}
-
-async fn asked_counts(state: &AppState, request: &HttpRequest) -> Result<Asked, ApiError> {
-    let caller = auth::organization_wide(state, request, Scope::IdentitiesRead, MinRole::Admin)?;
-    let query = Query::read(request, &["email", "user_id", "start_date", "end_date", "limit"])?;
-    let question = Question::in_window(state, &caller, &query)?;
-    let limit = query.limit(MAX_ROWS, DEFAULT_ROWS)?;
-    let who = named(&query)?;
-    let tag = question.tag(state, request).await?;
-    Ok(Asked { question, limit, who, tag })
+/// A question about what an identity had most: how many rows of it, and whose.
+fn asked_counts<'r>(state: &'r AppState, request: &'r HttpRequest) -> Result<(Asked<'r>, usize, IdentityName), ApiError> {
+    let parameters = ["email", "user_id", "start_date", "end_date", "limit"];
+    let asked = Asked::in_window(state, request, Scope::IdentitiesRead, &parameters)?;
+    let limit = asked.query.limit(MAX_ROWS, DEFAULT_ROWS)?;
+    let who = named(&asked.query)?;
+    Ok((asked, limit, who))
 }
 
 /// What a user did in a window, over all projects.
@@ -188,17 +177,10 @@ async fn asked_counts(state: &AppState, request: &HttpRequest) -> Result<Asked, 
     security(("api_token" = []))
 )]
 pub async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::IdentitiesRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["email", "user_id", "start_date", "end_date"])?;
-    let question = Question::in_window(&state, &caller, &query)?;
-    let who = named(&query)?;
-    let tag = question.tag(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let profile = state.engine.identity_profile(question.id(), &who, question.window).await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found(IDENTITY))?;
-    Ok(tag.answer_about(&request, &ProfileAnswer::from(profile)))
+    let asked = Asked::in_window(&state, &request, Scope::IdentitiesRead, &["email", "user_id", "start_date", "end_date"])?;
+    let who = named(&asked.query)?;
+    let profile = state.engine.identity_profile(asked.id(), &who, asked.window);
+    asked.reply_about(IDENTITY, profile, ProfileAnswer::from).await
 }
 
 /// The external referrers of a user's events in a window, over all projects.
@@ -212,13 +194,9 @@ pub async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result
     security(("api_token" = []))
 )]
 pub async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let Asked { question, limit, who, tag } = asked_counts(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let counts = state.engine.identity_referrers(question.id(), &who, question.window, limit).await?;
-    let counts = counts.ok_or_else(|| ApiError::not_found(IDENTITY))?;
-    Ok(tag.answer_about(&request, &ReferrersAnswer::from(counts)))
+    let (asked, limit, who) = asked_counts(&state, &request)?;
+    let counts = state.engine.identity_referrers(asked.id(), &who, asked.window, limit);
+    asked.reply_about(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
 /// The pages that a user looked at in a window, over all projects.
@@ -232,13 +210,9 @@ pub async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Resu
     security(("api_token" = []))
 )]
 pub async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let Asked { question, limit, who, tag } = asked_counts(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified_by_name(&request) {
-        return Ok(unchanged);
-    }
-    let counts = state.engine.identity_top_pages(question.id(), &who, question.window, limit).await?;
-    let counts = counts.ok_or_else(|| ApiError::not_found(IDENTITY))?;
-    Ok(tag.answer_about(&request, &TopPagesAnswer::from(counts)))
+    let (asked, limit, who) = asked_counts(&state, &request)?;
+    let counts = state.engine.identity_top_pages(asked.id(), &who, asked.window, limit);
+    asked.reply_about(IDENTITY, counts, TopPagesAnswer::from).await
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
-//! What questions about a whole organization have in common: the days that they are about, and the tag of their answers.
+//! The frame of a question about a whole organization: who may ask it, the days that it is about, and its answer.
 
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
-use headcount_actors::registry::Organization;
+use actix_web::{HttpRequest, HttpResponse};
+use headcount_actors::engine::AskError;
+use headcount_actors::registry::{Organization, Scope};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::{Day, Window};
+use serde::Serialize;
 use utoipa::IntoParams;
 
-use super::auth::Caller;
+use super::auth::{self, MinRole};
 use super::conditional::Tag;
 use super::error::ApiError;
 use super::params::Query;
@@ -44,9 +46,13 @@ pub fn list_limit(query: &Query) -> Result<usize, ApiError> {
     query.limit(MAX_ROWS, DEFAULT_ROWS)
 }
 
-/// A question about an organization.
+/// A question about an organization, asked by somebody who may.
 #[derive(Debug)]
-pub struct Question {
+pub struct Asked<'r> {
+    state: &'r AppState,
+    request: &'r HttpRequest,
+    /// The parameters.
+    pub query: Query,
     /// The organization as it is at this moment: days are those of its timezone, money is in its currency.
     pub organization: Arc<Organization>,
     /// The days.
@@ -55,20 +61,35 @@ pub struct Question {
     today: Option<Day>,
 }
 
-impl Question {
-    /// About a window: the parameters `start_date` and `end_date`.
-    pub fn in_window(state: &AppState, caller: &Caller, query: &Query) -> Result<Self, ApiError> {
-        let organization = state.engine.registry().organization(caller.organization())?;
-        let (window, today) = window_in(state, organization.timezone, query.text("start_date"), query.text("end_date"))?;
-        Ok(Self { organization, window, today })
+impl<'r> Asked<'r> {
+    /// About a window: `parameters` hold `start_date` and `end_date`.
+    pub fn in_window(state: &'r AppState, request: &'r HttpRequest, scope: Scope, parameters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(state, request, scope, parameters, |query, organization| {
+            window_in(state, organization.timezone, query.text("start_date"), query.text("end_date"))
+        })
     }
 
-    /// About the last days: the parameter `range_days`.
-    pub fn in_range(state: &AppState, caller: &Caller, query: &Query) -> Result<Self, ApiError> {
+    /// About the last days: `parameters` hold `range_days`.
+    pub fn in_range(state: &'r AppState, request: &'r HttpRequest, scope: Scope, parameters: &[&str]) -> Result<Self, ApiError> {
+        Self::read(state, request, scope, parameters, |query, organization| {
+            let days = query.integer("range_days", 1..=MAX_RANGE_DAYS, DEFAULT_RANGE_DAYS)?;
+            let window = Window::last_days(days, organization.timezone, state.engine.clock().now());
+            Ok((window, Some(window.end)))
+        })
+    }
+
+    fn read(
+        state: &'r AppState,
+        request: &'r HttpRequest,
+        scope: Scope,
+        parameters: &[&str],
+        days: impl FnOnce(&Query, &Organization) -> Result<(Window, Option<Day>), ApiError>,
+    ) -> Result<Self, ApiError> {
+        let caller = auth::organization_wide(state, request, scope, MinRole::Admin)?;
+        let query = Query::read(request, parameters)?;
         let organization = state.engine.registry().organization(caller.organization())?;
-        let days = query.integer("range_days", 1..=MAX_RANGE_DAYS, DEFAULT_RANGE_DAYS)?;
-        let window = Window::last_days(days, organization.timezone, state.engine.clock().now());
-        Ok(Self { organization, window, today: Some(window.end) })
+        let (window, today) = days(&query, &organization)?;
+        Ok(Self { state, request, query, organization, window, today })
     }
 
     /// The organization's id.
@@ -76,8 +97,26 @@ impl Question {
         self.organization.id
     }
 
-    /// The tag of its answer.
-    pub async fn tag(&self, state: &AppState, request: &HttpRequest) -> Result<Tag, ApiError> {
-        Tag::of_organization(state, &self.organization, self.today, request).await
+    /// Answers, see [`Tag::reply`].
+    pub async fn reply<T, A: Serialize>(
+        &self,
+        asked: impl Future<Output = Result<T, AskError>>,
+        answer: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        self.tag().await?.reply(self.request, asked, answer).await
+    }
+
+    /// Answers about a thing that may not be there, see [`Tag::reply_about`].
+    pub async fn reply_about<T, A: Serialize>(
+        &self,
+        thing: &'static str,
+        asked: impl Future<Output = Result<Option<T>, AskError>>,
+        answer: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        self.tag().await?.reply_about(self.request, thing, asked, answer).await
+    }
+
+    async fn tag(&self) -> Result<Tag, ApiError> {
+        Tag::of_organization(self.state, &self.organization, self.today, self.request).await
     }
 }

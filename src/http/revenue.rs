@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::engine::AskError;
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{EntityLevel, Unconverted};
-use headcount_domain::time::Window;
+use headcount_domain::answers::{EntityLevel, RevenueMetrics, RevenueSeries, Unconverted};
+use headcount_domain::time::{Day, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -72,19 +73,39 @@ pub struct RevenueDay {
     orders: i64,
 }
 
-struct Asked {
+/// A question about a project's revenue, asked by somebody who may.
+struct Asked<'r> {
+    state: &'r AppState,
+    request: &'r HttpRequest,
     caller: ProjectCaller,
-    window: Window,
-    tag: Tag,
+    query: Query,
 }
 
-/// What both operations of a window ask first.
-async fn asked(state: &AppState, request: &HttpRequest) -> Result<Asked, ApiError> {
-    let caller = auth::on_project(state, request, Scope::RevenueRead, MinRole::Admin)?;
-    let query = Query::read(request, &["start_date", "end_date"])?;
-    let (window, today) = window(state, &caller, query.text("start_date"), query.text("end_date"))?;
-    let tag = Tag::of_project(state, &caller, today, request, &[]).await?;
-    Ok(Asked { caller, window, tag })
+impl<'r> Asked<'r> {
+    fn read(state: &'r AppState, request: &'r HttpRequest, parameters: &[&str]) -> Result<Self, ApiError> {
+        let caller = auth::on_project(state, request, Scope::RevenueRead, MinRole::Admin)?;
+        Ok(Self { state, request, caller, query: Query::read(request, parameters)? })
+    }
+
+    /// The parameters `start_date` and `end_date`: the window, and today if it is relative to it.
+    fn window(&self) -> Result<(Window, Option<Day>), ApiError> {
+        window(self.state, &self.caller, self.query.text("start_date"), self.query.text("end_date"))
+    }
+
+    fn currency(&self) -> String {
+        self.caller.keyed.policy.currency.to_string()
+    }
+
+    /// Answers, see [`Tag::reply`].
+    async fn reply<T, A: Serialize>(
+        &self,
+        today: Option<Day>,
+        asked: impl Future<Output = Result<T, AskError>>,
+        answer: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        let tag = Tag::of_project(self.state, &self.caller, today, self.request, &[]).await?;
+        tag.reply(self.request, asked, answer).await
+    }
 }
 
 /// Revenue, orders and averages of a window.
@@ -98,20 +119,19 @@ async fn asked(state: &AppState, request: &HttpRequest) -> Result<Asked, ApiErro
     security(("api_token" = []))
 )]
 pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let Asked { caller, window, tag } = asked(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let metrics = state.engine.ask(caller.project, move |project| project.revenue_metrics(window)).await?;
-    Ok(tag.answer(&MetricsAnswer {
+    let asked = Asked::read(&state, &request, &["start_date", "end_date"])?;
+    let (window, today) = asked.window()?;
+    let metrics = state.engine.ask(asked.caller.project, move |project| project.revenue_metrics(window));
+    let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),
         orders: metrics.orders,
         aov: Decimal(metrics.aov),
         arpa: Decimal(metrics.arpa),
         arpu: Decimal(metrics.arpu),
-        currency: caller.keyed.policy.currency.to_string(),
+        currency: asked.currency(),
         unconverted: unconverted(&metrics.unconverted),
-    }))
+    };
+    asked.reply(today, metrics, answer).await
 }
 
 /// Revenue and orders of every day of a window.
@@ -125,21 +145,17 @@ pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result
     security(("api_token" = []))
 )]
 pub async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let Asked { caller, window, tag } = asked(&state, &request).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let revenue = state.engine.ask(caller.project, move |project| project.revenue_series(window)).await?;
-    let day = |(day, revenue, orders): &(headcount_domain::time::Day, _, i64)| RevenueDay {
-        day: day.to_string(),
-        revenue: Decimal(*revenue),
-        orders: *orders,
-    };
-    Ok(tag.answer(&TimeseriesAnswer {
-        currency: caller.keyed.policy.currency.to_string(),
+    let asked = Asked::read(&state, &request, &["start_date", "end_date"])?;
+    let (window, today) = asked.window()?;
+    let revenue = state.engine.ask(asked.caller.project, move |project| project.revenue_series(window));
+    let day =
+        |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
+    let answer = |revenue: RevenueSeries| TimeseriesAnswer {
+        currency: asked.currency(),
         series: revenue.series.iter().map(day).collect(),
         unconverted: unconverted(&revenue.unconverted),
-    }))
+    };
+    asked.reply(today, revenue, answer).await
 }
 
 fn unconverted(money: &Unconverted) -> BTreeMap<String, UnconvertedMoney> {

@@ -63,15 +63,22 @@ impl AskAttribution {
     /// Sums by the name of the dimension; none is that of a session without a source.
     fn sums(&self, project: &Project) -> HashMap<Option<NameId>, TouchSums> {
         let rollups = &project.rollups;
-        let cells = match (self.model, self.level) {
-            (TouchModel::FirstTouch, EntityLevel::Identity) => &rollups.first_touch_by_identity,
-            (TouchModel::LastTouch, EntityLevel::Identity) => &rollups.last_touch_by_identity,
-            (TouchModel::FirstTouch, EntityLevel::Account) => &rollups.first_touch_by_account,
-            (TouchModel::LastTouch, EntityLevel::Account) => &rollups.last_touch_by_account,
+        let (first, last, bundles) = match self.level {
+            EntityLevel::Identity => {
+                (&rollups.first_touch_by_identity, &rollups.last_touch_by_identity, &rollups.bundles_by_identity)
+            }
+            EntityLevel::Account => {
+                (&rollups.first_touch_by_account, &rollups.last_touch_by_account, &rollups.bundles_by_account)
+            }
+        };
+        let cells = match self.model {
+            TouchModel::FirstTouch => first,
+            TouchModel::LastTouch => last,
         };
         let mut sums: HashMap<Option<NameId>, TouchSums> = HashMap::new();
         for (_, cell) in cells.range(self.window.start.0, self.window.end.0) {
-            for (touch, row) in &cell.rows {
+            let rows = cell.rows.iter().map(|(touch, row)| (*touch, row));
+            for (touch, row) in rows.chain(cell.bundles.iter().map(|(bundle, row)| (bundles.touch_of(*bundle), row))) {
                 let name = touch.map(|touch| match self.dimension {
                     Dimension::Source => touch.source,
                     Dimension::Medium => touch.medium,

@@ -9,7 +9,7 @@ use crate::facts::{HitKind, Moment, Span, Times};
 use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
 use crate::money::{Amount, ratio};
 use crate::names::NameId;
-use crate::people::{Identity, Person};
+use crate::people::{EmailOwners, Identity, Person};
 use crate::records::{Fault, Source, page_key};
 use crate::time::{Day, Window};
 
@@ -65,7 +65,7 @@ impl Question for AskOwners {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Subject>, Fault> {
         let (key, source) = (reader.hasher.email(&self.email), reader.source);
-        let owners = reader.project.emails.get(key, || source.record(key))?.map(|owners| owners.0.clone()).unwrap_or_default();
+        let owners = reader.project.emails.get(key, || source.record(key))?.map(EmailOwners::keys).unwrap_or_default();
         let mut found = Vec::new();
         let mut known = BTreeSet::new();
         for owner in owners {

@@ -58,16 +58,28 @@ pub struct Change {
     pub first_day: bool,
     /// Money changes.
     pub money: bool,
-    /// The orders whose touch changes, or that come or go.
+    /// The orders whose last touch changes, or that come or go.
     pub orders: Times,
+    /// The orders that are counted elsewhere by first touch, or that come or go.
+    pub orders_by_first: Times,
+    /// The first touch of all changes.
+    pub first_touch: bool,
     /// The entries of the sessions that change.
     pub sessions: Times,
 }
 
 impl Change {
     /// Anything may change.
-    pub const ANY: Self =
-        Self { days: Span::ALL, new_day: true, first_day: true, money: true, orders: Times::ALL, sessions: Times::ALL };
+    pub const ANY: Self = Self {
+        days: Span::ALL,
+        new_day: true,
+        first_day: true,
+        money: true,
+        orders: Times::ALL,
+        orders_by_first: Times::ALL,
+        first_touch: true,
+        sessions: Times::ALL,
+    };
 
     /// Nothing that a rollup sees.
     pub const NONE: Self = Self {
@@ -76,13 +88,16 @@ impl Change {
         first_day: false,
         money: false,
         orders: Times::NONE,
+        orders_by_first: Times::NONE,
+        first_touch: false,
         sessions: Times::NONE,
     };
 
     /// An order comes or goes.
     #[must_use]
     pub fn of_order(at: Moment) -> Self {
-        Self { orders: Times { from: at.time, to: at.time }, ..Self::NONE }
+        let orders = Times { from: at.time, to: at.time };
+        Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
     /// Only how many events the session of this entry has.
@@ -126,28 +141,26 @@ impl Facts {
     }
 
     /// What putting some touches in the place of others will change: the orders from the first of them up to the next touch
-    /// after all of them; all orders, if the first touch of all is another one then.
+    /// after all of them; by first touch all orders, if that is another one then and they are in no bundle.
     #[must_use]
     pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> Change {
         let gone = before.iter().filter(|touch| !after.contains(touch));
         let new = after.iter().filter(|touch| !before.contains(touch));
-        let (mut from, mut to, mut all) = (Instant(i64::MAX), Instant(i64::MIN), false);
+        let (mut from, mut to, mut first_touch) = (Instant(i64::MAX), Instant(i64::MIN), false);
         for touch in gone {
             (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            all |= self.first_touch().is_some_and(|first| first.at == touch.at);
+            first_touch |= self.first_touch().is_some_and(|first| first.at == touch.at);
         }
         for touch in new {
             (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            all |= self.first_touch().is_none_or(|first| touch.at < first.at);
+            first_touch |= self.first_touch().is_none_or(|first| touch.at < first.at);
         }
-        let orders = match (all, to < from) {
-            (true, _) => Times::ALL,
-            (false, true) => Times::NONE,
-            (false, false) => {
-                let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-                Times { from, to: next.max(to) }
-            }
-        };
-        Change { orders, ..Change::NONE }
+        if to < from {
+            return Change::NONE;
+        }
+        let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
+        let orders = Times { from, to: next.max(to) };
+        let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
+        Change { orders, orders_by_first, first_touch, ..Change::NONE }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DayEntry, Hit, Order, Session, TouchAt};
 use crate::paged::{Chunk, insert_tight, place_near_end};
-use crate::time::Day;
+use crate::time::{Day, Instant};
 
 /// Some days of an entity's facts. Each list is in its order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,13 @@ impl FactsChunk {
     /// All touches, in order: an identity has them in its sessions, a company by themselves.
     pub(super) fn touches(&self) -> impl DoubleEndedIterator<Item = TouchAt> {
         self.sessions.iter().filter_map(Session::touch_at).chain(self.touches.iter().copied())
+    }
+
+    /// The first touch after `time`.
+    pub(super) fn touch_after(&self, time: Instant) -> Option<TouchAt> {
+        let sessions = &self.sessions[self.sessions.partition_point(|session| session.at.time <= time)..];
+        let touch = self.touches.partition_point(|touch| touch.at.time <= time);
+        sessions.iter().find_map(Session::touch_at).or_else(|| self.touches.get(touch).copied())
     }
 
     pub(super) fn put_session(&mut self, session: Session) {

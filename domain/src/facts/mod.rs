@@ -7,6 +7,8 @@ mod change;
 mod chunk;
 mod parts;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde::{Deserialize, Serialize};
 
 pub use change::{Change, Span, Times};
@@ -15,6 +17,7 @@ pub use parts::{
     DayEntry, Hit, HitKind, Moment, MoneySums, Named, Order, SESSION_GAP_MS, SeenOnDay, Session, Sums, Touch, TouchAt, number_of,
 };
 
+use crate::ids::RecordKey;
 use crate::paged::{Paged, insert_tight, place_near_end};
 use crate::records::Fault;
 use crate::rollup::Sign;
@@ -28,6 +31,16 @@ pub struct Facts {
     first_touch: Option<TouchAt>,
     /// All money of all time.
     money: Option<Box<MoneySums>>,
+    /// The key of its bundle, once it has one.
+    bundle: Option<Box<RecordKey>>,
+}
+
+/// How many orders an entity has at most before another first touch makes a bundle of them.
+static LOOSE_ORDERS: AtomicUsize = AtomicUsize::new(32);
+
+/// Changes how many orders an entity has before they are bundled: answers don't depend on it, and tests show that with few.
+pub fn set_loose_orders(orders: usize) {
+    LOOSE_ORDERS.store(orders, Ordering::Relaxed);
 }
 
 /// The numbers of a span of time, as pages count: a day's events lie on up to three UTC days.
@@ -67,7 +80,8 @@ impl Facts {
     /// What they take in memory beside themselves, in bytes, roughly.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.paged.weight() + self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
+        let bundle = self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>());
+        self.paged.weight() + self.money.as_ref().map_or(0, |_| size_of::<MoneySums>()) + bundle
     }
 
     /// Brings the pages that can hold anything of the days of `span` into memory.
@@ -83,7 +97,7 @@ impl Facts {
     pub fn is_recent(&self, day: Day, time: Instant, touch: Option<Touch>) -> bool {
         let from = self.paged.recent_from();
         let after_a_session = || self.paged.recent().sessions.first().is_some_and(|first| first.at.time <= time);
-        // Another first touch of all would move all orders.
+        // Another first touch of all can move all orders.
         let keeps_first_touch = self.first_touch.map_or(touch.is_none(), |first| first.at.time < time);
         from == i32::MIN || (day.0 >= from && number_of(time) >= from && keeps_first_touch && after_a_session())
     }
@@ -196,6 +210,21 @@ impl Facts {
         self.first_touch
     }
 
+    /// The key under which its orders are counted by first touch, if they are bundled: what the bundle is under is kept once,
+    /// so that another first touch moves no order.
+    #[must_use]
+    pub fn bundle(&self) -> Option<RecordKey> {
+        self.bundle.as_deref().copied()
+    }
+
+    /// Bundles the orders under `key`, from here on and for good, if `change` moves them all and they are many.
+    pub fn bundle_orders(&mut self, key: RecordKey, change: Change) {
+        let is_many = || self.orders(Times::ALL).nth(LOOSE_ORDERS.load(Ordering::Relaxed)).is_some();
+        if change.first_touch && self.bundle.is_none() && is_many() {
+            self.bundle = Some(Box::new(key));
+        }
+    }
+
     /// The last touch that began at or before `time`.
     #[must_use]
     pub fn touch_at(&self, time: Instant) -> Option<Touch> {
@@ -223,8 +252,11 @@ impl Facts {
 
     /// The first touch after `time`.
     fn touch_after(&self, time: Instant) -> Option<TouchAt> {
-        let chunks = self.paged.chunks(number_of(time), i32::MAX);
-        chunks.flat_map(FactsChunk::touches).find(|touch| touch.at.time > time)
+        let number = number_of(time);
+        let in_its_part = self.paged.chunks(number, number).find_map(|chunk| chunk.touch_after(time));
+        // Of the pages after that the digests are enough.
+        let in_pages = || self.paged.digests().filter_map(|digest| digest.first_touch).find(|first| first.at.time > time);
+        in_its_part.or_else(in_pages).or_else(|| self.paged.recent().touch_after(time))
     }
 
     /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.

@@ -88,6 +88,7 @@ impl<S: Source> Fold<'_, S> {
             }
             let change = share.change(facts);
             rollups.contribute(Level::Account, facts, Sign::Minus, change);
+            facts.bundle_orders(key, change);
             share.apply(facts);
             rollups.contribute(Level::Account, facts, Sign::Plus, change);
             facts.seal();

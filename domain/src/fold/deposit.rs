@@ -24,6 +24,7 @@ impl<S: Source> Fold<'_, S> {
         let joined = met.iter().cloned().fold(session, Session::join);
         let change = identity.facts.change_of_sessions(&met, &joined);
         contribute_own(self.project, identity, change, Sign::Minus);
+        identity.facts.bundle_orders(identity.member, change);
         identity.facts.replace_sessions(&met, joined.clone());
         contribute_own(self.project, identity, change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)

@@ -12,6 +12,7 @@ use crate::company::CompanyKey;
 use crate::event::Event;
 use crate::facts::{Change, Facts, FactsChunk, Hit, HitKind, Moment, Named, Order, Session, Span, Touch, number_of};
 use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::people::EmailOwners;
 pub use crate::people::{Identity, Person};
 pub use crate::project::Project;
 pub use crate::records::{Fault, NoSource, Source};
@@ -185,15 +186,16 @@ impl<S: Source> Fold<'_, S> {
 
     fn tell_email(&mut self, identity: &mut Identity, person: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
         let Some(email) = &event.details.email else { return Ok(()) };
-        if !identity.tell_email(email, at) {
+        if !identity.emails.tell(email, at) {
             return Ok(());
         }
         let (key, source) = (self.hasher.email(email), self.source);
         let emails = &mut self.project.emails;
-        match emails.get_mut(key, || source.record(key))? {
-            // It is new to this identity, so it is not there yet; an id that is linked since may be.
-            Some(owners) => owners.0.push(person),
-            None => emails.insert(key, crate::people::EmailOwners(vec![person])),
+        match emails.get(key, || source.record(key))? {
+            // What is as it was is not saved again.
+            Some(owners) if owners.has(person) => {}
+            Some(_) => emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person)),
+            None => emails.insert(key, EmailOwners::new(person)),
         }
         Ok(())
     }

@@ -88,8 +88,8 @@ impl<S: Source> Fold<'_, S> {
             base.saw(first, last);
         }
         // Addresses find the linked id, and that finds the user.
-        for (email, told) in &small.emails {
-            base.tell_email(email, *told);
+        for (email, told) in small.emails.iter() {
+            base.emails.tell(email, *told);
         }
         self.project
             .orphans

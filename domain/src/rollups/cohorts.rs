@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::at_level::at_level;
 use crate::facts::{Change, Facts};
 use crate::money::Amount;
-use crate::rollup::{Cell, Cells, Kept, Level, Rollup, Sign};
+use crate::rollup::{Cell, Cells, Level, Sign};
 
 /// The entities that were first seen in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ impl Cell for CohortSums {
     }
 }
 
-fn contribute(facts: &Facts, sign: Sign, cells: &mut Cells<CohortSums>) {
+fn contribute(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<CohortSums>) {
     let Some(first) = facts.first_day() else { return };
     let (revenue, orders) = facts.total_money().map_or_else(Default::default, |money| (money.revenue, money.orders));
     cells.change(first.month().0, |cell| {
@@ -36,35 +37,15 @@ fn contribute(facts: &Facts, sign: Sign, cells: &mut Cells<CohortSums>) {
     });
 }
 
-macro_rules! cohorts {
-    ($(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $level:ident) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name;
-
-        impl Kept for $name {
-            const TAG: u8 = $tag;
-            const NAME: &'static str = $text;
-            type Cell = CohortSums;
-        }
-
-        impl Rollup for $name {
-            fn concerned(level: Level, change: Change) -> bool {
-                level == Level::$level && (change.first_day || change.money)
-            }
-
-            fn contribute(_: Level, facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<CohortSums>) {
-                contribute(facts, sign, cells);
-            }
-        }
-    };
+fn concerned(own: Level, level: Level, change: Change) -> bool {
+    level == own && (change.first_day || change.money)
 }
 
-cohorts!(
+at_level!(
     /// Of identities.
-    CohortsByIdentity, 8, "cohorts_by_identity", Identity
+    CohortsByIdentity, 8, "cohorts_by_identity", CohortSums, Identity, concerned, contribute
 );
-cohorts!(
+at_level!(
     /// Of accounts.
-    CohortsByAccount, 9, "cohorts_by_account", Account
+    CohortsByAccount, 9, "cohorts_by_account", CohortSums, Account, concerned, contribute
 );

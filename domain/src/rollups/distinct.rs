@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, Span};
-use crate::rollup::{Cell, Cells, Sign};
+use crate::facts::{Change, Facts};
+use crate::rollup::{Cell, Cells, Level, Sign};
 use crate::time::Window;
 
 /// The gap of a first active day: longer than any.
@@ -49,10 +49,15 @@ impl Cell for Distinct {
     }
 }
 
-/// Adds the active days of `facts` in `span`, each under its gap.
-pub(super) fn contribute(facts: &Facts, span: Span, sign: Sign, cells: &mut Cells<Distinct>) {
-    let mut previous = facts.active_before(span.first);
-    for day in facts.active_days(span) {
+/// A day that was active already stays what it is.
+pub(super) fn concerned(own: Level, level: Level, change: Change) -> bool {
+    level == own && change.new_day
+}
+
+/// Adds the active days of `facts` that `change` touches, each under its gap.
+pub(super) fn contribute(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<Distinct>) {
+    let mut previous = facts.active_before(change.days.first);
+    for day in facts.active_days(change.days) {
         let gap = previous.map_or(FIRST, |before| day.0.abs_diff(before.0));
         cells.change(day.0, |cell| cell.add(gap, sign.factor()));
         previous = Some(day);

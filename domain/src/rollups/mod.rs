@@ -1,6 +1,7 @@
 //! All rollups of a project, and the list that registers them.
 
 mod active_accounts;
+mod at_level;
 mod attribution;
 mod cohorts;
 mod company_links;
@@ -11,7 +12,10 @@ mod traffic;
 mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
-pub use attribution::{ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount, LastTouchByIdentity, TouchSums};
+pub use attribution::{
+    Bundles, BundlesByAccount, BundlesByIdentity, ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount,
+    LastTouchByIdentity, TouchSums,
+};
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use company_links::{CompanyLink, CompanyLinks};
 pub use group_activity::{Activity, GroupActivity};
@@ -117,6 +121,8 @@ rollups! {
         cohorts_by_identity: CohortsByIdentity,
         cohorts_by_account: CohortsByAccount,
         traffic: Traffic,
+        bundles_by_identity: BundlesByIdentity,
+        bundles_by_account: BundlesByAccount,
     }
     // Not sums over entities' facts: folding keeps them itself.
     kept: {

@@ -22,6 +22,7 @@ use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
 use headcount_domain::answers::{Projects, Question as Asked, Reader};
 use headcount_domain::event::Event;
+use headcount_domain::facts::set_loose_orders;
 use headcount_domain::fold::{Fault, Project};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
@@ -39,6 +40,9 @@ const NOW_MS: i64 = 1_790_000_000_000;
 /// How many items a page holds here, where a test doesn't say otherwise.
 const TINY_PAGE: usize = 6;
 
+/// How many orders an identity or company has before they are bundled, here: a history is short.
+const FEW_ORDERS: usize = 2;
+
 /// Held by whoever needs pages of a certain size, which is a setting of the whole process.
 static PAGES: RwLock<()> = RwLock::new(());
 
@@ -46,12 +50,15 @@ static PAGES: RwLock<()> = RwLock::new(());
 fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
     set_page_items(TINY_PAGE);
+    set_loose_orders(FEW_ORDERS);
     held
 }
 
 /// Whoever holds this may set the size of pages.
 fn own_pages() -> RwLockWriteGuard<'static, ()> {
-    PAGES.write().unwrap_or_else(PoisonError::into_inner)
+    let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
+    set_loose_orders(FEW_ORDERS);
+    held
 }
 
 /// One project.

@@ -3,20 +3,16 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
-use headcount_domain::answers::{Dimension, TouchModel, TouchRevenue};
+use headcount_domain::answers::{AttributedRevenue, Dimension, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{UnconvertedMoney, level, one_of, unconverted};
-use crate::http::auth::{self, MinRole};
-use crate::http::conditional::Tag;
+use super::{Asked, UnconvertedMoney, level, one_of, unconverted};
 use crate::http::error::ApiError;
 use crate::http::number::Decimal;
 use crate::http::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
-use crate::http::params::Query;
-use crate::http::{AppState, WindowParams, window};
+use crate::http::{AppState, WindowParams};
 
 const MAX_ROWS: u32 = 100;
 const DEFAULT_ROWS: u32 = 20;
@@ -89,20 +85,17 @@ fn dimension() -> Object {
     security(("api_token" = []))
 )]
 pub async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["model", "level", "dimension", "start_date", "end_date", "limit"])?;
+    let asked = Asked::read(&state, &request, &["model", "level", "dimension", "start_date", "end_date", "limit"])?;
+    let query = &asked.query;
     let (model, level, dimension) = (query.word("model")?, query.word("level")?, query.word("dimension")?);
-    let (window, today) = window(&state, &caller, query.text("start_date"), query.text("end_date"))?;
+    let (window, today) = asked.window()?;
     let limit = query.limit(MAX_ROWS, DEFAULT_ROWS)?;
-    let tag = Tag::of_project(&state, &caller, today, &request, &[]).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let revenue = state.engine.revenue_by_attribution(caller.project, model, level, dimension, window, limit).await?;
-    Ok(tag.answer(&AttributionAnswer {
-        currency: caller.keyed.policy.currency.to_string(),
+    let revenue = state.engine.revenue_by_attribution(asked.caller.project, model, level, dimension, window, limit);
+    let answer = |revenue: AttributedRevenue| AttributionAnswer {
+        currency: asked.currency(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
         truncated: revenue.touches.truncated,
         unconverted: unconverted(&revenue.unconverted),
-    }))
+    };
+    asked.reply(today, revenue, answer).await
 }

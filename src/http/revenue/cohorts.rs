@@ -3,19 +3,15 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::Scope;
-use headcount_domain::answers::Cohort;
+use headcount_domain::answers::{Cohort, LtvCohorts};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{UnconvertedMoney, level, unconverted};
+use super::{Asked, UnconvertedMoney, level, unconverted};
 use crate::http::AppState;
-use crate::http::auth::{self, MinRole};
-use crate::http::conditional::Tag;
 use crate::http::error::ApiError;
 use crate::http::number::Decimal;
 use crate::http::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
-use crate::http::params::Query;
 
 const MAX_COHORTS: u32 = 60;
 const DEFAULT_COHORTS: u32 = 24;
@@ -88,20 +84,16 @@ impl From<Cohort> for CohortRow {
     security(("api_token" = []))
 )]
 pub async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
-    let query = Query::read(&request, &["level", "limit", "start_date", "end_date"])?;
-    let level = query.word("level")?;
-    let limit = query.limit(MAX_COHORTS, DEFAULT_COHORTS)?;
-    // Nothing in it is relative to today.
-    let tag = Tag::of_project(&state, &caller, None, &request, &[]).await?;
-    if let Some(unchanged) = tag.not_modified(&request) {
-        return Ok(unchanged);
-    }
-    let ltv = state.engine.ltv_cohorts(caller.project, level, limit).await?;
-    Ok(tag.answer(&CohortsAnswer {
-        currency: caller.keyed.policy.currency.to_string(),
+    let asked = Asked::read(&state, &request, &["level", "limit", "start_date", "end_date"])?;
+    let level = asked.query.word("level")?;
+    let limit = asked.query.limit(MAX_COHORTS, DEFAULT_COHORTS)?;
+    let ltv = state.engine.ltv_cohorts(asked.caller.project, level, limit);
+    let answer = |ltv: LtvCohorts| CohortsAnswer {
+        currency: asked.currency(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
         truncated: ltv.cohorts.truncated,
         unconverted: unconverted(&ltv.unconverted),
-    }))
+    };
+    // Nothing in it is relative to today.
+    asked.reply(None, ltv, answer).await
 }

@@ -1,0 +1,57 @@
+//! What several measurements need.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
+
+use headcount_domain::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::agent::Agent;
+use headcount_domain::event::Event;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::money::Currency;
+use headcount_domain::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
+use headcount_domain::submission::Submission;
+use headcount_domain::time::{Instant, Timezone};
+
+/// The policy of a usual project.
+#[must_use]
+pub fn policy() -> Policy {
+    Policy {
+        project: ProjectId(1),
+        organization: OrganizationId(1),
+        currency: Currency::USD,
+        organization_currency: Currency::USD,
+        rates: Rates::new().into(),
+        timezone: Timezone::UTC,
+        bots: BotPolicy::Drop,
+        signals: SignalsPolicy::Record,
+        cookieless: true,
+        server_only_revenue: false,
+    }
+}
+
+/// A usual client.
+#[must_use]
+pub fn client(agent: &Agent) -> Client<'_> {
+    Client {
+        sender: Sender::Public,
+        address: None,
+        user_agent: None,
+        country: None,
+        agent,
+        gpc: false,
+        dnt: false,
+        salt: [0; 16],
+    }
+}
+
+/// The event of a body that is received at `now`.
+///
+/// # Panics
+/// It is refused or dropped.
+#[must_use]
+pub fn event(body: &str, policy: &Policy, agent: &Agent, now: Instant) -> Box<Event> {
+    let submission = Submission::parse(body.as_bytes()).unwrap();
+    match admit(&submission, policy, &client(agent), now).unwrap() {
+        Verdict::Record { event, .. } => event,
+        Verdict::Dropped(reason) => panic!("dropped: {reason:?}"),
+    }
+}

@@ -1,0 +1,35 @@
+//! The frame of a rollup that sums, over the entities of one level, what each one's facts say.
+
+/// Makes a rollup of a level: `$concerned(own, level, change)` says whether a change at `level` can alter it, and
+/// `$contribute(facts, change, sign, cells)` adds what facts contribute.
+macro_rules! at_level {
+    ($(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $cell:ty, $level:ident, $concerned:path, $contribute:path) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl crate::rollup::Kept for $name {
+            const TAG: u8 = $tag;
+            const NAME: &'static str = $text;
+            type Cell = $cell;
+        }
+
+        impl crate::rollup::Rollup for $name {
+            fn concerned(level: crate::rollup::Level, change: crate::facts::Change) -> bool {
+                $concerned(crate::rollup::Level::$level, level, change)
+            }
+
+            fn contribute(
+                _: crate::rollup::Level,
+                facts: &crate::facts::Facts,
+                change: crate::facts::Change,
+                sign: crate::rollup::Sign,
+                cells: &mut crate::rollup::Cells<$cell>,
+            ) {
+                $contribute(facts, change, sign, cells);
+            }
+        }
+    };
+}
+
+pub(super) use at_level;
