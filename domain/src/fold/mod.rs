@@ -7,6 +7,7 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::subject::set_short_history;
 use crate::acquisition::Channel;
 use crate::company::CompanyKey;
 use crate::event::Event;
@@ -188,6 +189,7 @@ impl<S: Source> Fold<'_, S> {
         if !identity.tell_email(email, at) {
             return Ok(());
         }
+        self.know_member(identity);
         let (key, source) = (self.hasher.email(email), self.source);
         let emails = &mut self.project.emails;
         match emails.get_mut(key, || source.record(key))? {

@@ -22,7 +22,7 @@ use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
 use headcount_domain::answers::{Projects, Question as Asked, Reader};
 use headcount_domain::event::Event;
-use headcount_domain::fold::{Fault, Project};
+use headcount_domain::fold::{Fault, Project, set_short_history};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::paged::set_page_items;
@@ -46,11 +46,13 @@ static PAGES: RwLock<()> = RwLock::new(());
 fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
     set_page_items(TINY_PAGE);
+    set_short_history(0);
     held
 }
 
 /// Whoever holds this may set the size of pages.
 fn own_pages() -> RwLockWriteGuard<'static, ()> {
+    set_short_history(0);
     PAGES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
