@@ -459,3 +459,6 @@ impl Group {
         Ok(visits.map(|visit| (visit.member, visit.did)))
     }
 }
+
+#[cfg(test)]
+mod tests;

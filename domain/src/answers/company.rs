@@ -199,9 +199,12 @@ pub async fn top_companies<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<TopCompany>, P::Error> {
-    let Leading { keys, truncated } = top::leading(projects, COMPANY, window, limit).await?;
-    let keys = told_keys(projects, keys).await?;
-    let rows = top::rows(projects, keys, window, limit).await?;
+    let Leading { keys, aliases, truncated } = top::leading(projects, COMPANY, window, limit).await?;
+    let keys = match aliases {
+        true => told_keys(projects, keys).await?,
+        false => keys.into_iter().map(|key| vec![key]).collect(),
+    };
+    let rows = top::rows(projects, COMPANY, keys, window, limit).await?;
     let company = |TopRow { named, figures }: &TopRow| {
         Some(TopCompany {
             company_id: public(named, organization),

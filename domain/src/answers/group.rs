@@ -9,7 +9,7 @@ use crate::groups::{Group, GroupSums, Pages};
 use crate::ids::{ProjectId, RecordKey};
 use crate::records::{Fault, Source, page_key};
 use crate::rollup::Sign;
-use crate::rollups::{Cover, KnownAs};
+use crate::rollups::KnownAs;
 use crate::time::{Instant, Window};
 
 /// The keys that one company or group was told by; the first is the one that it goes by.
@@ -28,7 +28,8 @@ impl<S: Source> Reader<'_, S> {
 #[derive(Debug, Clone)]
 struct AskNamed {
     groups: Vec<Keys>,
-    window: Option<Window>,
+    /// Of which type they are, and the window whose events are asked for, too.
+    events: Option<(Box<str>, Window)>,
 }
 
 /// What one group is called, and when it was seen.
@@ -71,35 +72,40 @@ impl Question for AskNamed {
     type Part = Vec<NamedPart>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<NamedPart>, Fault> {
-        let cover = self.window.map(|window| reader.project.rollups.group_activity.cover(window));
-        self.groups.iter().map(|keys| named_here(reader, keys, cover.as_ref())).collect()
-    }
-}
-
-fn named_here<S: Source>(reader: &mut Reader<'_, S>, keys: &Keys, cover: Option<&Cover>) -> Result<NamedPart, Fault> {
-    let mut all = NamedPart::default();
-    for (place, key) in keys.iter().enumerate() {
-        let Some((group, load)) = reader.group(*key)? else { continue };
-        let text = (place == 0).then(|| group.key.clone());
-        let mut part = NamedPart { key: text, name: group.name.clone(), seen: group.seen(load)?, events: 0, projects: 0 };
-        if let Some(cover) = cover {
-            let (kind, number) = (group.kind.clone(), group.number);
-            part.events = reader.project.rollups.group_activity.sum(&kind, number, cover);
+        let mut named = Vec::with_capacity(self.groups.len());
+        // Whose number each is: the place of the group that it counts for.
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for (place, keys) in self.groups.iter().enumerate() {
+            let mut all = NamedPart::default();
+            for (at, key) in keys.iter().enumerate() {
+                let Some((group, load)) = reader.group(*key)? else { continue };
+                let key = (at == 0).then(|| group.key.clone());
+                all.merge(NamedPart { key, name: group.name.clone(), seen: group.seen(load)?, events: 0, projects: 0 });
+                all.projects = 1;
+                places.push(place);
+                numbers.push(group.number);
+            }
+            named.push(all);
         }
-        all.merge(part);
-        all.projects = 1;
+        if let Some((kind, window)) = &self.events {
+            let activity = &reader.project.rollups.group_activity;
+            let events = activity.sums_of(kind, &numbers, &activity.cover(*window));
+            places.into_iter().zip(events).for_each(|(place, events)| named[place].events += events);
+        }
+        Ok(named)
     }
-    Ok(all)
 }
 
-/// What some companies or groups are called, and when they were seen, anywhere; with their events of a window, if one is given.
+/// What some companies or groups are called, and when they were seen, anywhere; with their events of a window, if one is given
+/// (and their type).
 pub(super) async fn named<P: Projects>(
     projects: &P,
     groups: Vec<Keys>,
-    window: Option<Window>,
+    events: Option<(&str, Window)>,
 ) -> Result<Vec<NamedPart>, P::Error> {
     let mut total = vec![NamedPart::default(); groups.len()];
-    for part in projects.each(AskNamed { groups, window }).await? {
+    let events = events.map(|(kind, window)| (kind.into(), window));
+    for part in projects.each(AskNamed { groups, events }).await? {
         total.iter_mut().zip(part).for_each(|(total, part)| total.merge(part));
     }
     Ok(total)
@@ -289,9 +295,9 @@ pub async fn top_groups<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<GroupMetrics>, P::Error> {
-    let Leading { keys, truncated } = top::leading(projects, group_type, window, limit).await?;
+    let Leading { keys, truncated, .. } = top::leading(projects, group_type, window, limit).await?;
     let keys = keys.into_iter().map(|key| vec![key]).collect();
-    let rows = top::rows(projects, keys, window, limit).await?;
+    let rows = top::rows(projects, group_type, keys, window, limit).await?;
     let row = |row: &TopRow| Some(metrics(group_type, &row.named, &row.figures, row.named.seen?.1));
     Ok(Listed { rows: rows.iter().filter_map(row).collect(), truncated })
 }

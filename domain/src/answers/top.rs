@@ -50,8 +50,8 @@ impl Question for AskTop {
             others = next.0;
             active.truncate(self.most);
         }
-        let key = |(sum, number): (i64, u32)| Some((rollups.group_numbers.key(&self.kind, number)?, sum));
-        let told = active.into_iter().filter_map(key).collect();
+        let keys = rollups.group_numbers.keys(&self.kind, active.iter().map(|(_, number)| *number));
+        let told = keys.into_iter().zip(active).filter_map(|(key, (sum, _))| Some((key?, sum))).collect();
         Ok(TopPart { told, others, aliases: rollups.company_links.most().into() })
     }
 }
@@ -70,6 +70,8 @@ struct Bounds {
 pub(super) struct Leading {
     /// All that can be in it, whatever they are called, and perhaps some more; for companies the keys that they go by.
     pub(super) keys: Keys,
+    /// Whether any may have other keys, too.
+    pub(super) aliases: bool,
     /// Whether there are more than fit into the list.
     pub(super) truncated: bool,
 }
@@ -89,7 +91,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
 /// How many each project is asked for first: mostly enough.
 fn first_asked(limit: usize) -> usize {
     // Tests have few groups, and are to ask again sometimes.
-    (limit * 8 + 64).min(limit.saturating_add(crate::paged::page_items() / 4))
+    (limit * 6 + 40).min(limit.saturating_add(crate::paged::page_items() / 4))
 }
 
 /// Who may be in the list, if that can be told from what the projects told.
@@ -119,7 +121,7 @@ async fn cut<P: Projects>(projects: &P, parts: &[TopPart], companies: bool, limi
     }
     let reaches = |bounds: &Bounds| bounds.least + (others - bounds.else_).max(0) >= last;
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
-    Ok(Some(Leading { keys, truncated }))
+    Ok(Some(Leading { keys, aliases: aliases > 0, truncated }))
 }
 
 /// One row of a top list.
@@ -132,11 +134,12 @@ pub(super) struct TopRow {
 /// The first `limit` of some companies or groups, in order.
 pub(super) async fn rows<P: Projects>(
     projects: &P,
+    kind: &str,
     keys: Vec<Keys>,
     window: Window,
     limit: usize,
 ) -> Result<Vec<TopRow>, P::Error> {
-    let named = group::named(projects, keys.clone(), Some(window)).await?;
+    let named = group::named(projects, keys.clone(), Some((kind, window))).await?;
     let mut rows: Vec<(Keys, NamedPart)> = keys.into_iter().zip(named).filter(|(_, named)| named.events > 0).collect();
     rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
     rows.truncate(limit);

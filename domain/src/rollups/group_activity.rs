@@ -110,13 +110,16 @@ impl Cells<ActiveGroups> {
         Cover(Cover::of(first, last, TOP, Sign::Plus))
     }
 
+    fn counted<'c>(&'c self, kind: &str, cover: &Cover) -> impl Iterator<Item = (Sign, &'c BTreeMap<u32, i64>)> {
+        cover.0.iter().filter_map(move |(bucket, sign)| Some((*sign, self.get(*bucket)?.by_type.get(kind)?)))
+    }
+
     /// How many events each group of a type had, by number; there are no more than `groups`.
     #[must_use]
     pub fn sums(&self, kind: &str, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];
-        for (bucket, sign) in &cover.0 {
-            let counted = self.get(*bucket).and_then(|cell| cell.by_type.get(kind));
-            for (number, events) in counted.into_iter().flatten() {
+        for (sign, counted) in self.counted(kind, cover) {
+            for (number, events) in counted {
                 if let Some(sum) = sums.get_mut(*number as usize) {
                     *sum += sign.factor() * events;
                 }
@@ -125,11 +128,14 @@ impl Cells<ActiveGroups> {
         sums
     }
 
-    /// How many events one group had.
+    /// How many events each of some groups of a type had.
     #[must_use]
-    pub fn sum(&self, kind: &str, number: u32, cover: &Cover) -> i64 {
-        let events = |bucket: i32| self.get(bucket)?.by_type.get(kind)?.get(&number).copied();
-        cover.0.iter().map(|(bucket, sign)| sign.factor() * events(*bucket).unwrap_or_default()).sum()
+    pub fn sums_of(&self, kind: &str, numbers: &[u32], cover: &Cover) -> Vec<i64> {
+        let counted: Vec<_> = self.counted(kind, cover).collect();
+        let events = |number: &u32| {
+            counted.iter().map(|(sign, counted)| sign.factor() * counted.get(number).copied().unwrap_or_default()).sum()
+        };
+        numbers.iter().map(events).collect()
     }
 }
 
@@ -171,7 +177,7 @@ mod tests {
                 (start.max(first)..=end.min(last)).map(|day| i64::try_from(events(number, day)).unwrap()).sum()
             });
             assert_eq!(cells.sums("team", 2, &cover), expected, "{start} to {end}");
-            assert_eq!([0, 1].map(|number| cells.sum("team", number, &cover)), expected, "{start} to {end}");
+            assert_eq!(cells.sums_of("team", &[0, 1], &cover), expected, "{start} to {end}");
             assert_eq!(cells.sums("squad", 2, &cover), [0, 0]);
         }
     }

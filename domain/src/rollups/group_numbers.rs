@@ -52,11 +52,13 @@ impl Cells<NumberedGroups> {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// The key of the group with a number.
+    /// The keys of some numbers of a type.
     #[must_use]
-    pub fn key(&self, kind: &str, number: u32) -> Option<RecordKey> {
-        let number = number as usize;
-        self.get(bucket(number))?.by_type.get(kind)?.get(number % TOGETHER).copied()
+    pub fn keys(&self, kind: &str, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {
+        // No bucket before the last one of a type is without it.
+        let lists: Vec<&[RecordKey]> = self.iter().map_while(|(_, cell)| cell.by_type.get(kind).map(Vec::as_slice)).collect();
+        let key = |number: u32| lists.get(number as usize / TOGETHER)?.get(number as usize % TOGETHER).copied();
+        numbers.map(key).collect()
     }
 }
 
@@ -72,7 +74,8 @@ mod tests {
         }
         assert_eq!((cells.assign("squad", RecordKey(7)), cells.assign("squad", RecordKey(8))), (0, 1));
         assert_eq!((cells.count("team"), cells.count("squad"), cells.count("crew")), (3000, 2, 0));
-        assert_eq!(cells.key("team", 2047), Some(RecordKey(2047)));
-        assert_eq!((cells.key("squad", 1), cells.key("squad", 2), cells.key("crew", 0)), (Some(RecordKey(8)), None, None));
+        let keys = |kind: &str, numbers: &[u32]| cells.keys(kind, numbers.iter().copied());
+        assert_eq!(keys("team", &[2047, 0, 3000]), [Some(RecordKey(2047)), Some(RecordKey(0)), None]);
+        assert_eq!((keys("squad", &[1, 2]), keys("crew", &[0])), (vec![Some(RecordKey(8)), None], vec![None]));
     }
 }
