@@ -95,6 +95,9 @@ pub(crate) struct Posted<R> {
     _place: Permit,
 }
 
+/// A question on its way to several projects.
+pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Question>::Part>, Fault>>;
+
 impl<R> Posted<R> {
     async fn received(self) -> Result<R, AskError> {
         match tokio::time::timeout(ASK_TIMEOUT, self.answer).await {
@@ -310,7 +313,7 @@ impl Engine {
         &self,
         projects: Vec<ProjectId>,
         question: Q,
-    ) -> Result<Posted<Result<Vec<Q::Part>, Fault>>, AskError> {
+    ) -> Result<PostedParts<Q>, AskError> {
         let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
         self.post_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &question)).collect())
     }

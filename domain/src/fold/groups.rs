@@ -152,8 +152,8 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         let Project { groups, rollups, .. } = &mut *self.project;
         let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
-        let mut load = |serial| source.page::<Group>(page_key(key, serial));
-        group.add(day, sums, sign, &mut load)?;
+        let load = |serial| source.page::<Group>(page_key(key, serial));
+        group.add(day, sums, sign, load)?;
         match (sign, member) {
             (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, load)?,
             (Sign::Plus, Some((None, did))) => group.add_nobody(day, did),
