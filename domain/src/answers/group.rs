@@ -125,7 +125,7 @@ pub(super) struct FiguresPart {
     sums: GroupSums,
     /// How many of its distinct identities are nobody else's.
     own: u64,
-    /// The others, in order: users, whom other projects may know.
+    /// The others: users, whom other projects may know. Mostly in order.
     users: Vec<RecordKey>,
 }
 
@@ -189,23 +189,15 @@ impl<S> Reader<'_, S> {
 
     /// Leaves the users among the members, and counts the others.
     fn tell_users_apart(&self, part: &mut FiguresPart) {
-        let (mut others, mut in_order) = (0, true);
-        let mut last = RecordKey(0);
+        let members = part.users.len();
         part.users.retain_mut(|member| match self.who(*member).0 {
             Who::User(user) => {
-                in_order &= last <= user;
-                (*member, last) = (user, user);
+                *member = user;
                 true
             }
-            Who::Of(..) => {
-                others += 1;
-                false
-            }
+            Who::Of(..) => false,
         });
-        part.own += others;
-        if !in_order {
-            part.users.sort();
-        }
+        part.own += (members - part.users.len()) as u64;
     }
 }
 
@@ -233,7 +225,7 @@ pub(super) async fn figures<P: Projects>(
         }
     }
     for (total, mut users) in total.iter_mut().zip(users) {
-        // Some lists in order, which this sort knows to merge.
+        // Some lists that are in order, or nearly: this sort merges them.
         users.sort();
         users.dedup();
         total.users += users.len() as u64;
