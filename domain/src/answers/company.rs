@@ -98,29 +98,28 @@ impl Question for AskKey {
     }
 }
 
-/// Asks for the key of a company by its public id.
+/// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
 #[derive(Debug, Clone)]
 struct AskById {
     company: PublicCompany,
 }
 
 impl Question for AskById {
-    type Part = Option<RecordKey>;
+    type Part = Option<(RecordKey, Option<CompanyLink>)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<RecordKey>, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let (key, source) = (reader.hasher.public_company(self.company), reader.source);
-        Ok(reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0))
+        let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
+        Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
     }
 }
 
 /// The company that a public id means: that of a company which was told its domain since means the domain.
 async fn by_id<P: Projects>(projects: &P, organization: OrganizationId, id: &str) -> Result<Option<RecordKey>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
-    let found = projects.each(AskById { company }).await?.into_iter().flatten().next();
-    match found {
-        Some(key) => Ok(resolve(projects, vec![key]).await?.pop()),
-        None => Ok(None),
-    }
+    let found: Vec<_> = projects.each(AskById { company }).await?.into_iter().flatten().collect();
+    let link = found.iter().filter_map(|(_, link)| *link).min();
+    Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
 
 /// What the company of a domain (in any spelling) did in a window. `None`: there is no such company.
