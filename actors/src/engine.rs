@@ -95,6 +95,9 @@ pub(crate) struct Posted<R> {
     _place: Permit,
 }
 
+/// A question on its way to several projects.
+pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Question>::Part>, Fault>>;
+
 impl<R> Posted<R> {
     async fn received(self) -> Result<R, AskError> {
         match tokio::time::timeout(ASK_TIMEOUT, self.answer).await {
@@ -289,7 +292,7 @@ impl Engine {
     ) -> Result<Posted<R>, AskError> {
         let place = self.inner.questions.take(1).ok_or(AskError::Busy)?;
         let (answer, wait) = oneshot::channel();
-        let shard = &self.inner.shards[usize::from(partition_of(project)) % self.inner.shards.len()];
+        let shard = &self.inner.shards[self.shard_of(project)];
         let ask = Ask(Box::new(move |shard| drop(answer.send(question(shard)))));
         #[expect(clippy::disallowed_methods, reason = "the gate of questions bounds what waits in the mailbox")]
         shard.do_send(ask);
@@ -303,6 +306,21 @@ impl Engine {
         question: Q,
     ) -> Result<Posted<Result<Q::Part, Fault>>, AskError> {
         self.post_to_shard(project, move |shard| shard.answer(project, &question))
+    }
+
+    /// Sends a question on its way to several projects of one shard, at once. Their parts come in their order.
+    pub(crate) fn post_to_several<Q: Question + Sync>(
+        &self,
+        projects: Vec<ProjectId>,
+        question: Q,
+    ) -> Result<PostedParts<Q>, AskError> {
+        let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
+        self.post_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &question)).collect())
+    }
+
+    /// Which shard a project is on.
+    pub(crate) fn shard_of(&self, project: ProjectId) -> usize {
+        usize::from(partition_of(project)) % self.inner.shards.len()
     }
 
     pub(crate) fn incarnation(&self) -> u128 {

@@ -1,5 +1,6 @@
 //! Questions about people and money: about one project, or put together from all projects of an organization.
 
+use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
 use headcount_domain::answers::{
@@ -17,6 +18,22 @@ use crate::engine::{AskError, Engine};
 struct Asked<'e> {
     engine: &'e Engine,
     projects: Vec<ProjectId>,
+    /// The places of those that one message asks.
+    together: Vec<Vec<usize>>,
+}
+
+/// How many projects one message asks at most, so that a shard can do something else in between.
+const TOGETHER: usize = 16;
+
+impl<'e> Asked<'e> {
+    fn new(engine: &'e Engine, projects: Vec<ProjectId>) -> Self {
+        let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, project) in projects.iter().enumerate() {
+            of_shard.entry(engine.shard_of(*project)).or_default().push(place);
+        }
+        let together = of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
+        Self { engine, projects, together }
+    }
 }
 
 impl Projects for Asked<'_> {
@@ -27,13 +44,16 @@ impl Projects for Asked<'_> {
     }
 
     async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {
+        let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
         // All are asked before the first answer is waited for.
-        let asked: Vec<_> = self.projects.iter().map(|project| self.engine.post(*project, question.clone())).collect();
-        let mut parts = Vec::with_capacity(asked.len());
-        for answer in asked {
-            parts.push(answer?.wait().await?);
+        let asked: Vec<_> =
+            self.together.iter().map(|places| self.engine.post_to_several(of(places), question.clone())).collect();
+        let mut parts: Vec<(usize, Q::Part)> = Vec::with_capacity(self.projects.len());
+        for (places, answer) in self.together.iter().zip(asked) {
+            parts.extend(places.iter().copied().zip(answer?.wait().await?));
         }
-        Ok(parts)
+        parts.sort_unstable_by_key(|(place, _)| *place);
+        Ok(parts.into_iter().map(|(_, part)| part).collect())
     }
 }
 
@@ -216,6 +236,6 @@ impl Engine {
     fn asked(&self, organization: OrganizationId) -> Asked<'_> {
         // An organization that is unknown has no projects.
         let projects = self.registry().projects(organization).unwrap_or_default();
-        Asked { engine: self, projects: projects.iter().map(|project| project.id).collect() }
+        Asked::new(self, projects.iter().map(|project| project.id).collect())
     }
 }

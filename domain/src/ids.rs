@@ -113,6 +113,22 @@ impl fmt::Debug for RecordKey {
     }
 }
 
+impl RecordKey {
+    /// The digit that tells users' keys: of the half that hash maps don't look at.
+    const OF_USER: u128 = 1 << 64;
+
+    /// Whether it is the key of a user, and not that of any other identity.
+    #[must_use]
+    pub fn is_user(self) -> bool {
+        self.0 & Self::OF_USER != 0
+    }
+
+    /// As the key of a user, or of another identity.
+    fn told_apart(self, user: bool) -> Self {
+        Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })
+    }
+}
+
 /// Makes [`RecordKey`]s and fingerprints with a secret key, so that nobody can aim two names at one record.
 #[derive(Clone)]
 pub struct KeyHasher {
@@ -138,21 +154,21 @@ impl KeyHasher {
         match id {
             RawId::User(name) => self.user(name),
             RawId::Anonymous(name) => self.anonymous(name),
-            RawId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()),
-            RawId::Nobody => self.hash(3, 0, &[]),
+            RawId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()).told_apart(false),
+            RawId::Nobody => self.hash(3, 0, &[]).told_apart(false),
         }
     }
 
     /// The key of the record of the user `name`.
     #[must_use]
     pub fn user(&self, name: &str) -> RecordKey {
-        self.hash(0, 0, name.as_bytes())
+        self.hash(0, 0, name.as_bytes()).told_apart(true)
     }
 
     /// The key of the record of the anonymous id `name`.
     #[must_use]
     pub fn anonymous(&self, name: &str) -> RecordKey {
-        self.hash(1, 0, name.as_bytes())
+        self.hash(1, 0, name.as_bytes()).told_apart(false)
     }
 
     /// The key of a company's record.
@@ -302,6 +318,9 @@ mod tests {
             assert!(keys[i + 1..].iter().all(|other| other != key));
         }
         assert_ne!(KeyHasher::new([8; 16]).user("a"), hasher.user("a"));
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            assert!(hasher.user(name).is_user() && !hasher.anonymous(name).is_user());
+        }
         assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
     }
 

@@ -22,7 +22,8 @@ pub fn set_page_items(items: usize) {
     PAGE_ITEMS.store(items, Ordering::Relaxed);
 }
 
-fn page_items() -> usize {
+/// How many items a page holds before it is cut.
+pub(crate) fn page_items() -> usize {
     PAGE_ITEMS.load(Ordering::Relaxed)
 }
 

@@ -38,6 +38,15 @@ impl Sign {
             Self::Minus => -1,
         }
     }
+
+    /// What undoes it.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Plus => Self::Minus,
+            Self::Minus => Self::Plus,
+        }
+    }
 }
 
 /// Cells that are kept. A new kind is one file in `rollups/` and one line in its list.
@@ -103,7 +112,7 @@ impl<C: Cell> Cells<C> {
     }
 
     /// The non-empty cells of the buckets from `first` to `last`, both included, in order.
-    pub fn range(&self, first: i32, last: i32) -> impl Iterator<Item = (i32, &C)> {
+    pub fn range(&self, first: i32, last: i32) -> impl DoubleEndedIterator<Item = (i32, &C)> {
         let range = (first <= last).then(|| self.by_bucket.range(first..=last));
         range.into_iter().flatten().map(|(bucket, cell)| (*bucket, cell))
     }

@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::group::{self, Keys, NamedPart, TopRow};
+use super::group::{self, Keys, NamedPart, Who};
 use super::identity::Subject;
 use super::question::{Projects, Question, Reader, candidates, rank};
+use super::top::{self, Leading, TopRow};
 use super::{CompanyMetrics, Listed, TopCompany, TopUser};
 use crate::company::{CompanyKey, normalise_domain};
 use crate::facts::{Moment, Named, Span};
-use crate::groups::Group;
 use crate::ids::{OrganizationId, PublicCompany, RawId, RecordKey};
 use crate::people::{Identity, Person};
 use crate::records::{Fault, Source, page_key};
@@ -17,7 +17,7 @@ use crate::rollups::CompanyLink;
 use crate::table::KeyHashBuilder;
 use crate::time::{Instant, Window};
 
-const COMPANY: &str = "company";
+pub(super) const COMPANY: &str = "company";
 
 /// Asks what some companies are linked to.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Question for AskLinks {
 }
 
 /// The companies that some keys mean organization-wide.
-async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
+pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
     let parts = projects.each(AskLinks { companies: companies.clone() }).await?;
     let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
     Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
@@ -73,7 +73,7 @@ async fn told_keys<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Key
             keys.extend(new);
         }
     }
-    if projects.count() > 1 {
+    if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
         // Another project may have told an alias to be something else, and earlier.
         let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
         let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
@@ -98,29 +98,28 @@ impl Question for AskKey {
     }
 }
 
-/// Asks for the key of a company by its public id.
+/// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
 #[derive(Debug, Clone)]
 struct AskById {
     company: PublicCompany,
 }
 
 impl Question for AskById {
-    type Part = Option<RecordKey>;
+    type Part = Option<(RecordKey, Option<CompanyLink>)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<RecordKey>, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let (key, source) = (reader.hasher.public_company(self.company), reader.source);
-        Ok(reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0))
+        let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
+        Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
     }
 }
 
 /// The company that a public id means: that of a company which was told its domain since means the domain.
 async fn by_id<P: Projects>(projects: &P, organization: OrganizationId, id: &str) -> Result<Option<RecordKey>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
-    let found = projects.each(AskById { company }).await?.into_iter().flatten().next();
-    match found {
-        Some(key) => Ok(resolve(projects, vec![key]).await?.pop()),
-        None => Ok(None),
-    }
+    let found: Vec<_> = projects.each(AskById { company }).await?.into_iter().flatten().collect();
+    let link = found.iter().filter_map(|(_, link)| *link).min();
+    Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
 
 /// What the company of a domain (in any spelling) did in a window. `None`: there is no such company.
@@ -162,10 +161,10 @@ async fn metrics<P: Projects>(
     company: RecordKey,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = told_keys(projects, vec![company]).await?;
-    let named = group::named(projects, told.clone()).await?.pop().unwrap_or_default();
+    let told = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
+    let named = group::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
-    let figures = group::figures(projects, told, window).await?.pop().unwrap_or_default();
+    let figures = group::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
         company_id: public(&named, organization),
         name: named.name(),
@@ -199,38 +198,24 @@ pub async fn top_companies<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<TopCompany>, P::Error> {
-    let active: Vec<_> = group::active(projects, COMPANY, window).await?.into_iter().collect();
-    let means = resolve(projects, active.iter().map(|(told, _)| *told).collect()).await?;
-    let mut companies: HashMap<RecordKey, TopRow, KeyHashBuilder> = HashMap::default();
-    for ((_, did), company) in active.into_iter().zip(means) {
-        let row = companies.entry(company).or_insert_with(|| TopRow {
-            keys: vec![company],
-            events: 0,
-            revenue: crate::money::Amount::ZERO,
-            named: NamedPart::default(),
-        });
-        row.events += did.events;
-        row.revenue += did.revenue;
-    }
-    let mut rows: Vec<TopRow> = companies.into_values().filter(|row| row.events > 0).collect();
-    let truncated = rows.len() > limit;
-    candidates(&mut rows, limit, |row| row.events);
-    let told = told_keys(projects, rows.iter().map(|row| row.keys[0]).collect()).await?;
-    rows.iter_mut().zip(told).for_each(|(row, told)| row.keys = told);
-    let rows = group::top_rows(projects, rows, limit).await?.rows;
-    let figures = group::figures(projects, rows.iter().map(|row| row.keys.clone()).collect(), window).await?;
-    let company = |(row, figures): (&TopRow, &group::Figures)| {
+    let Leading { keys, aliases, truncated } = top::leading(projects, COMPANY, window, limit).await?;
+    let keys = match aliases {
+        true => told_keys(projects, keys).await?,
+        false => keys.into_iter().map(|key| vec![key]).collect(),
+    };
+    let rows = top::rows(projects, COMPANY, keys, window, limit).await?;
+    let company = |TopRow { named, figures }: &TopRow| {
         Some(TopCompany {
-            company_id: public(&row.named, organization),
-            name: row.named.name(),
-            domain: domain(&row.named),
+            company_id: public(named, organization),
+            name: named.name(),
+            domain: domain(named),
             events: figures.sums.events,
             users: figures.users,
-            revenue: row.revenue,
-            last_seen: row.named.seen?.1,
+            revenue: figures.sums.revenue,
+            last_seen: named.seen?.1,
         })
     };
-    Ok(Listed { rows: rows.iter().zip(&figures).filter_map(company).collect(), truncated })
+    Ok(Listed { rows: rows.iter().filter_map(company).collect(), truncated })
 }
 
 /// Asks which identified users were active at a company.
@@ -242,71 +227,57 @@ struct AskMembers {
     enough: Option<usize>,
 }
 
-/// What one user did at a company, in one project.
-#[derive(Debug)]
-struct MemberPart {
-    subject: Subject,
-    events: u64,
-}
-
 impl Question for AskMembers {
-    type Part = Vec<MemberPart>;
+    type Part = Vec<(Who, u64)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<MemberPart>, Fault> {
-        let source = reader.source;
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
         for key in &self.keys {
-            if let Some(group) = reader.project.groups.get_to_load(*key, || source.record(*key))? {
-                group.load(self.window.start, self.window.end, |serial| source.page::<Group>(page_key(*key, serial)))?;
-                for (member, did) in group.members(self.window) {
+            if let Some((group, load)) = reader.group(*key)? {
+                for (member, did) in group.visits(self.window, load)? {
                     *events.entry(member).or_default() += u64::from(did.events);
                 }
             }
         }
-        let mut events: Vec<(RecordKey, u64)> = events.into_iter().collect();
-        events.sort_unstable_by_key(|(_, events)| std::cmp::Reverse(*events));
-        let mut members: Vec<MemberPart> = Vec::new();
-        for (member, events) in events {
+        let identified = |(member, events)| {
+            let (who, identified) = reader.who(member);
+            identified.then_some((who, events))
+        };
+        let mut members: Self::Part = events.into_iter().filter_map(identified).collect();
+        if let Some(enough) = self.enough {
             // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
-            if self.enough.is_some_and(|enough| members.len() > enough && events < members[enough.saturating_sub(1)].events) {
-                break;
-            }
-            let key = reader.member(member)?;
-            let project = reader.id;
-            let Some(identity) = reader.identity(key, None)? else { continue };
-            let is_user = matches!(identity.id, RawId::User(_));
-            if is_user || !identity.emails.is_empty() {
-                let subject = Subject { id: identity.id.clone(), project: (!is_user).then_some(project) };
-                members.push(MemberPart { subject, events });
-            }
+            candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
         Ok(members)
     }
 }
 
-/// Asks for the latest e-mail addresses of some users, and when these were told.
+/// An id, the latest e-mail address, and when that was told.
+type Told = (RawId, Option<(Moment, Box<str>)>);
+
+/// Asks for the ids of some users and their latest e-mail addresses.
 #[derive(Debug, Clone)]
-struct AskEmails {
-    subjects: Vec<Subject>,
+struct AskUsers {
+    users: Vec<Who>,
 }
 
-impl Question for AskEmails {
-    type Part = Vec<Option<(Moment, Box<str>)>>;
+impl Question for AskUsers {
+    type Part = Vec<Option<Told>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let email = |subject: &Subject| {
-            let identity = known(subject, reader)?;
-            let latest = identity.and_then(|identity| identity.emails.iter().max_by_key(|(_, told)| *told));
-            Ok(latest.map(|(email, told)| (*told, email.clone())))
+        let user = |who: &Who| {
+            let Some(identity) = known(*who, reader)? else { return Ok(None) };
+            let latest = identity.emails.iter().max_by_key(|(_, told)| *told);
+            Ok(Some((identity.id.clone(), latest.map(|(email, told)| (*told, email.clone())))))
         };
-        self.subjects.iter().map(email).collect()
+        self.users.iter().map(user).collect()
     }
 }
 
 /// Asks when some users were last seen at a company.
 #[derive(Debug, Clone)]
 struct AskLastSeenAt {
-    subjects: Vec<Subject>,
+    users: Vec<Who>,
     keys: Keys,
 }
 
@@ -315,22 +286,25 @@ impl Question for AskLastSeenAt {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
-        let seen = |subject: &Subject| {
-            let Some(identity) = known(subject, reader)? else { return Ok(None) };
+        let seen = |who: &Who| {
+            let Some(identity) = known(*who, reader)? else { return Ok(None) };
             let member = identity.member;
             identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))?;
             Ok(last_seen(identity, &keys))
         };
-        self.subjects.iter().map(seen).collect()
+        self.users.iter().map(seen).collect()
     }
 }
 
-/// The record of a subject in this project, if there is one.
-fn known<'r, S: Source>(subject: &Subject, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
-    if subject.project.is_some_and(|project| project != reader.id) {
-        return Ok(None);
-    }
-    let (key, source) = (reader.hasher.identity(&subject.id), reader.source);
+/// The record of somebody in this project, if there is one.
+fn known<'r, S: Source>(who: Who, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
+    let key = match who {
+        Who::User(user) => user,
+        // Who is no user goes by its own key everywhere.
+        Who::Of(project, member) if project == reader.id => member,
+        Who::Of(..) => return Ok(None),
+    };
+    let source = reader.source;
     Ok(match reader.project.people.get_to_load(key, || source.record(key))? {
         Some(Person::Identity(identity)) => Some(identity),
         _ => None,
@@ -342,6 +316,29 @@ fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> 
     let here = |named: Option<Named>| named.and_then(Named::company).or(own).is_some_and(|company| keys.contains(&company));
     let days = identity.facts.days(Span::ALL).filter(|entry| here(entry.named.as_deref().copied()));
     days.filter_map(|entry| entry.sums.seen.at(entry.day)).map(|(_, last)| last).max()
+}
+
+/// Who was active at a company, with how many events: those that can be among the first `limit`, and whether there are more.
+async fn most_active<P: Projects>(
+    projects: &P,
+    keys: &Keys,
+    window: Window,
+    limit: usize,
+) -> Result<(Vec<(Who, u64)>, bool), P::Error> {
+    let enough = (projects.count() == 1).then_some(limit);
+    let mut parts = projects.each(AskMembers { keys: keys.clone(), window, enough }).await?;
+    parts.retain(|part| !part.is_empty());
+    let mut users = if parts.len() > 1 {
+        let mut total: HashMap<Who, u64, KeyHashBuilder> = HashMap::default();
+        total.reserve(parts.iter().map(Vec::len).sum());
+        parts.into_iter().flatten().for_each(|(who, events)| *total.entry(who).or_default() += events);
+        total.into_iter().collect()
+    } else {
+        parts.pop().unwrap_or_default()
+    };
+    let truncated = users.len() > limit;
+    candidates(&mut users, limit, |(_, events)| *events);
+    Ok((users, truncated))
 }
 
 /// A company's most active identified users in a window. `None`: there is no such company.
@@ -357,37 +354,31 @@ pub async fn company_top_users<P: Projects>(
 ) -> Result<Option<Listed<TopUser>>, P::Error> {
     let Some(company) = by_id(projects, organization, id).await? else { return Ok(None) };
     let keys = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
-    if group::named(projects, vec![keys.clone()]).await?.pop().is_none_or(|named| named.seen.is_none()) {
+    let (users, truncated) = most_active(projects, &keys, window, limit).await?;
+    if users.is_empty() && !is_seen(projects, &keys).await? {
         return Ok(None);
     }
-    let mut users: Vec<(Subject, u64)> = Vec::new();
-    let mut places: HashMap<RawId, usize> = HashMap::new();
-    let enough = (projects.count() == 1).then_some(limit);
-    for member in projects.each(AskMembers { keys: keys.clone(), window, enough }).await?.into_iter().flatten() {
-        match places.get(&member.subject.id).filter(|_| member.subject.project.is_none()) {
-            Some(place) => users[*place].1 += member.events,
-            None => {
-                places.insert(member.subject.id.clone(), users.len());
-                users.push((member.subject, member.events));
-            }
-        }
-    }
-    let truncated = users.len() > limit;
-    candidates(&mut users, limit, |(_, events)| *events);
-    let subjects: Vec<Subject> = users.iter().map(|(subject, _)| subject.clone()).collect();
-    let emails = projects.each(AskEmails { subjects }).await?;
-    let resolved = |(at, (subject, events)): (usize, (Subject, u64))| {
-        let email = emails.iter().filter_map(|part| part.get(at)?.as_ref()).max().map(|(_, email)| email.to_string());
-        (email.unwrap_or_else(|| subject.id.text()), subject, events)
+    let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
+    let user = |(at, (who, events)): (usize, (Who, u64))| {
+        let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
+        let (id, _) = parts().next()?;
+        let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
+        Some((email.unwrap_or_else(|| id.text()), id.clone(), who, events))
     };
-    let mut rows: Vec<(String, Subject, u64)> = users.into_iter().enumerate().map(resolved).collect();
-    rank(&mut rows, |(_, _, events)| *events, |(name, subject, _)| (name.clone(), subject.id.clone()));
+    let mut rows: Vec<(String, RawId, Who, u64)> = users.into_iter().enumerate().filter_map(user).collect();
+    rank(&mut rows, |(.., events)| *events, |(name, id, ..)| (name.clone(), id.clone()));
     rows.truncate(limit);
-    let subjects = rows.iter().map(|(_, subject, _)| subject.clone()).collect();
-    let seen = projects.each(AskLastSeenAt { subjects, keys }).await?;
-    let row = |(at, (resolved_identifier, subject, events)): (usize, (String, Subject, u64))| {
+    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|(_, _, who, _)| *who).collect(), keys }).await?;
+    let row = |(at, (resolved_identifier, id, who, events)): (usize, (String, RawId, Who, u64))| {
         let last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max()?;
-        Some(TopUser { resolved_identifier, identity_id: subject.public(organization), events, last_seen })
+        let project = if let Who::Of(project, _) = who { Some(project) } else { None };
+        Some(TopUser { resolved_identifier, identity_id: Subject { id, project }.public(organization), events, last_seen })
     };
     Ok(Some(Listed { rows: rows.into_iter().enumerate().filter_map(row).collect(), truncated }))
+}
+
+/// Whether anything ever happened at a company.
+async fn is_seen<P: Projects>(projects: &P, keys: &Keys) -> Result<bool, P::Error> {
+    let named = group::named(projects, vec![keys.clone()], None).await?.pop();
+    Ok(named.is_some_and(|named| named.seen.is_some()))
 }

@@ -1,76 +1,35 @@
 //! Companies and groups, over all projects of their organization: the questions and the parts that both have in common,
 //! and the answers about groups.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-use super::question::{Projects, Question, Reader, candidates, rank};
+use super::question::{Projects, Question, Reader};
+use super::top::{self, Leading, TopRow};
 use super::{GroupMetrics, Listed};
 use crate::facts::Moment;
-use crate::groups::{Group, GroupSums};
-use crate::ids::{ProjectId, RawId, RecordKey};
-use crate::money::Amount;
-use crate::people::Person;
+use crate::groups::{Group, GroupSums, Pages};
+use crate::ids::{ProjectId, RecordKey};
 use crate::records::{Fault, Source, page_key};
 use crate::rollup::Sign;
-use crate::rollups::Activity;
-use crate::table::KeyHashBuilder;
+use crate::rollups::KnownAs;
 use crate::time::{Instant, Window};
 
 /// The keys that one company or group was told by; the first is the one that it goes by.
 pub(super) type Keys = Vec<RecordKey>;
 
-/// What some groups did.
-pub(super) type Active = HashMap<RecordKey, Activity, KeyHashBuilder>;
-
-/// Asks which groups of a type were active.
-#[derive(Debug, Clone)]
-pub(super) struct AskActive {
-    pub(super) kind: Box<str>,
-    pub(super) window: Window,
-}
-
-impl Question for AskActive {
-    type Part = Active;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let mut active = Active::default();
-        for (key, activity) in reader.project.rollups.group_activity.of_type(&self.kind, self.window) {
-            add_activity(&mut active, key, activity);
-        }
-        Ok(active)
-    }
-}
-
-fn add_activity(active: &mut Active, key: RecordKey, activity: Activity) {
-    let sum = active.entry(key).or_default();
-    sum.events += activity.events;
-    sum.revenue += activity.revenue;
-}
-
-/// Which groups were active anywhere, with what they did.
-pub(super) async fn active<P: Projects>(projects: &P, kind: &str, window: Window) -> Result<Active, P::Error> {
-    let mut parts = projects.each(AskActive { kind: kind.into(), window }).await?.into_iter();
-    let mut total = parts.next().unwrap_or_default();
-    parts.flatten().for_each(|(key, activity)| add_activity(&mut total, key, activity));
-    Ok(total)
-}
-
 impl<S: Source> Reader<'_, S> {
-    /// The record of a company or group of this project, with the pages of `window`.
-    fn group(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&mut Group>, Fault> {
+    /// The record of a company or group of this project, and what loads its pages.
+    pub(super) fn group(&mut self, key: RecordKey) -> Result<Option<(&mut Group, impl Pages)>, Fault> {
         let source = self.source;
-        let Some(group) = self.project.groups.get_to_load(key, || source.record(key))? else { return Ok(None) };
-        if let Some(Window { start, end }) = window {
-            group.load(start, end, |serial| source.page::<Group>(page_key(key, serial)))?;
-        }
-        Ok(Some(group))
+        let group = self.project.groups.get_to_load(key, || source.record(key))?;
+        Ok(group.map(|group| (group, move |serial| source.page::<Group>(page_key(key, serial)))))
     }
 }
 
 /// Asks what companies or groups are called, and when they were seen.
 #[derive(Debug, Clone)]
-pub(super) struct AskNamed {
-    pub(super) groups: Vec<Keys>,
+struct AskNamed {
+    groups: Vec<Keys>,
+    /// Of which type they are, and the window whose events are asked for, too.
+    events: Option<(Box<str>, Window)>,
 }
 
 /// What one group is called, and when it was seen.
@@ -82,6 +41,10 @@ pub(super) struct NamedPart {
     pub(super) name: Option<(Moment, Box<str>)>,
     /// Its first and its last event ever.
     pub(super) seen: Option<(Instant, Instant)>,
+    /// How many events it had in the window that was asked for, if one was.
+    pub(super) events: i64,
+    /// How many projects know it.
+    pub(super) projects: usize,
 }
 
 impl NamedPart {
@@ -90,6 +53,8 @@ impl NamedPart {
         self.name = self.name.take().into_iter().chain(other.name).max();
         let both = self.seen.zip(other.seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
         self.seen = both.or(self.seen).or(other.seen);
+        self.events += other.events;
+        self.projects += other.projects;
     }
 
     pub(super) fn name(&self) -> Option<String> {
@@ -107,26 +72,40 @@ impl Question for AskNamed {
     type Part = Vec<NamedPart>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<NamedPart>, Fault> {
-        let source = reader.source;
         let mut named = Vec::with_capacity(self.groups.len());
-        for keys in &self.groups {
+        // Whose number each is: the place of the group that it counts for.
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for (place, keys) in self.groups.iter().enumerate() {
             let mut all = NamedPart::default();
-            for (place, key) in keys.iter().enumerate() {
-                let Some(group) = reader.group(*key, None)? else { continue };
-                let seen = group.seen(|serial| source.page::<Group>(page_key(*key, serial)))?;
-                let text = (place == 0).then(|| group.key.clone());
-                all.merge(NamedPart { key: text, name: group.name.clone(), seen });
+            for (at, key) in keys.iter().enumerate() {
+                let Some((group, load)) = reader.group(*key)? else { continue };
+                let key = (at == 0).then(|| group.key.clone());
+                all.merge(NamedPart { key, name: group.name.clone(), seen: group.seen(load)?, events: 0, projects: 0 });
+                all.projects = 1;
+                places.push(place);
+                numbers.push(group.number);
             }
             named.push(all);
+        }
+        if let Some((kind, window)) = &self.events {
+            let activity = &reader.project.rollups.group_activity;
+            let events = activity.sums_of(kind, &numbers, &activity.cover(*window));
+            places.into_iter().zip(events).for_each(|(place, events)| named[place].events += events);
         }
         Ok(named)
     }
 }
 
-/// What some companies or groups are called, and when they were seen, anywhere.
-pub(super) async fn named<P: Projects>(projects: &P, groups: Vec<Keys>) -> Result<Vec<NamedPart>, P::Error> {
+/// What some companies or groups are called, and when they were seen, anywhere; with their events of a window, if one is given
+/// (and their type).
+pub(super) async fn named<P: Projects>(
+    projects: &P,
+    groups: Vec<Keys>,
+    events: Option<(&str, Window)>,
+) -> Result<Vec<NamedPart>, P::Error> {
     let mut total = vec![NamedPart::default(); groups.len()];
-    for part in projects.each(AskNamed { groups }).await? {
+    let events = events.map(|(kind, window)| (kind.into(), window));
+    for part in projects.each(AskNamed { groups, events }).await? {
         total.iter_mut().zip(part).for_each(|(total, part)| total.merge(part));
     }
     Ok(total)
@@ -135,26 +114,19 @@ pub(super) async fn named<P: Projects>(projects: &P, groups: Vec<Keys>) -> Resul
 /// Asks what companies or groups did.
 #[derive(Debug, Clone)]
 pub(super) struct AskFigures {
-    groups: Vec<Keys>,
+    /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
+    groups: Vec<(Keys, bool)>,
     window: Window,
-    /// Whether other projects may know the same users, so that their number alone doesn't do.
-    shared: bool,
 }
 
 /// What a group did in one project.
 #[derive(Debug)]
 pub(super) struct FiguresPart {
     sums: GroupSums,
-    users: Users,
-}
-
-/// Its distinct identities.
-#[derive(Debug)]
-enum Users {
-    /// So many: nobody else knows any of them.
-    Count(u64),
-    /// These.
-    Set(HashSet<Who, KeyHashBuilder>),
+    /// How many of its distinct identities are nobody else's.
+    own: u64,
+    /// The others: users, whom other projects may know. Mostly in order.
+    users: Vec<RecordKey>,
 }
 
 /// An identity, as other projects may know it.
@@ -170,42 +142,62 @@ impl Question for AskFigures {
     type Part = Vec<FiguresPart>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<FiguresPart>, Fault> {
-        self.groups.iter().map(|keys| self.figures(keys, reader)).collect()
+        self.groups.iter().map(|(keys, shared)| self.figures(keys, *shared, reader)).collect()
     }
 }
 
 impl AskFigures {
-    fn figures<S: Source>(&self, keys: &Keys, reader: &mut Reader<'_, S>) -> Result<FiguresPart, Fault> {
-        let mut sums = GroupSums::default();
-        let mut members: HashSet<RecordKey, KeyHashBuilder> = HashSet::default();
+    fn figures<S: Source>(&self, keys: &Keys, shared: bool, reader: &mut Reader<'_, S>) -> Result<FiguresPart, Fault> {
+        let mut part = FiguresPart { sums: GroupSums::default(), own: 0, users: Vec::new() };
+        let mut lists = 0;
         for key in keys {
-            if let Some(group) = reader.group(*key, Some(self.window))? {
-                sums.add(&group.sums(self.window), Sign::Plus);
-                members.extend(group.members(self.window).map(|(member, _)| member));
+            let Some((group, mut load)) = reader.group(*key)? else { continue };
+            part.sums.add(&group.sums(self.window, &mut load)?, Sign::Plus);
+            match group.count_members(self.window) {
+                Some(members) if !shared && keys.len() == 1 => part.own = members,
+                _ => group.members(self.window, &mut part.users, load)?,
             }
+            lists += 1;
         }
-        let users = match self.shared {
-            false => Users::Count(members.len() as u64),
-            true => Users::Set(members.into_iter().map(|member| reader.who(member)).collect::<Result<_, Fault>>()?),
-        };
-        Ok(FiguresPart { sums, users })
+        if lists > 1 {
+            // Whoever was active under several of the keys is in here as often. Each list is in order already.
+            part.users.sort();
+            part.users.dedup();
+        }
+        if shared {
+            reader.tell_users_apart(&mut part);
+        } else {
+            part.own += part.users.len() as u64;
+            part.users.clear();
+        }
+        Ok(part)
     }
 }
 
-impl<S: Source> Reader<'_, S> {
-    /// The key of the identity that groups know as `member`.
-    pub(super) fn member(&mut self, member: RecordKey) -> Result<RecordKey, Fault> {
-        self.project.resolve(member, self.source)
+impl<S> Reader<'_, S> {
+    /// Who a member of a group is, and whether anything identifies it. Reads no record.
+    pub(super) fn who(&self, member: RecordKey) -> (Who, bool) {
+        if member.is_user() {
+            return (Who::User(member), true);
+        }
+        match self.project.rollups.known_members.of(member) {
+            Some(KnownAs::User(user)) => (Who::User(user), true),
+            Some(KnownAs::Addressed) => (Who::Of(self.id, member), true),
+            None => (Who::Of(self.id, member), false),
+        }
     }
 
-    fn who(&mut self, member: RecordKey) -> Result<Who, Fault> {
-        let source = self.source;
-        let key = self.member(member)?;
-        let is_user = match self.project.people.get(key, || source.record(key))? {
-            Some(Person::Identity(identity)) => matches!(identity.id, RawId::User(_)),
-            _ => false,
-        };
-        Ok(if is_user { Who::User(key) } else { Who::Of(self.id, key) })
+    /// Leaves the users among the members, and counts the others.
+    fn tell_users_apart(&self, part: &mut FiguresPart) {
+        let members = part.users.len();
+        part.users.retain_mut(|member| match self.who(*member).0 {
+            Who::User(user) => {
+                *member = user;
+                true
+            }
+            Who::Of(..) => false,
+        });
+        part.own += (members - part.users.len()) as u64;
     }
 }
 
@@ -216,21 +208,28 @@ pub(super) struct Figures {
     pub(super) users: u64,
 }
 
-/// What some companies or groups did in a window, anywhere.
-pub(super) async fn figures<P: Projects>(projects: &P, groups: Vec<Keys>, window: Window) -> Result<Vec<Figures>, P::Error> {
+/// What some companies or groups did in a window, anywhere. Each comes with how many projects know it.
+pub(super) async fn figures<P: Projects>(
+    projects: &P,
+    groups: Vec<(Keys, usize)>,
+    window: Window,
+) -> Result<Vec<Figures>, P::Error> {
+    let groups: Vec<(Keys, bool)> = groups.into_iter().map(|(keys, projects)| (keys, projects > 1)).collect();
     let mut total = vec![Figures::default(); groups.len()];
-    let mut sets: BTreeMap<usize, HashSet<Who, KeyHashBuilder>> = BTreeMap::new();
-    let shared = projects.count() > 1;
-    for part in projects.each(AskFigures { groups, window, shared }).await? {
-        for (at, part) in part.into_iter().enumerate() {
-            total[at].sums.add(&part.sums, Sign::Plus);
-            match part.users {
-                Users::Count(users) => total[at].users += users,
-                Users::Set(users) => sets.entry(at).or_default().extend(users),
-            }
+    let mut users: Vec<Vec<RecordKey>> = vec![Vec::new(); groups.len()];
+    for part in projects.each(AskFigures { groups, window }).await? {
+        for ((total, users), part) in total.iter_mut().zip(&mut users).zip(part) {
+            total.sums.add(&part.sums, Sign::Plus);
+            total.users += part.own;
+            users.extend(part.users);
         }
     }
-    sets.into_iter().for_each(|(at, set)| total[at].users = set.len() as u64);
+    for (total, mut users) in total.iter_mut().zip(users) {
+        // Some lists that are in order, or nearly: this sort merges them.
+        users.sort();
+        users.dedup();
+        total.users += users.len() as u64;
+    }
     Ok(total)
 }
 
@@ -261,9 +260,9 @@ pub async fn group_metrics<P: Projects>(
 ) -> Result<Option<GroupMetrics>, P::Error> {
     let ask = AskGroupKey { kind: group_type.into(), id: group_key.into() };
     let Some(key) = projects.each(ask).await?.pop() else { return Ok(None) };
-    let named = named(projects, vec![vec![key]]).await?.pop().unwrap_or_default();
+    let named = named(projects, vec![vec![key]], None).await?.pop().unwrap_or_default();
     let Some((_, last_seen)) = named.seen else { return Ok(None) };
-    let figures = figures(projects, vec![vec![key]], window).await?.pop().unwrap_or_default();
+    let figures = figures(projects, vec![(vec![key], named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(metrics(group_type, &named, &figures, last_seen)))
 }
 
@@ -278,29 +277,6 @@ fn metrics(group_type: &str, named: &NamedPart, figures: &Figures, last_seen: In
     }
 }
 
-/// One row of a top list, before its users are counted.
-#[derive(Debug, Clone)]
-pub(super) struct TopRow {
-    pub(super) keys: Keys,
-    pub(super) events: i64,
-    pub(super) revenue: Amount,
-    pub(super) named: NamedPart,
-}
-
-/// The first rows of a top list, named and in order.
-pub(super) async fn top_rows<P: Projects>(projects: &P, rows: Vec<TopRow>, limit: usize) -> Result<Listed<TopRow>, P::Error> {
-    let mut rows: Vec<TopRow> = rows.into_iter().filter(|row| row.events > 0).collect();
-    let truncated = rows.len() > limit;
-    candidates(&mut rows, limit, |row| row.events);
-    let keys = rows.iter().map(|row| row.keys.clone()).collect();
-    for (row, named) in rows.iter_mut().zip(named(projects, keys).await?) {
-        row.named = named;
-    }
-    rank(&mut rows, |row| row.events, |row| row.named.rank());
-    rows.truncate(limit);
-    Ok(Listed { rows, truncated })
-}
-
 /// The most active groups of a type in a window.
 ///
 /// # Errors
@@ -311,15 +287,9 @@ pub async fn top_groups<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<GroupMetrics>, P::Error> {
-    let active = active(projects, group_type, window).await?;
-    let row = |(key, did): (RecordKey, Activity)| TopRow {
-        keys: vec![key],
-        events: did.events,
-        revenue: did.revenue,
-        named: NamedPart::default(),
-    };
-    let Listed { rows, truncated } = top_rows(projects, active.into_iter().map(row).collect(), limit).await?;
-    let figures = figures(projects, rows.iter().map(|row| row.keys.clone()).collect(), window).await?;
-    let metrics = |(row, figures): (&TopRow, &Figures)| Some(metrics(group_type, &row.named, figures, row.named.seen?.1));
-    Ok(Listed { rows: rows.iter().zip(&figures).filter_map(metrics).collect(), truncated })
+    let Leading { keys, truncated, .. } = top::leading(projects, group_type, window, limit).await?;
+    let keys = keys.into_iter().map(|key| vec![key]).collect();
+    let rows = top::rows(projects, group_type, keys, window, limit).await?;
+    let row = |row: &TopRow| Some(metrics(group_type, &row.named, &row.figures, row.named.seen?.1));
+    Ok(Listed { rows: rows.iter().filter_map(row).collect(), truncated })
 }

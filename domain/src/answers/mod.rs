@@ -6,6 +6,7 @@ mod group;
 mod identity;
 mod question;
 mod shapes;
+mod top;
 mod traffic;
 
 use std::collections::BTreeMap;

@@ -5,10 +5,11 @@ use crate::company::CompanyKey;
 use crate::event::Event;
 use crate::facts::{Moment, Sums};
 use crate::groups::{CompanyById, Group, GroupSums, MemberDay};
-use crate::ids::{PublicCompany, RecordKey};
+use crate::ids::{PublicCompany, RawId, RecordKey};
 use crate::project::Project;
 use crate::records::page_key;
 use crate::rollup::Level;
+use crate::rollups::KnownAs;
 use crate::submission::metadata_text;
 use crate::time::Day;
 
@@ -55,7 +56,8 @@ impl<S: Source> Fold<'_, S> {
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
         let source = self.source;
         if self.project.groups.get(key, || source.record(key))?.is_none() {
-            self.project.groups.insert(key, Group::new(kind, id));
+            let number = self.project.rollups.group_numbers.assign(kind, key);
+            self.project.groups.insert(key, Group::new(kind, id, number));
         }
         Ok(())
     }
@@ -73,6 +75,8 @@ impl<S: Source> Fold<'_, S> {
         self.project.rollups.company_links.remember(company, domain, told);
         if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
             group.aliases.push(company);
+            let told = group.aliases.len();
+            self.project.rollups.company_links.remember_most(told);
         }
         Ok(())
     }
@@ -148,15 +152,29 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         let Project { groups, rollups, .. } = &mut *self.project;
         let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
-        group.load(day, day, |serial| source.page::<Group>(page_key(key, serial)))?;
-        group.add(day, sums, sign);
+        let load = |serial| source.page::<Group>(page_key(key, serial));
+        group.add(day, sums, sign, load)?;
         match (sign, member) {
-            (Sign::Plus, Some((member, did))) => group.add_member(day, member, did),
-            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member),
+            (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, load)?,
+            (Sign::Plus, Some((None, did))) => group.add_nobody(day, did),
+            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, load)?,
             // Nobody's days are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
-        rollups.group_activity.count(day, &group.kind, key, sums, sign);
+        rollups.group_activity.count(day, &group.kind, group.number, sums.events, sign);
         Ok(())
+    }
+
+    /// What lists of members are to know of an identity whose key in them may not be a user's own.
+    pub(super) fn know_member(&mut self, identity: &Identity) {
+        if identity.member.is_user() {
+            return;
+        }
+        let known = match identity.id {
+            RawId::User(_) => KnownAs::User(self.hasher.identity(&identity.id)),
+            _ if identity.emails.is_empty() => return,
+            _ => KnownAs::Addressed,
+        };
+        self.project.rollups.known_members.learn(identity.member, known);
     }
 }

@@ -7,6 +7,7 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::subject::set_short_history;
 use crate::acquisition::Channel;
 use crate::company::CompanyKey;
 use crate::event::Event;
@@ -189,6 +190,7 @@ impl<S: Source> Fold<'_, S> {
         if !identity.emails.tell(email, at) {
             return Ok(());
         }
+        self.know_member(identity);
         let (key, source) = (self.hasher.email(email), self.source);
         let emails = &mut self.project.emails;
         match emails.get(key, || source.record(key))? {

@@ -1,10 +1,20 @@
 //! Whose an event is: raw ids, links, and two histories that become one.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::{Association, Fault, Fold, Identity, Person, Sign, Source, Span, contribute_own};
 use crate::event::Event;
 use crate::facts::{Change, Named, Times};
 use crate::ids::{RawId, RecordKey};
 use crate::records::{Record, page_key};
+
+/// How many items a history has at most that is moved to a user who has fewer.
+static SHORT_HISTORY: AtomicUsize = AtomicUsize::new(64);
+
+/// Changes what counts as a short history: answers don't depend on it, and tests show that with none.
+pub fn set_short_history(items: usize) {
+    SHORT_HISTORY.store(items, Ordering::Relaxed);
+}
 
 impl<S: Source> Fold<'_, S> {
     /// Whose event it is. Links the anonymous id on the way, if this is its first link.
@@ -63,14 +73,20 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Both histories as one. Costs what the smaller side holds, unless the larger one's company changes.
+    /// Both histories as one. Costs what the smaller side holds, or a short history's items (so that most users go by their
+    /// own key), unless the larger one's company changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
-        let (mut base, mut small) = if other.facts.len() > user.facts.len() { (other, user) } else { (user, other) };
+        let (mut base, mut small) = if other.facts.len() > user.facts.len().max(SHORT_HISTORY.load(Ordering::Relaxed)) {
+            (other, user)
+        } else {
+            (user, other)
+        };
         self.load_all(&mut small)?;
         self.contribute(&small, Sign::Minus)?;
         self.adopt_company(&mut base, small.company)?;
         base.id = id;
+        self.know_member(&base);
         self.load_for_all_of(&mut base, &small)?;
         for entry in small.facts.days(Span::ALL) {
             self.add_day(&mut base, entry.day, entry.named.as_deref().copied(), &entry.sums)?;

@@ -152,9 +152,9 @@ fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<Bundles>)
 
 at_level!(
     /// What touch the bundles of identities are under.
-    BundlesByIdentity, 13, "bundles_by_identity", Bundles, Identity, by_bundle, name_bundle
+    BundlesByIdentity, 15, "bundles_by_identity", Bundles, Identity, by_bundle, name_bundle
 );
 at_level!(
     /// What touch the bundles of accounts are under.
-    BundlesByAccount, 14, "bundles_by_account", Bundles, Account, by_bundle, name_bundle
+    BundlesByAccount, 16, "bundles_by_account", Bundles, Account, by_bundle, name_bundle
 );

@@ -21,11 +21,13 @@ pub struct CompanyLink {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
     by_company: BTreeMap<RecordKey, CompanyLink>,
+    /// How many companies were told to be one domain, at most: in a cell of its own.
+    most: u32,
 }
 
 impl Cell for Links {
     fn is_empty(&self) -> bool {
-        self.by_company.is_empty()
+        self.by_company.is_empty() && self.most == 0
     }
 }
 
@@ -44,7 +46,24 @@ fn bucket(company: RecordKey) -> i32 {
     i32::try_from(company.0 >> 116).unwrap_or_default()
 }
 
+/// Where the greatest number of companies of one domain is.
+const MOST: i32 = -1;
+
 impl Cells<Links> {
+    /// A domain has so many companies that were told to be it.
+    pub fn remember_most(&mut self, companies: usize) {
+        let companies = u32::try_from(companies).unwrap_or(u32::MAX);
+        if companies > self.get(MOST).map_or(0, |cell| cell.most) {
+            self.change(MOST, |cell| cell.most = companies);
+        }
+    }
+
+    /// How many companies were told to be one domain, at most.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.get(MOST).map_or(0, |cell| cell.most)
+    }
+
     /// A company was told its domain. The first one recorded counts, from the earliest event that told it.
     pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
         let known = self.of(company);

@@ -1,32 +1,21 @@
 //! Which companies and groups were active on a day, and how much: what top lists are drawn from. A company is counted under
 //! each key that it was told by.
 //!
-//! Each is counted twice: in its day, and in the block of 16 days that the day lies in. A window is covered by the blocks
-//! that it holds as a whole and by the days at its ends, so that a long one reads little more than a short one.
+//! Each is counted in its day, and in the blocks of 4, 16, 64 and 256 days that the day lies in. A window is covered by few
+//! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the
+//! project gave to the group ([`super::group_numbers`]), so that sums are added up in a list.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::groups::GroupSums;
-use crate::ids::RecordKey;
-use crate::money::Amount;
 use crate::rollup::{Cell, Cells, Kept, Sign};
 use crate::time::{Day, Window};
 
-/// What one group did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity {
-    /// How many events.
-    pub events: i64,
-    /// Orders less refunds, in the organization's currency.
-    pub revenue: Amount,
-}
-
-/// The groups of one day, by type and key.
+/// How many events the groups of one day or block had, by type and number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveGroups {
-    by_type: BTreeMap<Box<str>, BTreeMap<RecordKey, Activity>>,
+    by_type: BTreeMap<Box<str>, BTreeMap<u32, i64>>,
 }
 
 impl Cell for ActiveGroups {
@@ -45,56 +34,121 @@ impl Kept for GroupActivity {
     type Cell = ActiveGroups;
 }
 
-impl Cells<ActiveGroups> {
-    /// Adds or takes out what a group did on `day`.
-    pub fn count(&mut self, day: Day, kind: &str, key: RecordKey, sums: &GroupSums, sign: Sign) {
-        let (events, revenue) = (i64::try_from(sums.events).unwrap_or(i64::MAX), sums.revenue);
-        if events == 0 && revenue == Amount::ZERO {
-            return;
-        }
-        let did = Activity { events: sign.factor() * events, revenue };
-        for bucket in [day.0, block_bucket(day.0.div_euclid(BLOCK_DAYS))] {
-            self.change(bucket, |cell| cell.count(kind, key, did, sign));
-        }
-    }
+/// The days and blocks that make up a window: their buckets, and whether they are added or taken out.
+#[derive(Debug, Clone)]
+pub struct Cover(Vec<(i32, Sign)>);
 
-    /// Every group of a type that was active in `window`, once for each of its days or blocks.
-    pub fn of_type(&self, kind: &str, window: Window) -> impl Iterator<Item = (RecordKey, Activity)> {
-        let (first, last) = (window.start.0, window.end.0);
-        // The first block that begins in the window, and the first one that doesn't end in it.
-        let from = (first + BLOCK_DAYS - 1).div_euclid(BLOCK_DAYS);
-        let to = (last + 1).div_euclid(BLOCK_DAYS);
-        let covers = match from < to {
-            true => [(first, from * BLOCK_DAYS - 1), (block_bucket(from), block_bucket(to - 1)), (to * BLOCK_DAYS, last)],
-            false => [(first, last), (0, -1), (0, -1)],
-        };
-        let cells = covers.into_iter().flat_map(|(first, last)| self.range(first, last));
-        cells.filter_map(move |(_, cell)| cell.by_type.get(kind)).flatten().map(|(key, activity)| (*key, *activity))
+/// How many binary digits of a day each level leaves out: blocks of 1, 4, 16, 64 and 256 days.
+const LEVELS: [u32; 5] = [0, 2, 4, 6, 8];
+const TOP: usize = LEVELS.len() - 1;
+
+/// The bucket of a block: each level has a range of its own, that of days being their own numbers.
+fn bucket(level: usize, block: i32) -> i32 {
+    let level = i32::try_from(level).unwrap_or_default();
+    (level << 28) + block
+}
+
+/// Every day, and nothing else.
+const DAYS: (i32, i32) = (-(1 << 27), (1 << 27) - 1);
+
+impl Cover {
+    /// The fewest blocks of `level` and below that make up the days from `first` to `last`.
+    fn of(first: i32, last: i32, level: usize, sign: Sign) -> Vec<(i32, Sign)> {
+        let digits = LEVELS[level];
+        let mut cover = Vec::new();
+        for block in (first >> digits)..=(last >> digits) {
+            let (from, to) = (block << digits, ((block + 1) << digits) - 1);
+            let (first, last) = (first.max(from), last.min(to));
+            if (first, last) == (from, to) {
+                cover.push((bucket(level, block), sign));
+                continue;
+            }
+            let inside = Self::of(first, last, level - 1, sign);
+            let rest = match (first == from, last == to) {
+                (true, _) => Some((last + 1, to)),
+                (_, true) => Some((from, first - 1)),
+                _ => None,
+            };
+            let outside = rest.map(|(first, last)| Self::of(first, last, level - 1, sign.opposite()));
+            match outside.filter(|outside| outside.len() + 1 < inside.len()) {
+                Some(outside) => {
+                    cover.push((bucket(level, block), sign));
+                    cover.extend(outside);
+                }
+                None => cover.extend(inside),
+            }
+        }
+        cover
     }
 }
 
-/// How many days a block has.
-const BLOCK_DAYS: i32 = 16;
+impl Cells<ActiveGroups> {
+    /// Adds or takes out events of a group on `day`.
+    pub fn count(&mut self, day: Day, kind: &str, number: u32, events: u64, sign: Sign) {
+        if events == 0 {
+            return;
+        }
+        let events = sign.factor() * i64::try_from(events).unwrap_or(i64::MAX);
+        for (level, digits) in LEVELS.into_iter().enumerate() {
+            self.change(bucket(level, day.0 >> digits), |cell| cell.count(kind, number, events));
+        }
+    }
 
-/// The bucket of a block: beyond those of all days.
-fn block_bucket(block: i32) -> i32 {
-    (1 << 28) + block
+    /// What makes up a window. Where there is nothing beyond its ends, it is as good as one that reaches to the end of a block.
+    #[must_use]
+    pub fn cover(&self, window: Window) -> Cover {
+        let mut days = self.range(DAYS.0, DAYS.1).map(|(day, _)| day);
+        let Some(least) = days.next() else { return Cover(Vec::new()) };
+        let greatest = days.next_back().unwrap_or(least);
+        let (first, last) = (window.start.0.max(least), window.end.0.min(greatest));
+        if first > last {
+            return Cover(Vec::new());
+        }
+        let whole = (1 << LEVELS[TOP]) - 1;
+        let first = if first == least { first & !whole } else { first };
+        let last = if last == greatest { last | whole } else { last };
+        Cover(Cover::of(first, last, TOP, Sign::Plus))
+    }
+
+    fn counted<'c>(&'c self, kind: &str, cover: &Cover) -> impl Iterator<Item = (Sign, &'c BTreeMap<u32, i64>)> {
+        cover.0.iter().filter_map(move |(bucket, sign)| Some((*sign, self.get(*bucket)?.by_type.get(kind)?)))
+    }
+
+    /// How many events each group of a type had, by number; there are no more than `groups`.
+    #[must_use]
+    pub fn sums(&self, kind: &str, groups: usize, cover: &Cover) -> Vec<i64> {
+        let mut sums = vec![0; groups];
+        for (sign, counted) in self.counted(kind, cover) {
+            for (number, events) in counted {
+                if let Some(sum) = sums.get_mut(*number as usize) {
+                    *sum += sign.factor() * events;
+                }
+            }
+        }
+        sums
+    }
+
+    /// How many events each of some groups of a type had.
+    #[must_use]
+    pub fn sums_of(&self, kind: &str, numbers: &[u32], cover: &Cover) -> Vec<i64> {
+        let counted: Vec<_> = self.counted(kind, cover).collect();
+        let events = |number: &u32| {
+            counted.iter().map(|(sign, counted)| sign.factor() * counted.get(number).copied().unwrap_or_default()).sum()
+        };
+        numbers.iter().map(events).collect()
+    }
 }
 
 impl ActiveGroups {
-    fn count(&mut self, kind: &str, key: RecordKey, did: Activity, sign: Sign) {
+    fn count(&mut self, kind: &str, number: u32, events: i64) {
         if !self.by_type.contains_key(kind) {
             self.by_type.insert(kind.into(), BTreeMap::new());
         }
         let Some(groups) = self.by_type.get_mut(kind) else { return };
-        let activity = groups.entry(key).or_default();
-        activity.events += did.events;
-        match sign {
-            Sign::Plus => activity.revenue += did.revenue,
-            Sign::Minus => activity.revenue -= did.revenue,
-        }
-        if *activity == Activity::default() {
-            groups.remove(&key);
+        let sum = groups.entry(number).or_default();
+        *sum += events;
+        if *sum == 0 {
+            groups.remove(&number);
         }
         if groups.is_empty() {
             self.by_type.remove(kind);
@@ -106,19 +160,40 @@ impl ActiveGroups {
 mod tests {
     use super::*;
 
+    /// Some days have nothing, and group 1 less than group 0.
+    fn events(number: u32, day: i32) -> u64 {
+        if day.rem_euclid(7) == 3 { 0 } else { u64::from((day + 3000).unsigned_abs()) * u64::from(number == 0) + 1 }
+    }
+
+    fn compare(first: i32, last: i32, windows: impl Iterator<Item = (i32, i32)>) {
+        let mut cells: Cells<ActiveGroups> = Cells::default();
+        for (day, number) in (first..=last).flat_map(|day| [(day, 0), (day, 1)]) {
+            cells.count(Day(day), "team", number, events(number, day), Sign::Plus);
+        }
+        for (start, end) in windows {
+            let cover = cells.cover(Window { start: Day(start), end: Day(end) });
+            assert!(cover.0.len() <= 20 + (last - first).unsigned_abs() as usize / 256, "{start} to {end}: {cover:?}");
+            let expected = [0, 1].map(|number| -> i64 {
+                (start.max(first)..=end.min(last)).map(|day| i64::try_from(events(number, day)).unwrap()).sum()
+            });
+            assert_eq!(cells.sums("team", 2, &cover), expected, "{start} to {end}");
+            assert_eq!(cells.sums_of("team", &[0, 1], &cover), expected, "{start} to {end}");
+            assert_eq!(cells.sums("squad", 2, &cover), [0, 0]);
+        }
+    }
+
     #[test]
     fn every_window_counts_each_of_its_days_once() {
-        let mut cells = Cells::default();
-        for day in -40..100 {
-            let sums = GroupSums { events: 1, ..GroupSums::default() };
-            cells.count(Day(day), "team", RecordKey(1), &sums, Sign::Plus);
+        compare(-40, 100, (-60..110).flat_map(|start| (start..start + 40).map(move |end| (start, end))));
+        compare(-300, 1500, (-310..1500).step_by(13).flat_map(|start| (start..1510).step_by(17).map(move |end| (start, end))));
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_nothing() {
+        let mut cells: Cells<ActiveGroups> = Cells::default();
+        for sign in [Sign::Plus, Sign::Minus] {
+            (0..40).for_each(|day| cells.count(Day(day * 7), "team", 5, 3, sign));
         }
-        for first in -40..60 {
-            for days in 1..40 {
-                let window = Window { start: Day(first), end: Day(first + days - 1) };
-                let events: i64 = cells.of_type("team", window).map(|(_, did)| did.events).sum();
-                assert_eq!(events, i64::from(days), "{window:?}");
-            }
-        }
+        assert!(cells.is_empty());
     }
 }

@@ -7,6 +7,8 @@ mod cohorts;
 mod company_links;
 pub mod distinct;
 mod group_activity;
+mod group_numbers;
+mod known_members;
 mod revenue;
 mod traffic;
 mod unique_users;
@@ -18,7 +20,9 @@ pub use attribution::{
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use company_links::{CompanyLink, CompanyLinks};
-pub use group_activity::{Activity, GroupActivity};
+pub use group_activity::{Cover, GroupActivity};
+pub use group_numbers::GroupNumbers;
+pub use known_members::{KnownAs, KnownMembers};
 pub use revenue::Revenue;
 pub use traffic::{Traffic, Visits, VisitsByTouch};
 pub use unique_users::UniqueUsers;
@@ -127,6 +131,8 @@ rollups! {
     // Not sums over entities' facts: folding keeps them itself.
     kept: {
         group_activity: GroupActivity,
+        group_numbers: GroupNumbers,
+        known_members: KnownMembers,
         company_links: CompanyLinks,
     }
 }

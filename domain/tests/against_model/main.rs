@@ -23,7 +23,7 @@ use headcount_domain::agent::Agent;
 use headcount_domain::answers::{Projects, Question as Asked, Reader};
 use headcount_domain::event::Event;
 use headcount_domain::facts::set_loose_orders;
-use headcount_domain::fold::{Fault, Project};
+use headcount_domain::fold::{Fault, Project, set_short_history};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::paged::set_page_items;
@@ -51,6 +51,7 @@ fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
     set_page_items(TINY_PAGE);
     set_loose_orders(FEW_ORDERS);
+    set_short_history(0);
     held
 }
 
@@ -58,6 +59,7 @@ fn tiny_pages() -> RwLockReadGuard<'static, ()> {
 fn own_pages() -> RwLockWriteGuard<'static, ()> {
     let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
     set_loose_orders(FEW_ORDERS);
+    set_short_history(0);
     held
 }
 

@@ -113,6 +113,8 @@ impl Saved {
             // These are no sums over facts.
             group_activity: state.rollups.group_activity.clone(),
             company_links: state.rollups.company_links.clone(),
+            group_numbers: state.rollups.group_numbers.clone(),
+            known_members: state.rollups.known_members.clone(),
             ..Rollups::default()
         };
         for ((space, key), bytes) in &self.records {
