@@ -133,9 +133,9 @@ impl Shard {
         // A shard that has saved everything can do nothing about the others' part. What can be let go of goes first: while a
         // checkpoint is under way nothing can.
         let has_part = own.unsaved > limit / 16 && !self.memory.without_checkpoints;
-        let in_the_way = all.resident > limit && all.unsaved > limit / 8 && !evicting;
-        self.memory.stopped = has_part && all.unsaved > limit / 2;
-        self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 4);
+        let in_the_way = all.resident > limit && all.unsaved > limit / 4 && !evicting;
+        self.memory.stopped = has_part && all.unsaved > limit / 8 * 5;
+        self.memory.pressed = has_part && (in_the_way || all.unsaved > limit / 8 * 3);
     }
 
     /// Lets go of `enough` bytes. `false`: time was up before that.

@@ -9,8 +9,8 @@ use super::super::StoreError;
 use super::run::{Run, RunCursor, RunName};
 use super::writer::RunWriter;
 
-/// Runs up to this size are not worth a file of their own beside a newer one: 4 MiB.
-const SMALL_BYTES: u64 = 4 << 20;
+/// Runs up to this size are not worth a file of their own beside a newer one: 1 MiB.
+const SMALL_BYTES: u64 = 1 << 20;
 /// So many runs of about one size are merged.
 const FAN_IN: usize = 3;
 /// How many pairs are merged before it is looked whether that is still wanted.
