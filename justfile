@@ -71,6 +71,12 @@ bench-latency:
     cargo build --release -p headcount -p headcount-bench
     python3 benches/latency.py
 
+# What the process takes with more identities than fit into its memory.
+bench-memory:
+    cargo build --release -p headcount
+    python3 benches/memory.py
+    python3 benches/memory.py --identities 300000 --shape companies
+
 # The SQL of that, against the naive model.
 bench-latency-naive:
     cargo build --release -p headcount-model --example answers

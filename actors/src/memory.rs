@@ -16,7 +16,7 @@ pub struct MemoryShares {
 }
 
 /// What there is whatever the budget: the program, its threads, sled, the cells of the rollups.
-const FIXED_BYTES: usize = 56 << 20;
+const FIXED_BYTES: usize = 64 << 20;
 
 /// The least share of records.
 const MIN_RECORD_BYTES: usize = 12 << 20;
