@@ -358,11 +358,13 @@ impl RunChanges {
         let mut runs = self.slot.runs().to_vec();
         let mut gone = Vec::new();
         if let Some(Merged { run, replaces }) = merged {
-            // Lists grow at their end only, so what it replaces still stands side by side.
-            if let Some(place) = runs.iter().position(|run| replaces.contains(&run.footer.name.id)) {
-                runs[place] = run;
-                runs.retain(|run| !replaces.contains(&run.footer.name.id));
+            // Lists grow at their end only, so what it replaces still stands side by side; nothing else will do.
+            let stands = |part: &[Arc<Run>]| part.iter().map(|run| run.footer.name.id).eq(replaces.iter().copied());
+            if let Some(place) = runs.windows(replaces.len().max(1)).position(stands) {
+                runs.splice(place..place + replaces.len(), [run]);
                 gone = replaces;
+            } else {
+                *self.slot.merged() = None;
             }
         }
         runs.extend(std::mem::take(&mut self.written).into_iter().map(Arc::new));
@@ -416,9 +418,14 @@ fn merge_all(dir: &Path, inbox: &Receiver<Arc<Slot>>, stop: &AtomicBool) {
 }
 
 fn merge_one(dir: &Path, slot: &Slot, stop: &AtomicBool) -> Result<(), StoreError> {
+    // In this order: a commit that adopts what was merged shows its runs before it says so, and those that it replaced must not
+    // be merged again.
+    if slot.merged().is_some() {
+        return Ok(());
+    }
     let runs = slot.runs();
     let sizes: Vec<u64> = runs.iter().map(|run| run.file_len()).collect();
-    let (Some(range), true) = (merge::plan(&sizes), slot.merged().is_none()) else { return Ok(()) };
+    let Some(range) = merge::plan(&sizes) else { return Ok(()) };
     let name = slot.name();
     let path = path_of(dir, name);
     match merge::write(&runs[range.clone()], range.start == 0, &path, name, stop) {

@@ -97,6 +97,33 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
 }
 
 #[test]
+fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let slot = runs.slot(REALM);
+    let take = || {
+        wait_for_merge(&runs);
+        slot.merged().take().unwrap()
+    };
+    commit(&runs, (0..10).map(|number| (number, Some(vec![1]))));
+    commit(&runs, [(10, Some(vec![1]))]);
+    let first_two = take();
+    commit(&runs, (0..10).map(|number| (number, None)));
+    let all_three = take();
+    *slot.merged() = Some(first_two);
+    commit(&runs, [(11, Some(vec![1]))]);
+    take();
+    *slot.merged() = Some(all_three);
+    commit(&runs, [(12, Some(vec![1]))]);
+    let expected: BTreeMap<_, _> = (10..13).map(|number| (key(number), vec![1])).collect();
+    assert_eq!(contents(&runs), expected, "keys that were removed stay so");
+    wait_for_merge(&runs);
+    commit(&runs, [(12, Some(vec![1]))]);
+    assert_eq!(contents(&runs), expected);
+    assert!(slot.runs().len() < 4, "and runs are merged again");
+}
+
+#[test]
 fn a_checkpoint_that_is_dropped_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::open(dir.path(), Vec::new()).unwrap();
