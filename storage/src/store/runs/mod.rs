@@ -60,6 +60,8 @@ pub(super) struct Slot {
     next: AtomicU64,
     merged: Mutex<Option<Merged>>,
     merging: AtomicBool,
+    /// What the last merge could not read.
+    damage: Mutex<Option<StoreError>>,
     /// Held for reading by a scan that sees more than the runs, and for writing while a commit changes both.
     whole: RwLock<()>,
 }
@@ -72,6 +74,7 @@ impl Slot {
             next: AtomicU64::new(next),
             merged: Mutex::default(),
             merging: AtomicBool::new(false),
+            damage: Mutex::default(),
             whole: RwLock::default(),
         }
     }
@@ -86,6 +89,11 @@ impl Slot {
 
     fn merged(&self) -> MutexGuard<'_, Option<Merged>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The damage that a merge met, once.
+    pub(super) fn damage(&self) -> Result<(), StoreError> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
     /// Until this is dropped, no commit of the realm shows.
@@ -412,6 +420,9 @@ fn merge_all(dir: &Path, inbox: &Receiver<Arc<Slot>>, stop: &AtomicBool) {
         }
         if let Err(error) = merge_one(dir, &slot, stop) {
             tracing::warn!(realm = slot.realm.number(), %error, "runs not merged; that can wait");
+            if error.is_damage() {
+                *slot.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
         }
         slot.merging.store(false, Ordering::Release);
     }
