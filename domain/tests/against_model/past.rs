@@ -1,12 +1,11 @@
 //! Lists whose window ends in the past: much happened after it, and members were seen since.
 
 use chrono::{NaiveTime, TimeDelta};
-use headcount_histories::Rng;
-use headcount_histories::{History, Size, Step, compare, model_of, questions};
+use headcount_domain::time::Instant;
+use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions};
 use headcount_model::{Ids, Model, Sender};
 
 use super::{Folded, NOW_MS, Subject, answers, tiny_pages, trials};
-use headcount_domain::time::Instant;
 
 fn model(history: &History) -> Model {
     let mut model = model_of(history);
