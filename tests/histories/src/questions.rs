@@ -114,7 +114,10 @@ pub(crate) fn all_companies() -> Question {
 fn closing_organization(first: &str) -> Vec<Question> {
     let mut asked = vec![all_companies()];
     for user in USERS {
-        asked.push(Question::get("/identities/profile", &[("user_id", user), ("start_date", first)]));
+        for operation in ["profile", "top-pages"] {
+            let path = format!("/identities/{operation}");
+            asked.push(Question::get(&path, &[("user_id", user), ("start_date", first)]));
+        }
     }
     for key in COMPANIES {
         let id = company_id(key);

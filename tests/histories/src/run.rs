@@ -223,7 +223,27 @@ impl Run<'_> {
         let expected = self.model.answer(self.subject.now_ms(), question);
         let (status, got) = self.subject.ask(&asked);
         self.coverage.asked(question, &expected);
+        if status == expected.status && self.is_cut_among_equals(question, &expected) {
+            self.coverage.count("users of a company cut where they have no order");
+            return Ok(());
+        }
         compare(expected, (status, got), &mut self.ids)
+    }
+
+    /// Whether a list of a company's users ends before one that shares both figure and name with its last: which of them is in
+    /// it the contract leaves open.
+    fn is_cut_among_equals(&mut self, question: &Question, expected: &Answer) -> bool {
+        let rank = |user: &Json| (user.field("events").clone(), user.field("resolved_identifier").clone());
+        let users = expected.body.field("users").items();
+        if *expected.body.field("truncated") != Json::from(true) || !question.path.ends_with("/top-users") {
+            return false;
+        }
+        let mut whole = question.clone();
+        whole.query.retain(|(name, _)| name != "limit");
+        whole.query.push(("limit".to_owned(), "100".to_owned()));
+        let whole = self.model.answer(self.subject.now_ms(), &whole);
+        let next = whole.body.field("users").items().get(users.len()).map(rank);
+        next.is_some() && next == users.last().map(rank)
     }
 
     /// The question with the ids of companies that the subject has shown; `None` if it has not shown one.
