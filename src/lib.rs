@@ -40,6 +40,7 @@
 pub mod cli;
 pub mod config;
 pub mod http;
+mod open_files;
 pub mod server;
 pub mod telemetry;
 

@@ -15,13 +15,12 @@ use ipnet::IpNet;
 
 use crate::http::traffic::Traffic;
 use crate::http::{self, AppState, envelope};
+use crate::open_files;
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How many connections may be open, over all workers.
-const MAX_CONNECTIONS: usize = 25_000;
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 /// How long requests under way may take once the server stops, in seconds.
@@ -160,7 +159,7 @@ fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, 
     };
     let server = HttpServer::new(application)
         .workers(workers)
-        .max_connections((MAX_CONNECTIONS / workers).max(1))
+        .max_connections((open_files::connections() / workers).max(1))
         .backlog(BACKLOG)
         .client_request_timeout(HEAD_TIMEOUT)
         .keep_alive(KEEP_ALIVE)

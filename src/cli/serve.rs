@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Failure, client, import, init, runtime};
 use crate::config::Settings;
+use crate::open_files;
 use crate::server::{RunningServer, Server};
 
 /// How long the engine may take to write everything down at the end. What is left then, the next start replays.
@@ -19,6 +20,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 /// # Errors
 /// The data directory or the address can't be used.
 pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
+    open_files::raise();
     runtime()?.block_on(async {
         // From the first moment on: a signal during a long start must not kill half of it.
         let stop = stop_signal()?;

@@ -200,3 +200,31 @@ fn missing_parts_are_noticed() {
     }
     println!("missing: {tally:#?}");
 }
+
+/// Nobody asks for what is damaged, and no merge can read it: the next open must know, even a quick one.
+#[test]
+fn what_a_merge_can_not_read_is_noticed() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("store");
+    let store = DiskStore::open(&dir, FULL).unwrap();
+    let commit = |number: u8| {
+        let mut checkpoint = store.begin(Realm::new(0)).unwrap();
+        checkpoint.put(&[0, 0, 3, number], &[number; 100]).unwrap();
+        checkpoint.commit().unwrap();
+    };
+    commit(1);
+    let run = files(&dir).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "run")).unwrap();
+    flip(&run, 12, 0xff);
+    let noted = || dir.join("DAMAGED").exists();
+    for number in 2..200 {
+        commit(number);
+        if noted() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(noted());
+    drop(store);
+    let quick = SledOptions { check: Check::Quick, ..FULL };
+    assert!(matches!(DiskStore::open_or_reset(&dir, quick).unwrap().1, Opened::Reset { .. }));
+}

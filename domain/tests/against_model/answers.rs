@@ -14,7 +14,7 @@ use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
-use super::{Folded, Held, NOW_MS};
+use super::{Folded, Held};
 
 const ORGANIZATION: OrganizationId = OrganizationId(1);
 
@@ -75,15 +75,15 @@ impl Params<'_> {
         text.parse().ok().filter(|count| (1..=most).contains(count)).ok_or(Refused(400))
     }
 
-    fn window(&self, held: &Held) -> Result<Window, Refused> {
+    fn window(&self, held: &Held, now: Instant) -> Result<Window, Refused> {
         let (start, end) = (self.text("start_date"), self.text("end_date"));
-        let window = Window::resolve(start.as_deref(), end.as_deref(), held.policy.timezone, Instant(NOW_MS));
+        let window = Window::resolve(start.as_deref(), end.as_deref(), held.policy.timezone, now);
         window.map_err(|_| Refused(400))
     }
 
-    fn range(&self, held: &Held) -> Result<Window, Refused> {
+    fn range(&self, held: &Held, now: Instant) -> Result<Window, Refused> {
         let days = self.count("range_days", 365, 30)?;
-        Ok(Window::last_days(u32::try_from(days).unwrap(), held.policy.timezone, Instant(NOW_MS)))
+        Ok(Window::last_days(u32::try_from(days).unwrap(), held.policy.timezone, now))
     }
 }
 
@@ -101,13 +101,14 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
     let params = Params(question);
     if let Some(rest) = question.path.strip_prefix("/projects/{") {
         let (project, operation) = rest.split_once("}/").unwrap();
-        return of_project(folded.projects.get_mut(project).unwrap().get_mut().unwrap(), operation, &params);
+        let now = folded.now;
+        return of_project(folded.projects.get_mut(project).unwrap().get_mut().unwrap(), operation, &params, now);
     }
     let path: Vec<&str> = question.path.split('/').skip(1).collect();
     let any = folded.projects.values().next().unwrap();
     let (window, range, currency) = {
         let held = any.lock().unwrap();
-        (params.window(&held), params.range(&held), held.policy.organization_currency)
+        (params.window(&held, folded.now), params.range(&held, folded.now), held.policy.organization_currency)
     };
     match path[..] {
         ["identities", operation] => of_identity(folded, operation, &params, window?),
@@ -227,11 +228,11 @@ fn company(currency: Currency, metrics: Option<CompanyMetrics>) -> Result<Json, 
     ]))
 }
 
-fn of_project(held: &mut Held, operation: &str, params: &Params<'_>) -> Result<Json, Refused> {
+fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instant) -> Result<Json, Refused> {
     let currency = Json::from(held.policy.currency.as_str());
     match operation {
         "revenue/by-attribution" => {
-            let window = params.window(held)?;
+            let window = params.window(held, now)?;
             let limit = params.count("limit", 100, 20)?;
             let (model, level, dimension) = (params.word("model")?, params.word("level")?, params.word("dimension")?);
             let answer = held.ask(&AskAttribution { model, level, dimension, window, limit }).unwrap();
@@ -266,7 +267,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>) -> Result<J
             body.extend([("currency".to_owned(), currency), ("unconverted".to_owned(), unconverted(&answer.unconverted))]);
             Ok(Json::Object(body))
         }
-        _ => of_days(held, operation, params.window(held)?),
+        _ => of_days(held, operation, params.window(held, now)?),
     }
 }
 

@@ -10,6 +10,7 @@
 mod answers;
 mod arrival;
 mod checkpoints;
+mod past;
 mod regressions;
 mod saved;
 mod traffic;
@@ -137,12 +138,19 @@ fn hasher() -> KeyHasher {
 }
 
 /// All projects of one organization.
-#[derive(Default)]
 struct Folded {
+    /// When questions are asked.
+    now: Instant,
     projects: BTreeMap<String, Mutex<Held>>,
     position: u64,
     /// After how many events each a project stops without warning.
     crashes: Option<u64>,
+}
+
+impl Default for Folded {
+    fn default() -> Self {
+        Self { now: Instant(NOW_MS), projects: BTreeMap::new(), position: 0, crashes: None }
+    }
 }
 
 impl Projects for Folded {

@@ -113,6 +113,10 @@ impl Inner {
         if let Some(prepared) = prepared {
             self.runs.publish(prepared);
         }
+        // What was committed counts; the next open has to know that something else is lost.
+        if let Err(error) = self.watch(slot.damage()) {
+            tracing::error!(realm = realm.number(), %error, "the store is damaged; it is rebuilt at the next start");
+        }
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub use minimize::minimize;
 pub use questions::questions;
 pub use regressions::{Care, Regression, regressions};
 pub use rng::Rng;
-pub use run::{BatchReply, Failure, Subject, TrackReply, model_of, run};
+pub use run::{BatchReply, Differs, Failure, Subject, TrackReply, compare, model_of, run};
 pub use served::Served;
 pub use strategy::histories;
 

@@ -1,5 +1,6 @@
 //! Questions about a history.
 
+use crate::generate::crowd;
 use crate::history::History;
 use crate::rng::Rng;
 use chrono::Days;
@@ -67,7 +68,8 @@ const FILTERS: [(&str, &str, &str); 26] = [
 /// So many questions: windows of all kinds, every endpoint of the model, and some that are refused.
 #[must_use]
 pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
-    (0..count).map(|_| question(history, rng)).collect()
+    let is_crowd = crowd::is_crowd(history);
+    (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
 /// What is asked at the end of every history: each project as a whole, and all companies.
@@ -97,6 +99,9 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
     if !history.live {
         asked.extend(closing_organization(&window[0].1));
     }
+    if crowd::is_crowd(history) {
+        asked.extend(crowd::closing());
+    }
     asked
 }
 
@@ -109,7 +114,10 @@ pub(crate) fn all_companies() -> Question {
 fn closing_organization(first: &str) -> Vec<Question> {
     let mut asked = vec![all_companies()];
     for user in USERS {
-        asked.push(Question::get("/identities/profile", &[("user_id", user), ("start_date", first)]));
+        for operation in ["profile", "top-pages"] {
+            let path = format!("/identities/{operation}");
+            asked.push(Question::get(&path, &[("user_id", user), ("start_date", first)]));
+        }
     }
     for key in COMPANIES {
         let id = company_id(key);

@@ -60,6 +60,8 @@ pub(super) struct Slot {
     next: AtomicU64,
     merged: Mutex<Option<Merged>>,
     merging: AtomicBool,
+    /// What the last merge could not read.
+    damage: Mutex<Option<StoreError>>,
     /// Held for reading by a scan that sees more than the runs, and for writing while a commit changes both.
     whole: RwLock<()>,
 }
@@ -72,6 +74,7 @@ impl Slot {
             next: AtomicU64::new(next),
             merged: Mutex::default(),
             merging: AtomicBool::new(false),
+            damage: Mutex::default(),
             whole: RwLock::default(),
         }
     }
@@ -86,6 +89,11 @@ impl Slot {
 
     fn merged(&self) -> MutexGuard<'_, Option<Merged>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The damage that a merge met, once.
+    pub(super) fn damage(&self) -> Result<(), StoreError> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
     /// Until this is dropped, no commit of the realm shows.
@@ -358,11 +366,13 @@ impl RunChanges {
         let mut runs = self.slot.runs().to_vec();
         let mut gone = Vec::new();
         if let Some(Merged { run, replaces }) = merged {
-            // Lists grow at their end only, so what it replaces still stands side by side.
-            if let Some(place) = runs.iter().position(|run| replaces.contains(&run.footer.name.id)) {
-                runs[place] = run;
-                runs.retain(|run| !replaces.contains(&run.footer.name.id));
+            // Lists grow at their end only, so what it replaces still stands side by side; nothing else will do.
+            let stands = |part: &[Arc<Run>]| part.iter().map(|run| run.footer.name.id).eq(replaces.iter().copied());
+            if let Some(place) = runs.windows(replaces.len().max(1)).position(stands) {
+                runs.splice(place..place + replaces.len(), [run]);
                 gone = replaces;
+            } else {
+                *self.slot.merged() = None;
             }
         }
         runs.extend(std::mem::take(&mut self.written).into_iter().map(Arc::new));
@@ -410,15 +420,23 @@ fn merge_all(dir: &Path, inbox: &Receiver<Arc<Slot>>, stop: &AtomicBool) {
         }
         if let Err(error) = merge_one(dir, &slot, stop) {
             tracing::warn!(realm = slot.realm.number(), %error, "runs not merged; that can wait");
+            if error.is_damage() {
+                *slot.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
         }
         slot.merging.store(false, Ordering::Release);
     }
 }
 
 fn merge_one(dir: &Path, slot: &Slot, stop: &AtomicBool) -> Result<(), StoreError> {
+    // In this order: a commit that adopts what was merged shows its runs before it says so, and those that it replaced must not
+    // be merged again.
+    if slot.merged().is_some() {
+        return Ok(());
+    }
     let runs = slot.runs();
     let sizes: Vec<u64> = runs.iter().map(|run| run.file_len()).collect();
-    let (Some(range), true) = (merge::plan(&sizes), slot.merged().is_none()) else { return Ok(()) };
+    let Some(range) = merge::plan(&sizes) else { return Ok(()) };
     let name = slot.name();
     let path = path_of(dir, name);
     match merge::write(&runs[range.clone()], range.start == 0, &path, name, stop) {

@@ -83,6 +83,55 @@ fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
     assert_eq!(files(dir.path()).unwrap().len(), named, "what no manifest names is gone");
 }
 
+/// Bytes that can't be packed.
+fn noise(seed: u32, len: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) << 1 | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..len).map(|_| byte()).collect()
+}
+
+#[test]
+fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let mut expected = BTreeMap::new();
+    let (mut merged_above, mut merged_all) = (0, 0);
+    for round in 0..40_u32 {
+        let (first, count) = if round == 0 { (0, 1_000) } else { (round * 337 % 900, 100) };
+        let changes: Vec<_> = (first..first + count)
+            .map(|at| (at, (round == 0 || at % 3 != round % 3).then(|| noise(at ^ round, 6_000))))
+            .collect();
+        for (number, value) in &changes {
+            match value {
+                Some(value) => expected.insert(key(*number), value.clone()),
+                None => expected.remove(&key(*number)),
+            };
+        }
+        let before: Vec<u64> = runs.slot(REALM).runs().iter().map(|run| run.footer.name.id).collect();
+        let manifest = commit(&runs, changes);
+        let after: Vec<u64> = runs.slot(REALM).runs().iter().map(|run| run.footer.name.id).collect();
+        let merged = after.len() <= before.len() && round > 1;
+        merged_above += usize::from(merged && after[0] == before[0]);
+        merged_all += usize::from(merged && after[0] != before[0]);
+        if round % 2 == 0 {
+            wait_for_merge(&runs);
+        }
+        if round % 9 == 8 {
+            drop(runs);
+            runs = Runs::open(dir.path(), vec![(REALM, manifest)]).unwrap();
+        }
+        assert!(contents(&runs) == expected, "round {round}");
+        assert!((0..1_000).all(|number| runs.get(REALM, &key(number)).unwrap().as_ref() == expected.get(&key(number))));
+    }
+    runs.verify().unwrap();
+    assert!(merged_above > 3 && merged_all > 1, "{merged_above} merges above the oldest run, {merged_all} of all");
+}
+
 #[test]
 fn deleted_keys_leave_nothing_in_the_oldest_run() {
     let dir = tempfile::tempdir().unwrap();
@@ -94,6 +143,33 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
     let slot = runs.slot(REALM);
     assert_eq!(slot.runs().iter().map(|run| run.footer.count).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(contents(&runs), BTreeMap::from([(key(5000), vec![2])]));
+}
+
+#[test]
+fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let slot = runs.slot(REALM);
+    let take = || {
+        wait_for_merge(&runs);
+        slot.merged().take().unwrap()
+    };
+    commit(&runs, (0..10).map(|number| (number, Some(vec![1]))));
+    commit(&runs, [(10, Some(vec![1]))]);
+    let first_two = take();
+    commit(&runs, (0..10).map(|number| (number, None)));
+    let all_three = take();
+    *slot.merged() = Some(first_two);
+    commit(&runs, [(11, Some(vec![1]))]);
+    take();
+    *slot.merged() = Some(all_three);
+    commit(&runs, [(12, Some(vec![1]))]);
+    let expected: BTreeMap<_, _> = (10..13).map(|number| (key(number), vec![1])).collect();
+    assert_eq!(contents(&runs), expected, "keys that were removed stay so");
+    wait_for_merge(&runs);
+    commit(&runs, [(12, Some(vec![1]))]);
+    assert_eq!(contents(&runs), expected);
+    assert!(slot.runs().len() < 4, "and runs are merged again");
 }
 
 #[test]

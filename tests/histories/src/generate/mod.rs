@@ -1,19 +1,21 @@
 //! Making a history from a seed.
 
 mod body;
+pub(crate) mod crowd;
 
 use crate::history::{History, Project, Size, Step};
 use crate::questions::{all_companies, closing, questions};
 use crate::rng::Rng;
 use crate::times::Times;
 use body::Bodies;
+use crowd::Crowd;
 use headcount_model::decimal::Decimal;
 use headcount_model::{Json, OrganizationSetup, Rates};
 
 const TIMEZONES: [&str; 6] =
     ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo"];
 
-const PROJECTS: [&str; 3] = ["shop", "blog", "app"];
+const PROJECTS: [&str; 8] = ["shop", "blog", "app", "docs", "help", "jobs", "news", "labs"];
 
 /// The history of a seed.
 pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
@@ -21,18 +23,24 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     let timezone = rng.pick(&TIMEZONES).parse().expect("a timezone");
     let currency = (*rng.pick(&["USD", "USD", "EUR"])).to_owned();
     let organization = OrganizationSetup { timezone, currency, fx_rates: rates(&mut rng) };
-    let projects: Vec<_> = PROJECTS[..rng.below(3) + 1].iter().map(|name| project(&mut rng, name)).collect();
-    let live = rng.chance(25);
+    let is_crowd = crowd::of_seed(seed);
+    let most_projects = if is_crowd { PROJECTS.len() } else { 3 };
+    let projects: Vec<_> = PROJECTS[..rng.below(most_projects) + 1].iter().map(|name| project(&mut rng, name)).collect();
+    let live = rng.chance(25) && !is_crowd;
     let mut times = Times::new(&mut rng, timezone, now_ms);
     let days = times.days().to_vec();
 
+    let crowd = is_crowd.then(|| Crowd::new(&mut rng));
     let mut bodies = Bodies::new(&mut rng, live, now_ms);
     let count = rng.below(size.events) + 1;
     let mut events: Vec<(String, String)> = (0..count)
         .map(|_| {
             let index = rng.below(projects.len());
             let name = projects[index].name.clone();
-            let body = bodies.next(&mut rng, &mut times, index);
+            let body = match &crowd {
+                Some(crowd) => crowd.next(&mut rng, &mut times),
+                None => bodies.next(&mut rng, &mut times, index),
+            };
             (name, body)
         })
         .collect();
