@@ -18,7 +18,7 @@ const RECORDS_A_STEP: usize = 256;
 /// When a checkpoint is due.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointPolicy {
-    /// After so many events: what is replayed in about two seconds. What they changed is held encoded while it is written.
+    /// After so many events: what is replayed in about four seconds. What they changed is held encoded while it is written.
     pub events: u64,
     /// And after so much time, if anything changed.
     pub interval: Duration,
@@ -26,7 +26,7 @@ pub struct CheckpointPolicy {
 
 impl Default for CheckpointPolicy {
     fn default() -> Self {
-        Self { events: 500_000, interval: Duration::from_secs(60) }
+        Self { events: 1_000_000, interval: Duration::from_secs(60) }
     }
 }
 
