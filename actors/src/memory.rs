@@ -3,7 +3,7 @@
 /// The shares of a budget, in bytes.
 ///
 /// What was measured: sled takes about three times its cache; events take more than their JSON; records go past their share
-/// while a checkpoint is under way, which is held encoded meanwhile; the filters and indexes of what is saved take 2 bytes a
+/// while a checkpoint is under way, which is held encoded meanwhile; the filters and indexes of what is saved take some 3 bytes a
 /// record; allocators keep some of what was freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryShares {

@@ -114,6 +114,12 @@ impl fmt::Debug for RecordKey {
 }
 
 impl RecordKey {
+    /// One of 4,096 buckets, for cells that keep something by key: keys are hashes, so 12 of their bits spread them.
+    #[must_use]
+    pub fn bucket(self) -> i32 {
+        i32::try_from(self.0 >> 116).unwrap_or_default()
+    }
+
     /// The digit that tells users' keys: of the half that hash maps don't look at.
     const OF_USER: u128 = 1 << 64;
 

@@ -20,6 +20,8 @@ const QUESTIONS_A_LOOK: usize = 64;
 const RECORDS_A_ROUND: usize = 1024;
 /// How long one look may take; the next one goes on where it stopped.
 const LOOK: Duration = Duration::from_millis(2);
+/// And how long far beyond the limit, so that a slow machine keeps to it, too: it may find that nothing can go now.
+const FAR_LOOK: Duration = Duration::from_millis(20);
 /// A question that took so long is followed by a look, which may take as long as it did.
 const LONG: Duration = Duration::from_millis(5);
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
@@ -122,8 +124,7 @@ impl Shard {
             // A little more than is needed, so that the next looks find nothing to do; each shard its part.
             let too_much = all.resident - limit / 8 * 7;
             let part = (too_much as u128 * own.resident as u128 / all.resident.max(1) as u128) as usize;
-            // Far beyond the limit nothing is more urgent, however slow the machine is.
-            let patience = if all.resident > limit + limit / 4 { Duration::MAX } else { self.memory.look };
+            let patience = if all.resident > limit + limit / 4 { self.memory.look.max(FAR_LOOK) } else { self.memory.look };
             evicting = !self.evict(part, patience);
             let own = self.bytes();
             all = self.memory.share(own);

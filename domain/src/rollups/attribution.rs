@@ -129,13 +129,8 @@ impl Cells<Bundles> {
     /// What touch a bundle is under.
     #[must_use]
     pub fn touch_of(&self, bundle: RecordKey) -> Option<Touch> {
-        self.get(bucket(bundle)).and_then(|cell| cell.by_key.get(&bundle).copied().flatten())
+        self.get(bundle.bucket()).and_then(|cell| cell.by_key.get(&bundle).copied().flatten())
     }
-}
-
-/// Keys are hashes: 12 of their bits spread them over 4,096 cells.
-fn bucket(bundle: RecordKey) -> i32 {
-    i32::try_from(bundle.0 >> 116).unwrap_or_default()
 }
 
 fn by_bundle(own: Level, level: Level, change: Change) -> bool {
@@ -144,7 +139,7 @@ fn by_bundle(own: Level, level: Level, change: Change) -> bool {
 
 fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<Bundles>) {
     let Some(bundle) = facts.bundle() else { return };
-    cells.change(bucket(bundle), |cell| match sign {
+    cells.change(bundle.bucket(), |cell| match sign {
         Sign::Plus => drop(cell.by_key.insert(bundle, facts.first_touch().map(|first| first.touch))),
         Sign::Minus => drop(cell.by_key.remove(&bundle)),
     });

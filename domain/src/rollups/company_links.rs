@@ -41,11 +41,6 @@ impl Kept for CompanyLinks {
     type Cell = Links;
 }
 
-/// Keys are hashes: 12 of their bits spread them over 4,096 cells.
-fn bucket(company: RecordKey) -> i32 {
-    i32::try_from(company.0 >> 116).unwrap_or_default()
-}
-
 /// Where the greatest number of companies of one domain is.
 const MOST: i32 = -1;
 
@@ -70,7 +65,7 @@ impl Cells<Links> {
         if known.is_some_and(|known| known.domain != domain || known.told <= told) {
             return;
         }
-        self.change(bucket(company), |cell| {
+        self.change(company.bucket(), |cell| {
             cell.by_company.insert(company, CompanyLink { told, domain });
         });
     }
@@ -78,6 +73,6 @@ impl Cells<Links> {
     /// What a company is linked to.
     #[must_use]
     pub fn of(&self, company: RecordKey) -> Option<CompanyLink> {
-        self.get(bucket(company))?.by_company.get(&company).copied()
+        self.get(company.bucket())?.by_company.get(&company).copied()
     }
 }

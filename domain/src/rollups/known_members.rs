@@ -41,16 +41,11 @@ impl Kept for KnownMembers {
     type Cell = Members;
 }
 
-/// Keys are hashes: 12 of their bits spread them over 4,096 cells.
-fn bucket(member: RecordKey) -> i32 {
-    i32::try_from(member.0 >> 116).unwrap_or_default()
-}
-
 impl Cells<Members> {
     /// Takes note of a member whose key is not a user's own.
     pub fn learn(&mut self, member: RecordKey, known: KnownAs) {
         if self.of(member) != Some(known) {
-            self.change(bucket(member), |cell| {
+            self.change(member.bucket(), |cell| {
                 cell.by_key.insert(member, known);
             });
         }
@@ -59,6 +54,6 @@ impl Cells<Members> {
     /// What is known of a member.
     #[must_use]
     pub fn of(&self, member: RecordKey) -> Option<KnownAs> {
-        self.get(bucket(member))?.by_key.get(&member).copied()
+        self.get(member.bucket())?.by_key.get(&member).copied()
     }
 }

@@ -5,7 +5,7 @@
 //! all, which is what lets a record and the log position that it reflects be written together. What the store holds
 //! can always be rebuilt from the log, so its answer to damage is to say so ([`StoreError::Damaged`]), never to guess.
 //!
-//! There are two: [`DiskStore`] (sorted runs for records, sled for all else) and [`MemoryStore`], its twin for tests and
+//! There are two: [`DiskStore`] (sorted runs for records and cells, sled for what counts) and [`MemoryStore`], its twin for tests and
 //! trials; [`SledStore`] is the part that is in sled. One conformance suite (`tests/store_conformance.rs`) runs over all.
 
 mod error;

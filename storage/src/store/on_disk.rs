@@ -88,12 +88,6 @@ impl DiskStore {
     pub fn size_bytes(&self) -> Result<u64, StoreError> {
         Ok(self.inner.sled.size_bytes()? + self.inner.runs.size_bytes()?)
     }
-
-    /// How many bytes of memory it takes to know where records are: about 2 for each.
-    #[must_use]
-    pub fn index_bytes(&self) -> u64 {
-        self.inner.runs.memory_bytes()
-    }
 }
 
 impl Inner {

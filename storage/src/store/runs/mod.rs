@@ -241,7 +241,8 @@ impl Runs {
     }
 
     /// How many bytes of memory the filters and indexes take.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    #[cfg(test)]
+    fn memory_bytes(&self) -> u64 {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().flat_map(|slot| slot.runs().to_vec()).map(|run| run.memory_bytes()).sum()
     }
