@@ -11,7 +11,6 @@
 //! realm tells.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -21,7 +20,7 @@ use super::Inner;
 use super::frame::{FORMAT, FORMAT_KEY, RealmState, STATE_PREFIX, Stamp, realm_of_state, state_key, value_key};
 use super::journal::{self, Journal};
 use super::realm::{Overlay, RealmSlot};
-use crate::files::sync_dir;
+use crate::files::{self, sync_dir};
 
 impl Inner {
     /// Brings every realm to its last committed checkpoint. Returns whether the store is new.
@@ -52,9 +51,8 @@ impl Inner {
             realms.insert(realm_of_state(key).ok_or_else(|| StoreError::damaged("a realm state under no realm"))?);
             Ok(true)
         })?;
-        for entry in fs::read_dir(&self.journals).map_err(StoreError::io("list the journals"))? {
-            let name = entry.map_err(StoreError::io("list the journals"))?.file_name();
-            realms.extend(name.to_str().and_then(journal::realm_of));
+        for path in files::list(&self.journals).map_err(StoreError::io("list the journals"))? {
+            realms.extend(path.file_name().and_then(|name| name.to_str()).and_then(journal::realm_of));
         }
         Ok(realms)
     }

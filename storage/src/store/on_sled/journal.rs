@@ -7,15 +7,14 @@
 //! must at least hold.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::frame::{Fields, RealmState, Stamp};
+use crate::files::File;
 
 /// Where the changes begin. The header has a block of its own, so that rewriting it cannot tear the changes.
 const BODY_START: u64 = 4096;
@@ -115,7 +114,7 @@ pub(super) struct JournalWriter {
 impl JournalWriter {
     /// Starts over in the file at `path`; the caller syncs the directory if the file is new.
     pub(super) fn create(path: &Path) -> std::io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut file = File::edit_or_create(path)?;
         file.seek(SeekFrom::Start(BODY_START))?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER_BYTES, file), hash: Xxh3Default::new(), len: 0 })
     }
@@ -186,7 +185,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens the file at `path`; `None` if there is no file or no sound header for `realm` in it.
     pub(super) fn open(path: &Path, realm: Realm) -> std::io::Result<Option<Self>> {
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
+        let file = match File::edit(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -215,7 +214,7 @@ impl Journal {
 
     /// Reads all changes; `None` if they aren't what the header says, as after a power cut in the middle of `finish`.
     pub(super) fn changes(&self) -> std::io::Result<Option<Changes>> {
-        if self.header.body_len > 0 && self.file.metadata()?.len() < BODY_START.saturating_add(self.header.body_len) {
+        if self.header.body_len > 0 && self.file.len()? < BODY_START.saturating_add(self.header.body_len) {
             return Ok(None);
         }
         let mut file = &self.file;

@@ -2,15 +2,15 @@
 //! [`StoreError::Damaged`]. And its `flush` only hands the data to the kernel (`sync_file_range`), so each flush is
 //! followed by an `fdatasync` of its file.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sled::{Batch, Db, IVec};
 
 use super::super::StoreError;
+use crate::files::{File, Operation, run_at};
 
 /// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
 const BATCH_PAIRS: usize = 256;
@@ -22,6 +22,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(10);
 /// An open sled database and the file that it keeps its data in.
 pub(super) struct Tree {
     db: Option<Db>,
+    dir: PathBuf,
     data: File,
 }
 
@@ -29,13 +30,13 @@ impl Tree {
     /// Opens or creates the database in `dir`.
     pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
-        let db = open_patiently(&config)?;
+        let db = open_patiently(dir, &config)?;
         let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
         let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
         for name in ["conf", "blobs", "."] {
             sync_all(&dir.join(name)).map_err(StoreError::io("sync sled's directory"))?;
         }
-        Ok(Self { db: Some(db), data })
+        Ok(Self { db: Some(db), dir: dir.to_owned(), data })
     }
 
     fn db(&self) -> Result<&Db, StoreError> {
@@ -45,7 +46,7 @@ impl Tree {
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         let db = self.db()?;
-        guarded("reading", || db.get(key))
+        guarded(&self.dir, "reading", || db.get(key))
     }
 
     /// Visits the pairs under a prefix in order until `visit` returns false.
@@ -56,7 +57,7 @@ impl Tree {
     ) -> Result<(), StoreError> {
         let db = self.db()?;
         let mut pairs = db.scan_prefix(prefix);
-        while let Some((key, value)) = guarded("scanning", || pairs.next().transpose())? {
+        while let Some((key, value)) = guarded(&self.dir, "scanning", || pairs.next().transpose())? {
             if !visit(&key, &value)? {
                 break;
             }
@@ -67,13 +68,13 @@ impl Tree {
     /// Whether there is nothing at all.
     pub(super) fn is_empty(&self) -> Result<bool, StoreError> {
         let db = self.db()?;
-        guarded("reading", || db.iter().next().transpose()).map(|first| first.is_none())
+        guarded(&self.dir, "reading", || db.iter().next().transpose()).map(|first| first.is_none())
     }
 
     /// Sets one pair.
     pub(super) fn set(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let db = self.db()?;
-        guarded("writing", || db.insert(key, value)).map(drop)
+        guarded(&self.dir, "writing", || db.insert(key, value)).map(drop)
     }
 
     /// A writer of many pairs, in small batches.
@@ -84,7 +85,7 @@ impl Tree {
     /// Makes everything written so far durable.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         let db = self.db()?;
-        guarded("flushing", || db.flush())?;
+        guarded(&self.dir, "flushing", || db.flush())?;
         self.data.sync_data().map_err(StoreError::io("sync sled's file"))
     }
 }
@@ -129,15 +130,15 @@ impl TreeWriter<'_> {
         (self.pairs, self.bytes) = (0, 0);
         let batch = std::mem::take(&mut self.batch);
         let db = self.tree.db()?;
-        guarded("writing", || db.apply_batch(batch))
+        guarded(&self.tree.dir, "writing", || db.apply_batch(batch))
     }
 }
 
 /// A database that was dropped lets go of its lock a moment later, on a thread of sled's: so a lock is waited for.
-fn open_patiently(config: &sled::Config) -> Result<Db, StoreError> {
+fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
     let began = Instant::now();
     loop {
-        match guarded("opening", || config.open()) {
+        match guarded(dir, "opening", || config.open()) {
             Err(StoreError::Io { source, .. }) if is_locked(&source) && began.elapsed() < LOCK_PATIENCE => {
                 std::thread::sleep(LOCK_RETRY);
             }
@@ -152,8 +153,9 @@ fn is_locked(error: &std::io::Error) -> bool {
 }
 
 /// Calls sled; what it reports and what it panics with become a [`StoreError`].
-fn guarded<T>(doing: &str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+fn guarded<T>(dir: &Path, doing: &str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+    let call = || run_at(Operation::Sled, dir, || Ok(catch_unwind(AssertUnwindSafe(call))));
+    match call().map_err(StoreError::io(format!("go on {doing} in sled")))? {
         Ok(Ok(answer)) => Ok(answer),
         // A short read is damage; a refusal (permissions, a full disk, another process's lock) is not.
         Ok(Err(sled::Error::Io(source))) if !is_damage(source.kind()) => {

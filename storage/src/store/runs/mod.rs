@@ -14,7 +14,6 @@ mod writer;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Realm, StoreError, Visit};
 use crate::codec;
-use crate::files::sync_dir;
+use crate::files::{self, remove_file, sync_dir};
 use merge::MergeCursor;
 use run::{Run, RunName, hash_of};
 use writer::RunWriter;
@@ -131,7 +130,7 @@ impl Runs {
             slots.insert(realm, Arc::new(Slot::new(realm, manifest.next, runs)));
         }
         for path in left_over.keys() {
-            fs::remove_file(path).map_err(StoreError::io("remove a left-over"))?;
+            remove_file(path).map_err(StoreError::io("remove a left-over"))?;
         }
         let dir: Arc<Path> = dir.into();
         let merger = Merger::spawn(Arc::clone(&dir)).map_err(StoreError::io("start a thread"))?;
@@ -192,7 +191,7 @@ impl Runs {
         }
         for id in gone {
             // What can't be removed now is removed at the next open.
-            let _ = fs::remove_file(path_of(&self.dir, RunName { realm: slot.realm, id }));
+            let _ = remove_file(&path_of(&self.dir, RunName { realm: slot.realm, id }));
         }
         if merge::plan(&sizes).is_some()
             && !slot.merging.swap(true, Ordering::AcqRel)
@@ -262,11 +261,11 @@ fn path_of(dir: &Path, name: RunName) -> PathBuf {
 fn files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, StoreError> {
     let list = || -> std::io::Result<BTreeMap<PathBuf, u64>> {
         let mut found = BTreeMap::new();
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            if entry.path().extension().is_some_and(|extension| extension == "run") {
+        for path in files::list(dir)? {
+            if path.extension().is_some_and(|extension| extension == "run") {
                 // One that a merge replaced may be gone by now.
-                found.insert(entry.path(), entry.metadata().map_or(0, |about| about.len()));
+                let len = path.metadata().map_or(0, |about| about.len());
+                found.insert(path, len);
             }
         }
         Ok(found)
@@ -301,7 +300,7 @@ impl NewFiles {
 impl Drop for NewFiles {
     fn drop(&mut self) {
         for name in &self.names {
-            let _ = fs::remove_file(path_of(&self.dir, *name));
+            let _ = remove_file(&path_of(&self.dir, *name));
         }
     }
 }
@@ -447,7 +446,7 @@ fn merge_one(dir: &Path, slot: &Slot, stop: &AtomicBool) -> Result<(), StoreErro
             Ok(())
         }
         other => {
-            let _ = fs::remove_file(&path);
+            let _ = remove_file(&path);
             other.map(drop)
         }
     }

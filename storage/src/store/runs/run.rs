@@ -10,14 +10,13 @@
 //!
 //! Index and filter are in memory, 1.5 bytes a key and some 48 a block of 8 KiB. A lookup that passes the filter reads one block.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::block::{BLOCK_BYTES, BlockCursor};
+use crate::files::File;
 use crate::filter::Filter;
 
 /// What a file begins with.
@@ -214,7 +213,7 @@ impl Run {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("the file")),
             file => file.map_err(StoreError::io("open a run"))?,
         };
-        let len = file.metadata().map_err(StoreError::io("measure a run"))?.len();
+        let len = file.len().map_err(StoreError::io("measure a run"))?;
         let footer_at = len.checked_sub(FOOTER_BYTES as u64).ok_or_else(|| damaged("the length"))?;
         let mut bytes = [0; FOOTER_BYTES];
         file.read_exact_at(&mut bytes, footer_at).map_err(StoreError::io("read a run"))?;

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::FileExt;
 
+use std::fs;
+
 use super::*;
 
 const REALM: Realm = Realm::new(7);

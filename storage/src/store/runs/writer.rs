@@ -1,15 +1,13 @@
 //! Writing a run: in one pass, in the order of the keys. The file has its name from the start; it counts when a
 //! manifest names it, and what no manifest names is removed when the store is opened.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::super::StoreError;
 use super::block::{BLOCK_BYTES, BlockBuilder};
 use super::run::{Footer, HEAD, Index, Run, RunName, hash_of};
-use crate::files::PRIVATE_FILE;
+use crate::files::File;
 use crate::filter::Filter;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -34,9 +32,7 @@ pub(super) struct RunWriter {
 impl RunWriter {
     /// Begins the file at `path`. `expected`: how many keys there will be at most, if that is known.
     pub(super) fn create(path: &Path, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(PRIVATE_FILE);
-        let file = options.open(path).map_err(StoreError::io("create a run"))?;
+        let file = File::create(path).map_err(StoreError::io("create a run"))?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
         out.write_all(&HEAD).map_err(StoreError::io("write a run"))?;
         let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_entries(expected)));
