@@ -41,6 +41,11 @@ impl File {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
+    /// A file that was opened at `path` in another way.
+    pub(super) fn from_std(inner: std::fs::File, path: &Path) -> Self {
+        Self { inner, origin: Origin::new(path) }
+    }
+
     /// Another handle of the same open file.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let inner = self.origin.run(Operation::Open, || self.inner.try_clone())?;

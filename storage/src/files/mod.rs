@@ -4,6 +4,7 @@
 //! Everything goes through here (but for what sled does itself), so that a test can make any operation fail: see
 //! `switch`, which exists in tests and with the feature `fault-injection` only.
 
+mod cache;
 mod file;
 mod operation;
 #[cfg(any(test, feature = "fault-injection"))]
@@ -18,6 +19,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+pub(crate) use cache::{CachedFile, Dir, OpenFiles};
 pub(crate) use file::File;
 pub use operation::Operation;
 pub(crate) use switch::run_at;
@@ -41,10 +43,12 @@ pub fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     let tmp = path.with_file_name(name);
     let file = File::create(&tmp)?;
     // Also where an earlier attempt left a file with another mode.
-    file.set_mode(mode)?;
-    file.write_all_at(bytes, 0)?;
-    file.sync_all()?;
-    rename(&tmp, path)?;
+    let write = || file.set_mode(mode).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| file.sync_all());
+    if let Err(error) = write().and_then(|()| rename(&tmp, path)) {
+        // On a full disk the half of it would take the room that others need.
+        let _ = remove_file(&tmp);
+        return Err(error);
+    }
     sync_dir(parent_of(path))
 }
 

@@ -47,7 +47,7 @@ pub(super) fn open_or_reset<T>(
 }
 
 /// On a full disk sled may panic over a store that is sound. So before one is given up, there must be room to write.
-fn probe_space(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn probe_space(dir: &Path) -> Result<(), StoreError> {
     let probe = dir.join("PROBE");
     write_atomically(&probe, &vec![0; PROBE_BYTES], PRIVATE_FILE)
         .and_then(|()| files::remove_file(&probe))

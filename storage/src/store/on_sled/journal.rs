@@ -159,12 +159,17 @@ impl JournalWriter {
     }
 
     /// Writes the header and syncs: from here on the checkpoint counts.
-    pub(super) fn finish(self, realm: Realm, state: RealmState) -> std::io::Result<Journal> {
-        let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    pub(super) fn finish(mut self, realm: Realm, state: RealmState) -> Result<Journal, Unfinished> {
+        if let Err(error) = self.out.flush() {
+            self.abandon();
+            return Err(Unfinished { error, undecided: None });
+        }
+        let (file, _empty) = self.out.into_parts();
         let header = Header { applied: false, realm, state, body_len: self.len, body_hash: self.hash.digest() };
-        file.write_all_at(&header.encode(), 0)?;
-        file.sync_data()?;
-        Ok(Journal { file, header })
+        match file.write_all_at(&header.encode(), 0).and_then(|()| file.sync_data()) {
+            Ok(()) => Ok(Journal { file, header }),
+            Err(error) => Err(Unfinished { error, undecided: Some(Undecided { file }) }),
+        }
     }
 
     /// Gives the space back. What was written has no header and so means nothing.
@@ -172,6 +177,31 @@ impl JournalWriter {
         let (file, _unwritten) = self.out.into_parts();
         // Space that stays taken until the next checkpoint is no fault.
         let _ = file.set_len(BODY_START);
+    }
+}
+
+/// A journal that could not be finished.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    pub(super) error: std::io::Error,
+    /// What has to be taken back, if the header may be on disk. `None`: the checkpoint never counted.
+    pub(super) undecided: Option<Undecided>,
+}
+
+/// A journal whose header may be on disk or not, so that its checkpoint may count after a crash.
+#[derive(Debug)]
+pub(super) struct Undecided {
+    file: File,
+}
+
+impl Undecided {
+    /// Takes the header back; once this returns, the checkpoint never was. After an error it may be tried again.
+    pub(super) fn take_back(&self) -> std::io::Result<()> {
+        self.file.write_all_at(&[0; HEADER_BYTES], 0)?;
+        self.file.sync_data()?;
+        // Space that stays taken until the next checkpoint is no fault.
+        let _ = self.file.set_len(BODY_START);
+        Ok(())
     }
 }
 

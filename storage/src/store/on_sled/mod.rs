@@ -120,6 +120,11 @@ impl SledStore {
         self.inner.watch(outcome)
     }
 
+    /// Whether a failed commit of the realm may still count after a crash.
+    pub(in crate::store) fn is_undecided(&self, realm: Realm) -> bool {
+        self.inner.slot(realm).undecided().is_some()
+    }
+
     /// How many bytes the store's files take.
     ///
     /// # Errors
@@ -146,13 +151,14 @@ impl Store for SledStore {
 
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         let slot = self.inner.slot(realm);
-        if slot.is_stopped() {
-            return Err(StoreError::Stopped { realm });
-        }
         if !slot.claim() {
             return Err(StoreError::Busy { realm });
         }
         Ok(Box::new(SledCheckpoint::begin(self.inner.clone(), slot)?))
+    }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.inner.recover_slot(&self.inner.slot(realm))
     }
 }
 
@@ -164,6 +170,16 @@ impl Inner {
         }
         let mut realms = self.realms.write().unwrap_or_else(PoisonError::into_inner);
         realms.entry(realm).or_insert_with(|| Arc::new(RealmSlot::new(realm, RealmState::default()))).clone()
+    }
+
+    /// Finishes what a failed commit left undone.
+    fn recover_slot(&self, slot: &RealmSlot) -> Result<(), StoreError> {
+        if !slot.claim() {
+            return Err(StoreError::Busy { realm: slot.realm });
+        }
+        let outcome = self.settle(slot);
+        slot.release();
+        outcome
     }
 
     fn create_journal(&self, realm: Realm, generation: u64) -> Result<journal::JournalWriter, StoreError> {

@@ -1,16 +1,22 @@
 //! sled behind a guard. On damaged files sled 0.34 returns errors, but also panics; here both become
 //! [`StoreError::Damaged`]. And its `flush` only hands the data to the kernel (`sync_file_range`), so each flush is
 //! followed by an `fdatasync` of its file.
+//!
+//! After one failed write sled refuses all that follow, even when the disk has room again. So a [`Handle`] whose write
+//! failed is given up, and [`Tree::reopen`] puts another one in its place. What was written and not synced before is then
+//! lost or not, as after a crash.
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sled::{Batch, Db, IVec};
 
 use super::super::StoreError;
-use crate::files::{File, Operation, run_at};
+use crate::files::{File, Operation, make_private, make_private_dir, run_at};
+use crate::store::reset::probe_space;
 
 /// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
 const BATCH_PAIRS: usize = 256;
@@ -18,23 +24,132 @@ const BATCH_BYTES: usize = 256 << 10;
 /// How long another handle's lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
+/// How long a reopening waits for those who still use the old handle.
+const READERS_PATIENCE: Duration = Duration::from_secs(5);
+const READERS_RETRY: Duration = Duration::from_millis(1);
+/// How long after an attempt to reopen that failed there is another one.
+const REOPEN_AFTER: Duration = Duration::from_millis(200);
 
-/// An open sled database and the file that it keeps its data in.
+/// The sled database in a directory.
 pub(super) struct Tree {
-    db: Option<Db>,
     dir: PathBuf,
-    data: File,
+    cache_bytes: u64,
+    present: Mutex<Present>,
+}
+
+/// What [`Tree`] has open. `None`: it could not be opened again.
+struct Present {
+    handle: Option<Arc<Handle>>,
+    last_failure: Option<Instant>,
 }
 
 impl Tree {
     /// Opens or creates the database in `dir`.
     pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let handle = Some(Arc::new(Handle::open(dir, cache_bytes)?));
+        let present = Mutex::new(Present { handle, last_failure: None });
+        Ok(Self { dir: dir.to_owned(), cache_bytes, present })
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open database. Waits while it is opened again. One operation uses one handle throughout.
+    pub(super) fn handle(&self) -> Result<Arc<Handle>, StoreError> {
+        let mut present = self.present();
+        match &present.handle {
+            Some(handle) => Ok(Arc::clone(handle)),
+            None => self.open_again(&mut present),
+        }
+    }
+
+    /// Puts a new handle in the place of one whose write failed, unless that has happened already.
+    pub(super) fn reopen(&self, failed: Arc<Handle>) -> Result<Arc<Handle>, StoreError> {
+        let mut present = self.present();
+        match &present.handle {
+            Some(handle) if !Arc::ptr_eq(handle, &failed) => return Ok(Arc::clone(handle)),
+            _ => drop(failed),
+        }
+        present.pause()?;
+        let outcome = self.exchange(&mut present);
+        present.last_failure = outcome.is_err().then(Instant::now);
+        outcome
+    }
+
+    fn exchange(&self, present: &mut Present) -> Result<Arc<Handle>, StoreError> {
+        // On a full disk sled may panic over a database that is sound.
+        probe_space(&self.dir)?;
+        let old = present.handle.take();
+        let began = Instant::now();
+        while let Some(old) = &old
+            && Arc::strong_count(old) > 1
+        {
+            if began.elapsed() > READERS_PATIENCE {
+                present.handle = Some(Arc::clone(old));
+                let source = ErrorKind::ResourceBusy.into();
+                return Err(StoreError::Io { action: "open sled again while it is read".into(), source });
+            }
+            std::thread::sleep(READERS_RETRY);
+        }
+        drop(old);
+        self.open_again(present)
+    }
+
+    /// Opens the database where it is closed. Whether it is damaged is for the next start to say: what an error
+    /// of the disk looks like inside sled is not known here.
+    fn open_again(&self, present: &mut Present) -> Result<Arc<Handle>, StoreError> {
+        let opened = present.pause().and_then(|()| Handle::open(&self.dir, self.cache_bytes));
+        match opened {
+            Ok(handle) => {
+                tracing::info!("sled was opened again");
+                *present = Present { handle: Some(Arc::new(handle)), last_failure: None };
+                present.handle.clone().ok_or_else(|| StoreError::damaged("unreachable"))
+            }
+            Err(error) => {
+                present.last_failure.get_or_insert_with(Instant::now);
+                let source = std::io::Error::other(error.to_string());
+                Err(StoreError::Io { action: "open sled again".into(), source })
+            }
+        }
+    }
+}
+
+impl Present {
+    /// Not again at once after a failure: each attempt takes time, and everybody waits for it.
+    fn pause(&mut self) -> Result<(), StoreError> {
+        match self.last_failure {
+            Some(at) if at.elapsed() < REOPEN_AFTER => Err(StoreError::Io {
+                action: "open sled again, which failed a moment ago".into(),
+                source: ErrorKind::ResourceBusy.into(),
+            }),
+            _ => {
+                self.last_failure = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An open sled database and the file that it keeps its data in.
+pub(super) struct Handle {
+    db: Option<Db>,
+    dir: PathBuf,
+    data: File,
+}
+
+impl Handle {
+    fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        make_private_dir(dir).map_err(StoreError::io("create a directory"))?;
         let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
         let db = open_patiently(dir, &config)?;
         let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
         let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
         for name in ["conf", "blobs", "."] {
             sync_all(&dir.join(name)).map_err(StoreError::io("sync sled's directory"))?;
+        }
+        for name in ["db", "conf", "blobs"] {
+            make_private(&dir.join(name));
         }
         Ok(Self { db: Some(db), dir: dir.to_owned(), data })
     }
@@ -90,7 +205,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for Handle {
     fn drop(&mut self) {
         // sled flushes on drop, which on a damaged or full store may panic.
         let db = self.db.take();
@@ -100,7 +215,7 @@ impl Drop for Tree {
 
 /// Gathers pairs into batches of bounded size.
 pub(super) struct TreeWriter<'a> {
-    tree: &'a Tree,
+    tree: &'a Handle,
     batch: Batch,
     pairs: usize,
     bytes: usize,
