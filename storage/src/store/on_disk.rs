@@ -12,7 +12,7 @@ use super::on_sled::{Check, SledOptions, SledStore};
 use super::reset::{self, Opened};
 use super::runs::{RunChanges, Runs};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
-use crate::files::create_private_dir;
+use crate::files::make_private_dir;
 use crate::keys::BULK_SPACES;
 
 /// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
@@ -41,7 +41,7 @@ impl DiskStore {
     fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
-        create_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
+        make_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
         let mut manifests = Vec::new();
         for realm in sled.realms() {
             manifests.extend(sled.get(&manifest_key(realm))?.map(|manifest| (realm, manifest)));
@@ -96,14 +96,20 @@ impl Inner {
     }
 
     fn commit(&self, realm: Realm, mut sled: Box<dyn Checkpoint>, records: RunChanges) -> Result<(), StoreError> {
-        let mut prepared = self.watch(records.prepare())?;
-        if let Some(prepared) = &mut prepared {
+        self.watch(self.runs.make_room(realm, &records))?;
+        let prepared = self.watch(records.prepare())?;
+        if let Some(prepared) = &prepared {
             sled.put(&manifest_key(realm), &prepared.manifest)?;
-            prepared.may_count();
         }
         let slot = self.runs.slot(realm);
         let _one_state = slot.change();
-        sled.commit()?;
+        if let Err(error) = sled.commit() {
+            // Without an answer to that, the files may be needed after a crash.
+            if let Some(prepared) = prepared.filter(|_| self.sled.is_undecided(realm)) {
+                prepared.undecided();
+            }
+            return Err(error);
+        }
         if let Some(prepared) = prepared {
             self.runs.publish(prepared);
         }
@@ -119,6 +125,9 @@ impl Drop for Inner {
     /// What is merged and not told yet would have to be merged again after the next start.
     fn drop(&mut self) {
         self.runs.stop_merging();
+        if !self.runs.is_in_place() {
+            return;
+        }
         for realm in self.runs.with_merged() {
             let told = self.sled.begin(realm).and_then(|sled| self.commit(realm, sled, self.runs.begin(realm)));
             if let Err(error) = told {
@@ -188,8 +197,13 @@ impl Store for DiskStore {
 
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         let sled = self.inner.sled.begin(realm)?;
+        self.inner.runs.take_back(realm);
         let records = Some(self.inner.runs.begin(realm));
         Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), realm, sled, records }))
+    }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.begin(realm).map(drop)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Starting over when a store is damaged: the directory is moved aside, and the caller rebuilds from the log.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use crate::files::{PRIVATE_FILE, parent_of, sync_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, parent_of, sync_dir, write_atomically};
 
 /// How many damaged stores are kept for an inquiry.
 const KEPT: usize = 2;
@@ -48,10 +47,10 @@ pub(super) fn open_or_reset<T>(
 }
 
 /// On a full disk sled may panic over a store that is sound. So before one is given up, there must be room to write.
-fn probe_space(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn probe_space(dir: &Path) -> Result<(), StoreError> {
     let probe = dir.join("PROBE");
     write_atomically(&probe, &vec![0; PROBE_BYTES], PRIVATE_FILE)
-        .and_then(|()| fs::remove_file(&probe))
+        .and_then(|()| files::remove_file(&probe))
         .map_err(StoreError::io("write to its disk"))
 }
 
@@ -61,18 +60,22 @@ pub(super) fn move_aside(dir: &Path) -> Result<PathBuf, StoreError> {
     let parent = parent_of(dir);
     let prefix = format!("{}.damaged-", dir.file_name().and_then(|name| name.to_str()).ok_or_else(refused)?);
     let mut earlier = Vec::new();
-    for entry in fs::read_dir(parent).map_err(StoreError::io("list damaged stores"))? {
-        let name = entry.map_err(StoreError::io("list damaged stores"))?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(&prefix)).and_then(|number| number.parse::<u64>().ok());
+    for path in files::list(parent).map_err(StoreError::io("list damaged stores"))? {
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_prefix(&prefix))
+            .and_then(|number| number.parse::<u64>().ok());
         earlier.extend(number);
     }
     earlier.sort_unstable();
     let next = earlier.last().map_or(1, |last| last + 1);
     let moved_to = parent.join(format!("{prefix}{next}"));
-    fs::rename(dir, &moved_to).map_err(StoreError::io("move the damaged store aside"))?;
+    files::rename(dir, &moved_to).map_err(StoreError::io("move the damaged store aside"))?;
     sync_dir(parent).map_err(StoreError::io("sync a directory"))?;
     for number in earlier.iter().rev().skip(KEPT - 1) {
-        fs::remove_dir_all(parent.join(format!("{prefix}{number}"))).map_err(StoreError::io("remove an old damaged store"))?;
+        files::remove_dir_all(&parent.join(format!("{prefix}{number}")))
+            .map_err(StoreError::io("remove an old damaged store"))?;
     }
     Ok(moved_to)
 }
