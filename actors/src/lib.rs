@@ -15,6 +15,7 @@ pub mod gate;
 mod geo;
 mod ingest;
 mod keeper;
+mod late;
 mod logged;
 pub mod memory;
 mod opening;

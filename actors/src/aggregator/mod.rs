@@ -6,6 +6,7 @@ mod entries;
 mod fault;
 mod memory;
 mod partition;
+mod progress;
 mod shard;
 mod source;
 
@@ -17,4 +18,6 @@ pub(crate) use memory::{Memory, Shares};
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
+pub(crate) use progress::Progress;
 pub(crate) use shard::{Events, Probe, Shard, Work};
+pub(crate) use source::saved_position;

@@ -88,6 +88,15 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Busy`] while another one is open, [`StoreError::Stopped`] after a failed commit, [`StoreError::Io`].
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError>;
+
+    /// Decides whether the last commit of `realm` counts, after one that failed; from then on the realm takes checkpoints
+    /// again. Does nothing where nothing is undecided.
+    ///
+    /// # Errors
+    /// As [`Store::get`]: then it is still undecided.
+    fn recover(&self, _realm: Realm) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// What a scan calls for each key and value.
