@@ -11,6 +11,8 @@ mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
+#[cfg(test)]
+mod faulty;
 pub mod gate;
 mod geo;
 mod ingest;

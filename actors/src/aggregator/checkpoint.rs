@@ -27,7 +27,7 @@ const LITTLE_PART: u64 = 10;
 /// When a checkpoint is due.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointPolicy {
-    /// After so many events: what is replayed in about four seconds. What they changed is held encoded while it is written.
+    /// After so many events in the log since the first that is not saved: what is read again in about four seconds. What they changed is held encoded while it is written.
     pub events: u64,
     /// And after so much time, if anything changed; ten times as much where little did.
     pub interval: Duration,
@@ -62,7 +62,6 @@ struct Collecting {
 struct Handed {
     job: u64,
     claim: Arc<Claim>,
-    position: Position,
     frozen_at: Stopwatch,
 }
 
@@ -78,7 +77,7 @@ pub(crate) struct Checkpoints {
     mailbox: Mailbox,
     pub(super) reports: Receiver<Report>,
     policy: CheckpointPolicy,
-    last: Stopwatch,
+    pub(super) last: Stopwatch,
     due: VecDeque<u16>,
     collecting: Option<Collecting>,
     /// The partition whose checkpoint the round waits for.
@@ -119,10 +118,6 @@ impl Checkpoints {
     }
 }
 
-fn behind(partition: &Partition) -> u64 {
-    partition.applied() - partition.saved()
-}
-
 impl Shard {
     /// Calls `nudge` whenever there is something for [`Shard::hear_keeper`].
     pub(crate) fn nudge_by(&self, nudge: impl Fn() + Send + Sync + 'static) {
@@ -134,10 +129,10 @@ impl Shard {
         if !self.checkpoints.idle() || self.failed().is_some() {
             return Next::Rest;
         }
-        let able = || self.partitions.values().filter(|partition| !partition.is_stuck() && behind(partition) > 0);
+        let able = || self.partitions.values().filter(|partition| !partition.is_stuck() && partition.unsaved_from().is_some());
         let policy = self.checkpoints.policy;
         let is_time = self.checkpoints.last.elapsed() >= policy.interval;
-        if !now && !is_time && able().all(|partition| behind(partition) < policy.events) {
+        if !now && !is_time && able().all(|partition| self.to_replay(partition) < policy.events) {
             return Next::Rest;
         }
         let due = able().filter(|partition| now || !self.can_wait(partition)).map(Partition::number).collect();
@@ -149,10 +144,14 @@ impl Shard {
     /// Whether so little changed that the next round is soon enough: a checkpoint costs much the same for one event.
     fn can_wait(&self, partition: &Partition) -> bool {
         let policy = self.checkpoints.policy;
-        // The log is read from the oldest position that is not saved.
-        let to_replay = self.log.last_position().saturating_sub(partition.saved());
         let unsaved_for = self.progress().unsaved_for(partition.number()).unwrap_or_default();
-        to_replay < policy.events / LITTLE_PART && unsaved_for < policy.interval * LITTLE_WAITS
+        let is_soon = unsaved_for < policy.interval.saturating_mul(LITTLE_WAITS);
+        is_soon && self.to_replay(partition) < policy.events / LITTLE_PART
+    }
+
+    /// How many events a start would read for the sake of a partition: the log is read from the first one that it lacks.
+    fn to_replay(&self, partition: &Partition) -> u64 {
+        partition.unsaved_from().map_or(0, |first| (self.log.last_position() + 1).saturating_sub(first))
     }
 
     /// One step of the round.
@@ -179,7 +178,7 @@ impl Shard {
         let Collecting { partition: number, position, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
         let (job, reply, claim) = self.checkpoints.next_job(number);
-        let handed = Handed { job, claim: Arc::clone(&claim), position, frozen_at };
+        let handed = Handed { job, claim: Arc::clone(&claim), frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
         self.checkpoints.keeper.write(Job::new(reply, claim, position, entries, new_ids));
@@ -244,9 +243,9 @@ impl Shard {
         if partition.is_stuck() {
             tracing::info!(partition = number, "its checkpoints can be written again");
         }
-        partition.saved_at(handed.position);
+        partition.settle();
         ids.into_iter().for_each(|run| partition.adopt(run));
-        let is_all = behind(partition) == 0;
+        let is_all = partition.unsaved_from().is_none();
         self.progress().note_saved(number, handed.frozen_at, is_all);
         self.progress().set_failing(number, false);
         self.progress().set_full(number, false);
@@ -259,6 +258,7 @@ impl Shard {
             tracing::error!(partition = number, error, "its checkpoints can't be written; the log keeps its events");
         }
         partition.set_stuck();
+        self.progress().note_unsaved(number);
         self.progress().set_failing(number, true);
     }
 
@@ -298,7 +298,10 @@ impl Shard {
     /// One last round: each partition is written once, and what the keeper has postponed is tried once more. `Rest`: it is
     /// over, whether or not all could be written.
     pub(crate) fn drain(&mut self) -> Next {
-        if !self.checkpoints.idle() || self.has_queued() {
+        if !self.checkpoints.idle() {
+            return self.next_of_round();
+        }
+        if self.has_queued() {
             return Next::Wait;
         }
         if self.checkpoints.last_round.is_none() {

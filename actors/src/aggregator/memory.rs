@@ -166,7 +166,7 @@ impl Shard {
         let share = self.memory.limit / 4;
         let part = share / shares.progress.failing().max(1);
         for (number, partition) in &mut self.partitions {
-            if partition.applied() > partition.saved() {
+            if partition.unsaved_from().is_some() {
                 shares.progress.note_unsaved(*number);
             }
             if partition.is_stuck() {

@@ -9,6 +9,8 @@ mod partition;
 mod progress;
 mod shard;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
@@ -21,3 +23,5 @@ pub use partition::{Outcome, PARTITIONS, partition_of};
 pub(crate) use progress::Progress;
 pub(crate) use shard::{Events, Probe, Shard, Work};
 pub(crate) use source::saved_position;
+#[cfg(test)]
+pub(crate) use source::standing_entry;

@@ -91,7 +91,8 @@ pub(crate) struct Partition {
     number: u16,
     shared: Shared,
     applied: Position,
-    saved: Position,
+    /// The first event that no checkpoint has begun with.
+    unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
     fingerprints: Option<Fingerprints>,
     /// How many different external ids the applied events have.
@@ -112,7 +113,7 @@ impl Partition {
             number,
             shared,
             applied: position,
-            saved: position,
+            unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
             external_ids,
@@ -148,11 +149,6 @@ impl Partition {
         self.applied
     }
 
-    /// The position that the last checkpoint reflects.
-    pub(crate) fn saved(&self) -> Position {
-        self.saved
-    }
-
     /// Folds one event. What is at or below [`Partition::applied`] must not come again.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
         debug_assert!(position > self.applied, "events come in order, once");
@@ -175,13 +171,23 @@ impl Partition {
             state.changed = true;
             state.version.store(position, Ordering::Release);
         }
-        self.applied = position;
+        self.pass(position);
         Ok(Outcome { position, first })
     }
 
     /// Passes over an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
+        self.pass(position);
+    }
+
+    fn pass(&mut self, position: Position) {
         self.applied = position;
+        self.unsaved_from.get_or_insert(position);
+    }
+
+    /// The position of the first event that no checkpoint has, or is about to have.
+    pub(crate) fn unsaved_from(&self) -> Option<Position> {
+        self.unsaved_from
     }
 
     /// Reads a project's rollups.
@@ -234,12 +240,13 @@ impl Partition {
     /// follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
     /// a checkpoint must not count before the ids that it covers are durable.
     pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
-        let new_ids = match self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze) {
+        let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
             Freeze::Nothing => None,
             Freeze::Write(frozen) => Some(frozen),
         };
         self.freezing.clear();
+        self.unsaved_from = None;
         self.writing_bytes = self.bytes().unsaved;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
@@ -256,6 +263,11 @@ impl Partition {
         let standing = Standing { position: self.applied, external_ids: self.external_ids };
         Collect { partition: self.number, project: ProjectId(0), entries }.standing(standing)?;
         Ok(Some(Begun { position: self.applied, new_ids }))
+    }
+
+    /// Moves the external ids that are not written yet aside.
+    pub(super) fn freeze_ids(&mut self) -> Freeze {
+        self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
     }
 
     /// The next part of a checkpoint: up to `most` records. `false`: that was all.
@@ -296,9 +308,8 @@ impl Partition {
         self.bytes().unsaved + self.writing_bytes + ids
     }
 
-    /// A checkpoint of `position` is durable.
-    pub(crate) fn saved_at(&mut self, position: Position) {
-        self.saved = self.saved.max(position);
+    /// The checkpoint is durable.
+    pub(crate) fn settle(&mut self) {
         self.projects.values_mut().for_each(|state| state.project.settle());
         self.writing_bytes = 0;
         self.is_stuck = false;

@@ -79,6 +79,12 @@ pub(crate) fn saved_position(store: &dyn Store, partition: u16) -> Result<Positi
     Ok(standing.unwrap_or_default().position)
 }
 
+/// Adds a partition's standing to a checkpoint that a test makes.
+#[cfg(test)]
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position, external_ids: 0 })
+}
+
 /// Reads the cells of a project.
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
