@@ -10,7 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fold::{Fault, Position};
 use headcount_storage::fingerprints::{Frozen, Written};
-use headcount_storage::store::Realm;
+use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
 use super::partition::{Begun, Partition};
@@ -62,7 +62,29 @@ struct Collecting {
 struct Handed {
     job: u64,
     claim: Arc<Claim>,
+    realm: Realm,
     frozen_at: Stopwatch,
+}
+
+/// Work of the keeper that nobody wants any more.
+#[must_use = "until it was waited for, the work may go on"]
+#[derive(Default)]
+pub(crate) struct TakenBack {
+    claims: Vec<Arc<Claim>>,
+    realm: Option<Realm>,
+}
+
+impl TakenBack {
+    /// Waits until it is over, and has the store decide whether a commit that failed counts: the state that is opened next
+    /// must know. It waits for nothing else that the keeper does.
+    pub(crate) fn wait(self, store: &dyn Store) {
+        self.claims.iter().for_each(|claim| claim.take_back());
+        if let Some(realm) = self.realm
+            && let Err(error) = store.recover(realm)
+        {
+            tracing::warn!(%realm, %error, "a checkpoint that was taken back is still in doubt");
+        }
+    }
 }
 
 /// A merge that the keeper has.
@@ -177,11 +199,12 @@ impl Shard {
         }
         let Collecting { partition: number, position, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
+        let realm = partition.realm();
         let (job, reply, claim) = self.checkpoints.next_job(number);
-        let handed = Handed { job, claim: Arc::clone(&claim), frozen_at };
+        let handed = Handed { job, claim: Arc::clone(&claim), realm, frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
-        self.checkpoints.keeper.write(Job::new(reply, claim, position, entries, new_ids));
+        self.checkpoints.keeper.write(Job::new(reply, claim, realm, position, entries, new_ids));
         Ok(Next::Wait)
     }
 
@@ -321,20 +344,22 @@ impl Shard {
     /// Takes back the checkpoint and the merge of a partition whose state is about to be dropped, and waits until that is
     /// decided.
     pub(super) fn abandon_checkpoint(&mut self, number: u16) {
-        self.checkpoints.due.retain(|due| *due != number);
-        self.checkpoints.collecting.take_if(|collecting| collecting.partition == number);
-        self.checkpoints.writing.take_if(|writing| *writing == number);
-        if let Some(handed) = self.checkpoints.handed.remove(&number) {
-            handed.claim.take_back();
-            // Where its commit failed half-way, the state that is opened next must know whether it counts.
-            if let Err(error) = self.shared.store.recover(Realm::new(number)) {
-                tracing::warn!(partition = number, %error, "a checkpoint that was taken back is still in doubt");
-            }
-        }
-        if let Some(merging) = self.checkpoints.merging.remove(&number) {
-            merging.claim.take_back();
-        }
+        let store = Arc::clone(&self.shared.store);
+        self.cancel_checkpoint(number).wait(&*store);
+    }
+
+    /// Takes back the checkpoint and the merge of a partition. It may be opened again when that was waited for.
+    pub(super) fn cancel_checkpoint(&mut self, number: u16) -> TakenBack {
+        let checkpoints = &mut self.checkpoints;
+        checkpoints.due.retain(|due| *due != number);
+        checkpoints.collecting.take_if(|collecting| collecting.partition == number);
+        checkpoints.writing.take_if(|writing| *writing == number);
+        let (handed, merging) = (checkpoints.handed.remove(&number), checkpoints.merging.remove(&number));
+        let realm = handed.as_ref().map(|handed| handed.realm);
+        let claims: Vec<_> = handed.map(|handed| handed.claim).into_iter().chain(merging.map(|merging| merging.claim)).collect();
+        claims.iter().for_each(|claim| claim.stop());
         self.progress().set_failing(number, false);
         self.progress().set_full(number, false);
+        TakenBack { claims, realm }
     }
 }

@@ -14,7 +14,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
 use headcount_storage::format::Incarnation;
-use headcount_storage::store::Store;
+use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
 use super::fault;
@@ -144,6 +144,11 @@ impl Partition {
         self.number
     }
 
+    /// The part of the store that it is kept in.
+    pub(crate) fn realm(&self) -> Realm {
+        Realm::new(self.number)
+    }
+
     /// The position of the last event that the state reflects.
     pub(crate) fn applied(&self) -> Position {
         self.applied
@@ -182,7 +187,7 @@ impl Partition {
 
     fn pass(&mut self, position: Position) {
         self.applied = position;
-        self.unsaved_from.get_or_insert(position);
+        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
     /// The position of the first event that no checkpoint has, or is about to have.

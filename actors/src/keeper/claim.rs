@@ -26,14 +26,19 @@ impl Claim {
     }
 
     /// Set when the work should end early.
-    pub(super) fn stop(&self) -> &AtomicBool {
+    pub(super) fn stopped(&self) -> &AtomicBool {
         &self.stop
+    }
+
+    /// Takes the work back without waiting for its end.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
     }
 
     /// Takes the work back: it does not begin any more, and if it is under way, this waits for its end. It never waits for
     /// the work of others.
     pub(crate) fn take_back(&self) {
-        self.stop.store(true, Ordering::Release);
+        self.stop();
         let mut running = self.lock();
         while *running {
             running = self.idle.wait(running).unwrap_or_else(PoisonError::into_inner);

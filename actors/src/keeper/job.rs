@@ -15,6 +15,8 @@ use crate::aggregator::{Entries, saved_position};
 pub(crate) struct Job {
     reply: Reply,
     claim: Arc<Claim>,
+    /// The part of the store that the partition is kept in.
+    realm: Realm,
     position: Position,
     entries: Entries,
     is_sorted: bool,
@@ -48,8 +50,15 @@ pub(super) enum KeepError {
 
 impl Job {
     /// A checkpoint of `position`: `entries`, which count after `new_ids` are durable.
-    pub(crate) fn new(reply: Reply, claim: Arc<Claim>, position: Position, entries: Entries, new_ids: Option<Frozen>) -> Self {
-        Self { reply, claim, position, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
+    pub(crate) fn new(
+        reply: Reply,
+        claim: Arc<Claim>,
+        realm: Realm,
+        position: Position,
+        entries: Entries,
+        new_ids: Option<Frozen>,
+    ) -> Self {
+        Self { reply, claim, realm, position, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
     }
 
     pub(super) fn partition(&self) -> u16 {
@@ -79,7 +88,7 @@ impl Job {
         if !std::mem::replace(&mut self.is_sorted, true) {
             self.entries.sort();
         }
-        let realm = Realm::new(self.partition());
+        let realm = self.realm;
         let mut checkpoint = match store.begin(realm) {
             Err(StoreError::Stopped { .. }) => {
                 store.recover(realm)?;
@@ -102,8 +111,8 @@ impl Job {
 
     /// Whether a commit that failed counts after all. From here on this is not in doubt.
     fn counts(&mut self, store: &dyn Store) -> Result<bool, KeepError> {
-        store.recover(Realm::new(self.partition()))?;
-        let saved = saved_position(store, self.partition()).map_err(|fault| KeepError::Position(fault.to_string()))?;
+        store.recover(self.realm)?;
+        let saved = saved_position(store, self.realm.number()).map_err(|fault| KeepError::Position(fault.to_string()))?;
         self.in_doubt = false;
         Ok(saved == self.position)
     }

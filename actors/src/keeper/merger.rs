@@ -27,7 +27,7 @@ impl Stop {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(claim) = &*self.merging.lock().unwrap_or_else(PoisonError::into_inner) {
-            claim.stop().store(true, Ordering::Release);
+            claim.stop();
         }
     }
 
@@ -54,7 +54,7 @@ pub(super) fn merge_all(inbox: &Receiver<MergeJob>, stop: &Stop) {
 
 fn merge_one(reply: &Reply, claim: &Claim, merge: &Merge) -> Option<Written> {
     let _running = claim.begin()?;
-    match merge.write(claim.stop()) {
+    match merge.write(claim.stopped()) {
         Ok(written) => Some(written),
         Err(FingerprintError::Stopped) => None,
         Err(error) => {

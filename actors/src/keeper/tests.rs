@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
+use headcount_storage::store::Realm;
 
 use super::*;
 use crate::aggregator::{Entries, saved_position, standing_entry};
@@ -34,7 +35,7 @@ impl Rig {
         standing_entry(&mut entries, partition, position).unwrap();
         let claim = Arc::new(Claim::default());
         let reply = Reply::new(partition, position, self.mailbox.clone());
-        self.keeper.write(Job::new(reply, Arc::clone(&claim), position, entries, new_ids));
+        self.keeper.write(Job::new(reply, Arc::clone(&claim), Realm::new(partition), position, entries, new_ids));
         claim
     }
 
@@ -235,7 +236,7 @@ fn taking_work_back_waits_for_its_end_and_for_no_other() {
     let running = claim.begin().unwrap();
     std::thread::scope(|scope| {
         let taking = scope.spawn(|| claim.take_back());
-        while !claim.stop().load(std::sync::atomic::Ordering::Acquire) {
+        while !claim.stopped().load(std::sync::atomic::Ordering::Acquire) {
             std::thread::yield_now();
         }
         assert!(!taking.is_finished());
