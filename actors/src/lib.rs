@@ -11,10 +11,13 @@ mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
+#[cfg(test)]
+mod faulty;
 pub mod gate;
 mod geo;
 mod ingest;
 mod keeper;
+mod late;
 mod logged;
 pub mod memory;
 mod opening;
