@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use headcount_domain::fold::Fault;
-use headcount_storage::files::create_private_dir;
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
@@ -22,7 +21,6 @@ use crate::secrets::Secrets;
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     let dir = config.data_dir.clone();
-    create_private_dir(&dir).map_err(directory)?;
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let mut format = Format::open(&dir).map_err(directory)?;
     let secrets = Secrets::open(&dir.join("keys"))?;

@@ -21,7 +21,7 @@ use crate::files::{self, PRIVATE_FILE, create_private_dir, write_atomically};
 /// The layout that this program writes.
 pub const LAYOUT_VERSION: u32 = 1;
 
-const FILE_NAME: &str = "FORMAT";
+pub(crate) const FILE_NAME: &str = "FORMAT";
 const TITLE: &str = "headcount data directory";
 
 /// A step from one layout to the next. It must do no harm when it is done again after a crash in its middle.

@@ -16,6 +16,7 @@ pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
+pub mod private;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};
