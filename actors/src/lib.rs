@@ -7,6 +7,7 @@ mod aggregator;
 pub mod clock;
 mod config;
 mod dead_letters;
+mod derived;
 mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]

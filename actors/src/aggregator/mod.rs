@@ -3,7 +3,7 @@
 mod actor;
 mod checkpoint;
 mod entries;
-mod fault;
+pub(crate) mod fault;
 mod memory;
 mod partition;
 mod progress;

@@ -13,7 +13,6 @@ use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
-use headcount_storage::format::Incarnation;
 use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
@@ -57,7 +56,8 @@ pub(crate) struct Shared {
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
     pub(crate) fingerprints_dir: PathBuf,
-    pub(crate) incarnation: Incarnation,
+    /// Which index of external ids belongs to the store.
+    pub(crate) index: FingerprintOptions,
 }
 
 /// A checkpoint that has begun.
@@ -235,8 +235,7 @@ impl Partition {
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            let options = FingerprintOptions { incarnation: self.shared.incarnation };
-            self.fingerprints = Some(Fingerprints::open(&dir, options).map_err(fault::of_index)?);
+            self.fingerprints = Some(Fingerprints::open(&dir, self.shared.index).map_err(fault::of_index)?);
         }
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }

@@ -52,6 +52,18 @@ pub fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     sync_dir(parent_of(path))
 }
 
+/// Writes a few megabytes to `dir` and removes them again: on a full disk sled may panic over a database that is sound.
+///
+/// # Errors
+/// Whatever the operating system says.
+pub(crate) fn probe_space(dir: &Path) -> io::Result<()> {
+    /// More than sled writes while it opens.
+    const PROBE_BYTES: usize = 4 << 20;
+    let probe = dir.join("PROBE");
+    write_atomically(&probe, &vec![0; PROBE_BYTES], PRIVATE_FILE)?;
+    remove_file(&probe)
+}
+
 /// Makes the names in a directory durable: what was created, renamed or removed in it.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use super::Realm;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
-    /// log; [`DiskStore::open_or_reset`](super::DiskStore::open_or_reset) makes the room for it.
+    /// log; [`DiskStore::move_aside`](super::DiskStore::move_aside) makes the room for it.
     #[error("the store is damaged: {what}")]
     Damaged {
         /// What was found, and where.

@@ -12,7 +12,6 @@ mod error;
 mod memory;
 mod on_disk;
 mod on_sled;
-mod reset;
 mod runs;
 
 use std::fmt;
@@ -22,7 +21,6 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use on_disk::DiskStore;
 pub use on_sled::{Check, SledOptions, SledStore};
-pub use reset::Opened;
 
 /// The longest key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;

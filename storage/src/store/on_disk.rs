@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::on_sled::{Check, SledOptions, SledStore};
-use super::reset::{self, Opened};
+use super::on_sled::{self, Check, SledOptions, SledStore};
 use super::runs::{RunChanges, Runs};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
-use crate::files::make_private_dir;
+use crate::aside;
+use crate::files::{make_private_dir, probe_space};
 use crate::keys::BULK_SPACES;
 
 /// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
@@ -35,10 +35,14 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
     pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        Self::open_noting(dir, options).map(|(store, _created)| store)
+        Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
-    fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+    /// As [`DiskStore::open`], and whether there was none before.
+    ///
+    /// # Errors
+    /// As [`DiskStore::open`].
+    pub fn open_or_create(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
         make_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
@@ -54,22 +58,26 @@ impl DiskStore {
         Ok((store, created))
     }
 
-    /// Opens the store in `dir`; a damaged one is moved to `<dir>.damaged-N` (the last two are kept) and an empty one
-    /// begun, which the caller fills from the log.
+    /// Moves whatever is in `dir` aside, as [`aside::move_aside`] does, so that an empty store can be opened there. Every handle
+    /// to the store must have been dropped; what sled still does then is waited for.
     ///
     /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn open_or_reset(dir: &Path, options: SledOptions) -> Result<(Self, Opened), StoreError> {
-        reset::open_or_reset(dir, |dir| Self::open_noting(dir, options))
+    /// [`StoreError::Io`], also if the store is still open or the disk is full. The store is then where it was.
+    pub fn move_aside(dir: &Path, reason: &str) -> Result<PathBuf, StoreError> {
+        on_sled::wait_until_closed(dir)?;
+        probe_space(dir).map_err(StoreError::io("write to its disk"))?;
+        aside::move_aside(dir, reason).map_err(StoreError::io("move the damaged store aside"))
     }
 
-    /// Moves whatever is in `dir` aside, as a damaged store, and begins an empty one. No store may be open there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn start_over(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        reset::move_aside(dir)?;
-        Self::open(dir, options)
+    /// Leaves a note for the next [`DiskStore::open`], which then says that the store is damaged.
+    pub fn note_damage(&self, what: &str) {
+        let _ = self.inner.watch::<()>(Err(StoreError::damaged(what)));
+    }
+
+    /// Whether nothing was ever committed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner.sled.realms().is_empty()
     }
 
     /// Reads everything and checks it. Checkpoints wait meanwhile, realm by realm.

@@ -90,8 +90,10 @@ impl SledStore {
         for path in [dir, &journals] {
             make_private_dir(path).map_err(StoreError::io("create a directory"))?;
         }
-        if let Ok(what) = files::read_to_string(&dir.join(DAMAGED)) {
-            return Err(StoreError::Damaged { what });
+        match files::read(&dir.join(DAMAGED)) {
+            Ok(what) => return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("look for a note of damage")(error)),
         }
         let tree = Tree::open(&dir.join("tree"), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
         let inner = Inner { tree, dir: dir.to_owned(), journals, realms: RwLock::default() };
@@ -138,6 +140,14 @@ impl SledStore {
         }
         Ok(size_bytes)
     }
+}
+
+/// Waits until no sled has the store in `dir` open: one that was dropped goes on for a moment on threads of its own.
+///
+/// # Errors
+/// [`StoreError::Io`] if that takes too long.
+pub(in crate::store) fn wait_until_closed(dir: &Path) -> Result<(), StoreError> {
+    tree::wait_until_closed(&dir.join("tree"))
 }
 
 impl Store for SledStore {

@@ -7,7 +7,6 @@ use std::path::Path;
 use super::frame::{CHUNK_BYTES, Stamp, chunk_key, state_key, value_key};
 use super::journal::{Changes, JournalWriter};
 use super::*;
-use crate::store::reset::{self, Opened};
 
 const REALM: Realm = Realm::new(1);
 const LONG: usize = 3 * CHUNK_BYTES + 5;
@@ -165,25 +164,7 @@ fn damage_met_in_use_is_remembered() {
     assert!(store.verify().is_err_and(|error| error.is_damage()));
     drop(store);
     let quick = SledOptions { check: Check::Quick, ..SledOptions::default() };
-    let (_, opened) = reset::open_or_reset(&dir, |dir| SledStore::open_noting(dir, quick)).unwrap();
-    assert!(matches!(opened, Opened::Reset { .. }), "{opened:?}");
-}
-
-#[test]
-fn the_last_two_damaged_stores_are_kept() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("store");
-    for round in 1..=4 {
-        drop(open(&dir));
-        fs::write(dir.join(DAMAGED), format!("{round}")).unwrap();
-        let (store, opened) = reset::open_or_reset(&dir, |dir| SledStore::open_noting(dir, SledOptions::default())).unwrap();
-        let moved_to = place.path().join(format!("store.damaged-{round}"));
-        assert_eq!(opened, Opened::Reset { reason: format!("{round}"), moved_to });
-        drop(store);
-    }
-    let mut names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["store", "store.damaged-3", "store.damaged-4"]);
+    assert!(SledStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }
 
 #[test]
@@ -191,8 +172,9 @@ fn a_store_that_is_open_elsewhere_is_not_taken_for_damaged() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("store");
     let _held = open(&dir);
-    let refused = reset::open_or_reset(&dir, |dir| SledStore::open_noting(dir, SledOptions::default())).map(drop).unwrap_err();
+    let refused = SledStore::open(&dir, SledOptions::default()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
+    assert!(matches!(wait_until_closed(&dir), Err(StoreError::Io { .. })));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! failed is given up, and [`Tree::reopen`] puts another one in its place. What was written and not synced before is then
 //! lost or not, as after a crash.
 
+use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -15,8 +16,7 @@ use std::time::{Duration, Instant};
 use sled::{Batch, Db, IVec};
 
 use super::super::StoreError;
-use crate::files::{File, Operation, make_private, make_private_dir, run_at};
-use crate::store::reset::probe_space;
+use crate::files::{File, Operation, make_private, make_private_dir, probe_space, run_at};
 
 /// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
 const BATCH_PAIRS: usize = 256;
@@ -79,7 +79,7 @@ impl Tree {
 
     fn exchange(&self, present: &mut Present) -> Result<Arc<Handle>, StoreError> {
         // On a full disk sled may panic over a database that is sound.
-        probe_space(&self.dir)?;
+        probe_space(&self.dir).map_err(StoreError::io("write to its disk"))?;
         let old = present.handle.take();
         let began = Instant::now();
         while let Some(old) = &old
@@ -262,6 +262,23 @@ fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
     }
 }
 
+/// Waits until sled has let go of the lock on its file in `dir`.
+pub(super) fn wait_until_closed(dir: &Path) -> Result<(), StoreError> {
+    let file = match std::fs::File::open(dir.join("db")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("open sled's file")(error)),
+    };
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_RETRY),
+            Err(error) => return Err(StoreError::io("lock sled's file")(error.into())),
+        }
+    }
+}
+
 /// Whether sled could not lock its file; it has no error of its own for that.
 fn is_locked(error: &std::io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
@@ -280,11 +297,45 @@ fn guarded<T>(dir: &Path, doing: &str, call: impl FnOnce() -> sled::Result<T>) -
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            if let Some(source) = refusal_in(text) {
+                return Err(StoreError::Io { action: format!("go on {doing} in sled"), source });
+            }
             Err(StoreError::damaged(format!("sled panicked, {doing}: {text}")))
         }
     }
 }
 
+/// The refusal of the operating system that a panic of sled tells of, if it does: sled unwraps some. The store may be sound.
+fn refusal_in(text: &str) -> Option<std::io::Error> {
+    let after = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
+    let rest = after("Os { code: ").or_else(|| after("(os error "))?;
+    let digits = rest.split(|character: char| !character.is_ascii_digit()).next()?;
+    let error = std::io::Error::from_raw_os_error(digits.parse().ok()?);
+    (!is_damage(error.kind())).then_some(error)
+}
+
 fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_sled_panics_over_is_no_damage() {
+        let too_many = std::io::Error::from_raw_os_error(24);
+        for panic in [format!("called `Result::unwrap()` on an `Err` value: Io({too_many:?})"), format!("can't open: {too_many}")]
+        {
+            let failed = guarded::<()>(Path::new("."), "opening", || std::panic::panic_any(panic.clone())).unwrap_err();
+            assert!(matches!(&failed, StoreError::Io { source, .. } if source.raw_os_error() == Some(24)), "{failed}");
+        }
+        let short = std::io::Error::from(ErrorKind::UnexpectedEof);
+        for panic in ["index out of bounds".to_owned(), format!("{short:?}")] {
+            assert!(
+                guarded::<()>(Path::new("."), "opening", || std::panic::panic_any(panic.clone())).unwrap_err().is_damage(),
+                "{panic}"
+            );
+        }
+    }
 }
