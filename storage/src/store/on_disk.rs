@@ -38,6 +38,18 @@ impl DiskStore {
         Self::open_noting(dir, options).map(|(store, _created)| store)
     }
 
+    /// Merges nothing in the background, so that a test knows when it happens.
+    #[cfg(test)]
+    pub(super) fn stop_merging(&mut self) {
+        Arc::get_mut(&mut self.inner).unwrap().runs.stop_merging();
+    }
+
+    /// The runs.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &Runs {
+        &self.inner.runs
+    }
+
     fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
