@@ -9,6 +9,8 @@
 //! trials; [`SledStore`] is the part that is in sled. One conformance suite (`tests/store_conformance.rs`) runs over all.
 
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod memory;
 mod on_disk;
 mod on_sled;

@@ -38,6 +38,18 @@ impl DiskStore {
         Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
+    /// Merges nothing in the background, so that a test knows when it happens.
+    #[cfg(test)]
+    pub(super) fn stop_merging(&mut self) {
+        Arc::get_mut(&mut self.inner).unwrap().runs.stop_merging();
+    }
+
+    /// The runs.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &Runs {
+        &self.inner.runs
+    }
+
     /// As [`DiskStore::open`], and whether there was none before.
     ///
     /// # Errors

@@ -286,6 +286,21 @@ impl Runs {
         Ok(files(self.dir.dir.path())?.values().sum())
     }
 
+    /// Merges the runs of a realm on this thread.
+    #[cfg(test)]
+    pub(super) fn merge_now(&self, realm: Realm) -> Result<(), StoreError> {
+        self.slot(realm).merge_now(&self.dir)
+    }
+
+    /// Every file is one that counts, or one that was merged and can count.
+    #[cfg(test)]
+    pub(super) fn assert_no_file_is_left_over(&self) {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let known: usize = slots.values().map(|slot| slot.runs().len() + usize::from(slot.merged().is_some())).sum();
+        let found = files(self.dir.dir.path()).unwrap();
+        assert_eq!(found.len(), known, "{found:?}");
+    }
+
     /// How many bytes of memory the filters and indexes take.
     #[cfg(test)]
     fn memory_bytes(&self) -> u64 {
