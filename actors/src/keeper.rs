@@ -31,6 +31,8 @@ pub(crate) struct Saved {
 /// One partition's checkpoint.
 pub(crate) struct Job {
     pub(crate) partition: u16,
+    /// The part of the store that the partition is kept in.
+    pub(crate) realm: u16,
     pub(crate) position: Position,
     pub(crate) entries: Entries,
     pub(crate) fingerprints: Option<Frozen>,
@@ -137,7 +139,7 @@ fn write(store: &dyn Store, job: &Job, written: &mut Option<Written>) -> Result<
         };
         *written = Some(frozen.write().map_err(failed)?);
     }
-    let mut checkpoint = store.begin(Realm::new(job.partition))?;
+    let mut checkpoint = store.begin(Realm::new(job.realm))?;
     for (key, value) in job.entries.iter() {
         match value {
             Some(value) => checkpoint.put(key, value)?,

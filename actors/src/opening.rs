@@ -126,6 +126,7 @@ impl Opening<'_> {
             versions: Arc::clone(&versions),
             fingerprints_dir: self.dir.join("fingerprints"),
             incarnation,
+            health: Arc::default(),
         };
         let (keeper, keeper_thread) =
             Keeper::spawn(store).map_err(|error| Fault::io(format!("could not start the checkpoint thread: {error}")))?;

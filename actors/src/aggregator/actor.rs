@@ -6,13 +6,16 @@
 use std::time::{Duration, Instant as Stopwatch};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
 use super::checkpoint::Next;
-use super::shard::{Shard, Work};
+use super::shard::{Asking, Shard, Work};
 use crate::keeper::Saved;
 
 const TICK: Duration = Duration::from_secs(1);
+/// How long what is queued is applied once the engine closes. The rest is left to the next start.
+const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
 /// See the module.
 pub(crate) struct Aggregator {
@@ -20,6 +23,8 @@ pub(crate) struct Aggregator {
     /// Whether an [`Advance`] is on its way.
     advancing: bool,
     drained: Vec<oneshot::Sender<()>>,
+    /// Until when what is queued is applied; `None`: nobody drains.
+    fold_until: Option<Stopwatch>,
 }
 
 /// Work for the shard's partitions, durable already.
@@ -27,12 +32,16 @@ pub(crate) struct Aggregator {
 #[rtype(result = "()")]
 pub(crate) struct Apply(pub(crate) Vec<Work>);
 
-/// A question to the shard; it brings its own way to answer.
+/// A question to the shard, of somebody who asks about an organization.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Ask(pub(crate) Box<dyn FnOnce(&mut Shard) + Send>);
+pub(crate) struct Ask {
+    /// Who gets a turn; `None`: the engine itself.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) question: Box<dyn Asking>,
+}
 
-/// Write everything down; answered when a last round of checkpoints is durable.
+/// Apply what is queued for a while, then write everything down; answered when a last round of checkpoints is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
@@ -40,6 +49,11 @@ pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Advance;
+
+/// A rebuild has something to apply.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Woken;
 
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -51,7 +65,7 @@ struct Kept(Saved);
 
 impl Aggregator {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, drained: Vec::new() }
+        Self { shard, advancing: false, drained: Vec::new(), fold_until: None }
     }
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
@@ -61,6 +75,23 @@ impl Aggregator {
         }
         if self.advancing {
             ctx.notify(Advance);
+        }
+        if let Some(until) = self.fold_until {
+            self.fold_for_the_drain(until, ctx);
+        }
+    }
+
+    /// Once nothing is queued or time is up, what is applied is written down.
+    fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
+        if self.shard.has_queued() {
+            if Stopwatch::now() < until {
+                return;
+            }
+            self.shard.drop_queues();
+        }
+        self.fold_until = None;
+        if self.shard.checkpoints_idle() {
+            self.finish_drain(ctx);
         }
     }
 
@@ -75,7 +106,7 @@ impl Aggregator {
         match next {
             Next::Step => ctx.notify(Step),
             Next::Wait => {}
-            Next::Rest if self.drained.is_empty() => {}
+            Next::Rest if self.drained.is_empty() || self.fold_until.is_some() => {}
             Next::Rest => self.finish_drain(ctx),
         }
     }
@@ -95,11 +126,17 @@ impl Actor for Aggregator {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        let me = ctx.address();
+        #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
+        self.shard.set_wake(move || me.do_send(Woken));
         ctx.run_interval(TICK, |actor, ctx| {
             actor.shard.relieve();
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
             if next == Next::Step {
                 ctx.notify(Step);
+            }
+            if !actor.advancing {
+                actor.advance(ctx);
             }
         });
     }
@@ -127,10 +164,21 @@ impl Handler<Advance> for Aggregator {
 impl Handler<Ask> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
-        let began = Stopwatch::now();
-        question(&mut self.shard);
-        self.shard.answered_one(began.elapsed());
+    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_question(organization, question);
+        if !self.advancing {
+            self.advance(ctx);
+        }
+    }
+}
+
+impl Handler<Woken> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
+        if !self.advancing {
+            self.advance(ctx);
+        }
     }
 }
 
@@ -164,8 +212,10 @@ impl Handler<Drain> for Aggregator {
 
     fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
         self.drained.push(waiting);
-        if self.drained.len() == 1 && self.shard.checkpoints_idle() {
-            self.finish_drain(ctx);
+        if self.drained.len() == 1 {
+            let until = Stopwatch::now() + FOLD_AT_CLOSE;
+            self.fold_until = Some(until);
+            self.fold_for_the_drain(until, ctx);
         }
     }
 }

@@ -9,6 +9,7 @@ use headcount_domain::fold::Fault;
 use headcount_domain::fold::Position;
 
 use super::entries::Entries;
+use super::mending::Alignment;
 use super::shard::Shard;
 use crate::keeper::{Job, Keeper, Saved};
 
@@ -62,6 +63,10 @@ impl Checkpoints {
         Self { keeper, policy, last: Stopwatch::now(), due: VecDeque::new(), collecting: None, writing: None }
     }
 
+    pub(super) fn keeper(&self) -> Keeper {
+        self.keeper.clone()
+    }
+
     fn idle(&self) -> bool {
         self.due.is_empty() && self.collecting.is_none() && self.writing.is_none()
     }
@@ -75,7 +80,7 @@ impl Shard {
 
     /// Begins a round of checkpoints if one is due, or if `now` says so.
     pub(crate) fn begin_checkpoints(&mut self, now: bool) -> Next {
-        if !self.checkpoints.idle() || self.failed().is_some() {
+        if !self.checkpoints.idle() {
             return Next::Rest;
         }
         let behind = |partition: &super::partition::Partition| partition.applied() - partition.saved();
@@ -94,21 +99,28 @@ impl Shard {
 
     /// One step of the round. `done` is called by the keeper, and must bring its argument to [`Shard::saved`].
     pub(crate) fn step_checkpoint(&mut self, done: impl FnOnce(Saved) + Send + 'static) -> Next {
-        match self.try_step(done) {
+        if self.checkpoints.writing.is_some() {
+            return Next::Wait;
+        }
+        let partition = match &self.checkpoints.collecting {
+            Some(collecting) => collecting.partition,
+            None => match self.checkpoints.due.pop_front() {
+                Some(due) => due,
+                None => return Next::Rest,
+            },
+        };
+        match self.try_step(partition, done) {
             Ok(next) => next,
             Err(fault) => {
-                self.fail(fault);
-                Next::Rest
+                self.break_partition(partition, &fault);
+                Next::Step
             }
         }
     }
 
-    fn try_step(&mut self, done: impl FnOnce(Saved) + Send + 'static) -> Result<Next, Fault> {
-        if self.checkpoints.writing.is_some() {
-            return Ok(Next::Wait);
-        }
-        let Some(mut collecting) = self.checkpoints.collecting.take() else { return self.start_partition() };
-        let Some(partition) = self.partitions.get_mut(&collecting.partition) else { return Ok(Next::Rest) };
+    fn try_step(&mut self, number: u16, done: impl FnOnce(Saved) + Send + 'static) -> Result<Next, Fault> {
+        let Some(mut collecting) = self.checkpoints.collecting.take() else { return self.start_partition(number) };
+        let Some(partition) = self.partitions.get_mut(&collecting.partition) else { return Ok(Next::Step) };
         if partition.collect_records(RECORDS_A_STEP, &mut collecting.entries)? {
             self.checkpoints.collecting = Some(collecting);
             return Ok(Next::Step);
@@ -116,8 +128,10 @@ impl Shard {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (fingerprints, merge) = partition.fingerprint_jobs();
         self.checkpoints.writing = Some((collecting.partition, Arc::clone(&cancelled)));
+        let realm = partition.realm();
         self.checkpoints.keeper.write(Job {
             partition: collecting.partition,
+            realm,
             position: collecting.position,
             entries: collecting.entries,
             fingerprints,
@@ -128,8 +142,15 @@ impl Shard {
         Ok(Next::Wait)
     }
 
-    fn start_partition(&mut self) -> Result<Next, Fault> {
-        let Some(number) = self.checkpoints.due.pop_front() else { return Ok(Next::Rest) };
+    fn start_partition(&mut self, number: u16) -> Result<Next, Fault> {
+        match self.align(number) {
+            Alignment::Reached => {}
+            Alignment::Later => {
+                self.checkpoints.due.push_front(number);
+                return Ok(Next::Step);
+            }
+            Alignment::Impossible => return Ok(Next::Step),
+        }
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
         let mut entries = Entries::default();
         let position = partition.freeze(&mut entries)?;
@@ -142,7 +163,8 @@ impl Shard {
         // A checkpoint that was taken back belongs to a state that is gone.
         let current = matches!(&self.checkpoints.writing, Some((number, _)) if *number == saved.partition);
         if !current {
-            return Next::Rest;
+            // The round goes on with the partitions that are left.
+            return if self.checkpoints.writing.is_some() || self.checkpoints.idle() { Next::Rest } else { Next::Step };
         }
         self.checkpoints.writing = None;
         if !saved.durable {
@@ -158,13 +180,18 @@ impl Shard {
 
     /// Takes back the checkpoint of a partition whose state is about to be dropped, and waits until that is decided.
     pub(super) fn abandon_checkpoint(&mut self, number: u16) {
+        self.cancel_checkpoint(number);
+        self.checkpoints.keeper.settle();
+    }
+
+    /// Takes back the checkpoint of a partition. That is decided when the keeper has settled.
+    pub(super) fn cancel_checkpoint(&mut self, number: u16) {
         self.checkpoints.due.retain(|due| *due != number);
         if self.checkpoints.collecting.as_ref().is_some_and(|collecting| collecting.partition == number) {
             self.checkpoints.collecting = None;
         }
         if let Some((_, cancelled)) = self.checkpoints.writing.take_if(|(writing, _)| *writing == number) {
             cancelled.store(true, Ordering::Release);
-            self.checkpoints.keeper.settle();
         }
     }
 }

@@ -207,7 +207,7 @@ impl Shard {
             }
         }
         if let Some(fault) = self.failed() {
-            return Err(fault.clone());
+            return Err(fault);
         }
         self.relieve();
         Ok(())
