@@ -279,7 +279,7 @@ impl Settings {
             })?,
             admission_bytes: read.value("admission_bytes", |text| match text {
                 "auto" => Ok(None),
-                text => size_from(text, 4 << 20).map(Some).ok_or("must be auto or a size of at least 4MiB, such as 64MiB"),
+                text => size_from(text, 8 << 20).map(Some).ok_or("must be auto or a size of at least 8MiB, such as 64MiB"),
             })?,
             min_free_bytes: read.value("min_free_bytes", |text| {
                 bytes(text).ok_or("must be a size, such as 256MiB or 256MB, or 0 for no limit")
@@ -480,7 +480,7 @@ mod tests {
             ("HEADCOUNT_WORKERS", "0", false),
             ("HEADCOUNT_WORKERS", "auto", true),
             ("HEADCOUNT_SHARDS", "65", false),
-            ("HEADCOUNT_ADMISSION_BYTES", "4MiB", true),
+            ("HEADCOUNT_ADMISSION_BYTES", "8MiB", true),
             ("HEADCOUNT_ADMISSION_BYTES", "1KiB", false),
             ("HEADCOUNT_ADMISSION_BYTES", "64 megabytes", false),
             ("HEADCOUNT_MIN_FREE_BYTES", "99999999999TiB", false),

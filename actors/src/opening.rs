@@ -125,6 +125,7 @@ impl Opening<'_> {
             versions: Arc::clone(&versions),
             fingerprints_dir: self.derived.index_dir(),
             index: self.derived.index(format),
+            health: Arc::default(),
         };
         let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
         let assignment = assignment(count);

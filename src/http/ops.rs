@@ -114,7 +114,7 @@ pub async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<
         Ok(()) => Ok(ok()),
         Err(why) => {
             tracing::warn!(%why, "not ready");
-            Err(ApiError::overloaded("a part of the engine is not available; the log says why"))
+            Err(ApiError::overloaded(why))
         }
     }
 }
