@@ -206,8 +206,8 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| fault("unreachable"))
     }
 
-    /// Begins a checkpoint of what has been applied, and returns its position. Cells, metas and the position are few, and
-    /// copied at once; records follow by [`Partition::collect_records`].
+    /// Begins a checkpoint of what has been applied, and returns its position. Metas and the position are few, and copied at
+    /// once; parts of rollups and records follow by [`Partition::collect_records`].
     pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
         self.freezing.clear();
         for (id, state) in &mut self.projects {
@@ -218,7 +218,6 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.number, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            state.project.rollups.save(&mut collect)?;
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
@@ -233,7 +232,7 @@ impl Partition {
         self.fingerprints.as_ref().map_or(0, |known| known.entries() + known.unwritten() as u64)
     }
 
-    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
