@@ -127,7 +127,8 @@ impl Opening<'_> {
             fingerprints_dir: self.dir.join("fingerprints"),
             incarnation,
         };
-        let (keeper, keeper_thread) = Keeper::spawn(store).map_err(|error| Fault(error.to_string()))?;
+        let (keeper, keeper_thread) =
+            Keeper::spawn(store).map_err(|error| Fault::io(format!("could not start the checkpoint thread: {error}")))?;
         let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
         let assignment = assignment(count);
         let shares = Arc::new(Shares::default());
@@ -142,7 +143,7 @@ impl Opening<'_> {
             let threads: Vec<_> = (0..count).map(|shard| scope.spawn(move || open(shard))).collect();
             threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(Fault("a shard panicked at start".into()))))
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))))
                 .collect()
         });
         let shards = shards?;

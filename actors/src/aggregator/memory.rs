@@ -201,7 +201,7 @@ impl Shard {
                     next = self.step_checkpoint(move |saved| drop(done.send(saved)));
                 }
                 Next::Wait => {
-                    let saved = saved.recv().map_err(|_| Fault("the checkpoint thread is gone".into()))?;
+                    let saved = saved.recv().map_err(|_| Fault::defect("the checkpoint thread is gone"))?;
                     next = self.saved(saved);
                 }
             }

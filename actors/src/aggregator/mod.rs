@@ -3,6 +3,7 @@
 mod actor;
 mod checkpoint;
 mod entries;
+mod fault;
 mod memory;
 mod partition;
 mod shard;

@@ -17,7 +17,8 @@ use headcount_storage::format::Incarnation;
 use headcount_storage::store::Store;
 
 use super::entries::Entries;
-use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, fault, load_cells, meta_key, position_key, read};
+use super::fault;
+use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -109,10 +110,10 @@ impl Partition {
             return Ok(());
         }
         let fingerprints = self.fingerprints()?;
-        fingerprints.verify().map_err(fault)?;
+        fingerprints.verify().map_err(fault::of_index)?;
         match fingerprints.entries() {
             fewer if fewer < external_ids => {
-                Err(fault(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
+                Err(Fault::damaged_index(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
             }
             _ => Ok(()),
         }
@@ -138,7 +139,7 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                self.fingerprints()?.first(fingerprint, position).map_err(fault)?
+                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
             }
             None => position,
         };
@@ -201,9 +202,9 @@ impl Partition {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
             let options = FingerprintOptions { incarnation: self.shared.incarnation };
-            self.fingerprints = Some(Fingerprints::open(&dir, options).map_err(fault)?);
+            self.fingerprints = Some(Fingerprints::open(&dir, options).map_err(fault::of_index)?);
         }
-        self.fingerprints.as_mut().ok_or_else(|| fault("unreachable"))
+        self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
     /// Begins a checkpoint of what has been applied, and returns its position. Metas and the position are few, and copied at

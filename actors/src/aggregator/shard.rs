@@ -13,9 +13,9 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::Checkpoints;
+use super::fault;
 use super::memory::Memory;
 use super::partition::{Outcome, Partition, Shared, partition_of};
-use super::source::fault;
 use crate::dead_letters::DeadLetters;
 use crate::logged;
 
@@ -156,7 +156,7 @@ impl Shard {
         if let Some(fault) = &self.failed {
             return Err(fault.clone());
         }
-        self.partitions.get_mut(&partition_of(project)).ok_or_else(|| fault("not a partition of this shard"))
+        self.partitions.get_mut(&partition_of(project)).ok_or_else(|| Fault::defect("not a partition of this shard"))
     }
 
     /// The position that a partition's state reflects.
@@ -180,7 +180,7 @@ impl Shard {
         while outcomes.len() < work.events.len() {
             let from = outcomes.len();
             let Some(partition) = self.partitions.get_mut(&work.partition) else {
-                self.fail(fault("not a partition of this shard"));
+                self.fail(Fault::defect("not a partition of this shard"));
                 return false;
             };
             let probe = &self.probe;
@@ -245,7 +245,9 @@ impl Shard {
         *strikes += 1;
         if *strikes >= STRIKES {
             tracing::error!(position, "the event panicked twice and is set aside");
-            self.dead.add(position, "panicked twice", event).map_err(fault)?;
+            self.dead
+                .add(position, "panicked twice", event)
+                .map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
         }
         Ok(())
     }
@@ -299,7 +301,7 @@ impl Shard {
             end = Ok(Replayed::Enough);
             ControlFlow::Break(())
         };
-        self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault)?;
+        self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault::of_log)?;
         end
     }
 }
@@ -324,7 +326,7 @@ fn replay_record(
     probe: &Probe,
     seen: &mut dyn FnMut(Outcome),
 ) -> Result<Option<Panicked>, Fault> {
-    let events = logged::decode(record.payload).map_err(fault)?;
+    let events = logged::decode(record.payload).map_err(fault::of_logged)?;
     for (event, position) in events.into_iter().zip(record.first..) {
         if position > last {
             break;

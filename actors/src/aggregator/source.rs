@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::entries::Entries;
+use super::fault;
 
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
 pub(crate) const RECORD_VERSION: u8 = 4;
@@ -59,14 +60,14 @@ impl Source for StoreSource<'_> {
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
         let page = read(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key))?;
-        page.ok_or_else(|| Fault(format!("a page of key space {} is missing", T::PAGE_SPACE)))
+        page.ok_or_else(|| Fault::damaged_store(format!("a page of key space {} is missing", T::PAGE_SPACE)))
     }
 }
 
 /// Reads one value.
 pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
-    match store.get(key).map_err(fault)? {
-        Some(bytes) => codec::decode(RECORD_VERSION, &bytes).map(Some).map_err(fault),
+    match store.get(key).map_err(fault::of_store)? {
+        Some(bytes) => codec::decode(RECORD_VERSION, &bytes).map(Some).map_err(fault::of_stored),
         None => Ok(None),
     }
 }
@@ -82,18 +83,18 @@ pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, 
             }
             ControlFlow::Break(())
         })
-        .map_err(fault)?;
+        .map_err(fault::of_store)?;
     problem.map_or(Ok(()), Err)
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
     let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
-        return Err(Fault("a key among the rollups is none".into()));
+        return Err(Fault::damaged_store("a key among the rollups is none"));
     };
-    let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault)?;
+    let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault::of_stored)?;
     match into.rollups.restore(rollup, part, rows) {
         true => Ok(()),
-        false => Err(Fault(format!("part {part} of rollup {rollup} is not one of its own"))),
+        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
     }
 }
 
@@ -119,7 +120,7 @@ impl Collect<'_> {
     }
 
     fn put<T: Serialize>(&mut self, key: &[u8], value: &T) -> Result<(), Fault> {
-        self.entries.put(key, |bytes| codec::encode_into(RECORD_VERSION, value, bytes)).map_err(fault)
+        self.entries.put(key, |bytes| codec::encode_into(RECORD_VERSION, value, bytes)).map_err(fault::of_encoding)
     }
 }
 
@@ -168,9 +169,4 @@ pub(crate) fn position_key(partition: u16) -> Vec<u8> {
 
 fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
     Key::Record { partition: Partition(partition), project: project.0, space, id: key.0 }.encode()
-}
-
-/// Any failure of the store, as the domain sees it.
-pub(crate) fn fault(error: impl std::fmt::Display) -> Fault {
-    Fault(error.to_string())
 }

@@ -16,7 +16,7 @@ use crate::ids::{KeyHasher, RawId, RecordKey};
 use crate::people::EmailOwners;
 pub use crate::people::{Identity, Person};
 pub use crate::project::Project;
-pub use crate::records::{Fault, NoSource, Source};
+pub use crate::records::{Fault, FaultKind, NoSource, Source};
 use crate::records::{Record, page_key};
 use crate::rollup::{Level, Sign};
 use crate::text;

@@ -181,7 +181,7 @@ pub(super) fn load<T: Item>(
     mut page: impl FnMut(u32) -> Result<GroupPage, Fault>,
 ) -> Result<(), Fault> {
     list.load(first, last, |serial| {
-        T::of_page(page(serial * LISTS + T::LIST)?).ok_or_else(|| Fault("a page of another list".into()))
+        T::of_page(page(serial * LISTS + T::LIST)?).ok_or_else(|| Fault::damaged_store("a page of another list"))
     })
 }
 

@@ -195,7 +195,7 @@ impl Source for Saved {
     }
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
-        let bytes = self.records.get(&(T::PAGE_SPACE, key)).ok_or_else(|| Fault(format!("no page {key:?}")))?;
+        let bytes = self.records.get(&(T::PAGE_SPACE, key)).ok_or_else(|| Fault::damaged_store(format!("no page {key:?}")))?;
         Ok(decoded(bytes))
     }
 }

@@ -6,7 +6,6 @@ use super::Realm;
 
 /// What can go wrong in a [`Store`](super::Store).
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
     /// log; [`DiskStore::open_or_reset`](super::DiskStore::open_or_reset) makes the room for it.
