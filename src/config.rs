@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use headcount_actors::EngineConfig;
 use headcount_actors::memory::MIN_MEMORY_BYTES;
+use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;
 use crate::telemetry;
@@ -24,6 +25,17 @@ use value::{bytes, count, header, listen, networks, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
+
+/// Variables that are no settings, but are read.
+const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
+
+/// Those of `variables` that begin with `HEADCOUNT_` and mean nothing.
+pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
+    let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.variable == name);
+    let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("HEADCOUNT_") && !is_known(name)).collect();
+    unknown.sort();
+    unknown
+}
 
 /// Where the value of a setting came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +158,7 @@ keys! {
     shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
     memory "--memory" "HEADCOUNT_MEMORY" "1GiB" "How much memory to keep to; what is beyond it is read back from disk on demand";
     admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "How many bytes of events may be under way at once: a size, or auto (a sixteenth of the memory)";
-    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
+    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken: at least 64MiB, a segment of the log; 0 is no limit";
     trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
     geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
     geo_header "--geo-header" "HEADCOUNT_GEO_HEADER" "" "The header by which trusted proxies tell a visitor's country, such as CF-IPCountry";
@@ -199,6 +211,7 @@ pub struct Settings {
     /// How it is logged.
     pub log_format: LogFormat,
     entries: Vec<Entry>,
+    warnings: Vec<String>,
 }
 
 /// One line of `headcount config`.
@@ -230,7 +243,27 @@ impl Settings {
                 _ => Entry { key, text: key.default.to_owned(), source: Source::Default },
             }
         };
-        Self::parse(KEYS.iter().map(entry).collect())
+        let mut settings = Self::parse(KEYS.iter().map(entry).collect())?;
+        settings.raise_min_free_bytes();
+        Ok(settings)
+    }
+
+    /// The log takes room by the segment: a limit below that would not keep it from running full.
+    fn raise_min_free_bytes(&mut self) {
+        let least = LogOptions::default().segment_bytes;
+        if (1..least).contains(&self.min_free_bytes) {
+            let given = self.min_free_bytes;
+            let message =
+                format!("min_free_bytes: {given} is less than a segment of the log, so {least} are kept free (0 is no limit)");
+            self.warnings.push(message);
+            self.min_free_bytes = least;
+        }
+    }
+
+    /// What was probably not meant, for the log.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
@@ -242,13 +275,15 @@ impl Settings {
             workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
             shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,
             memory: read.value("memory", |text| {
-                size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB")
+                size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB or 1GB")
             })?,
             admission_bytes: read.value("admission_bytes", |text| match text {
                 "auto" => Ok(None),
                 text => size_from(text, 4 << 20).map(Some).ok_or("must be auto or a size of at least 4MiB, such as 64MiB"),
             })?,
-            min_free_bytes: read.value("min_free_bytes", |text| bytes(text).ok_or("must be a size, such as 256MiB"))?,
+            min_free_bytes: read.value("min_free_bytes", |text| {
+                bytes(text).ok_or("must be a size, such as 256MiB or 256MB, or 0 for no limit")
+            })?,
             trusted_proxies: read.value("trusted_proxies", |text| {
                 networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
             })?,
@@ -267,6 +302,7 @@ impl Settings {
                 _ => Err("must be text or json"),
             })?,
             entries,
+            warnings: Vec::new(),
         })
     }
 
@@ -418,8 +454,26 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_the_disk_below_a_segment_is_raised() {
+        let resolved = |value: &str| {
+            let flags = Flags { min_free_bytes: Some(value.to_owned()), ..Flags::default() };
+            Settings::resolve(&flags, none).unwrap()
+        };
+        for (value, expected, warnings) in [("1", 64 << 20, 1), ("64MiB", 64 << 20, 0), ("65MiB", 65 << 20, 0), ("0", 0, 0)] {
+            let settings = resolved(value);
+            assert_eq!((settings.engine().min_free_bytes, settings.warnings().len()), (expected, warnings), "{value}");
+        }
+    }
+
+    #[test]
+    fn variables_that_mean_nothing_are_named() {
+        let variables = ["HEADCOUNT_MEMROY", "HEADCOUNT_MEMORY", "HEADCOUNT_TOKEN", "HEADCOUNT_CONFIG", "PATH"];
+        assert_eq!(unknown_variables(variables.iter().map(ToString::to_string)), ["HEADCOUNT_MEMROY"]);
+    }
+
+    #[test]
     fn what_is_not_allowed_is_refused_with_its_source() {
-        let table: [(&str, &str, bool); 24] = [
+        let table: [(&str, &str, bool); 31] = [
             ("HEADCOUNT_LISTEN", "8080", false),
             ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
             ("HEADCOUNT_LISTEN", "[::1]:0", true),
@@ -431,6 +485,10 @@ mod tests {
             ("HEADCOUNT_ADMISSION_BYTES", "64 megabytes", false),
             ("HEADCOUNT_MIN_FREE_BYTES", "99999999999TiB", false),
             ("HEADCOUNT_MIN_FREE_BYTES", "0", true),
+            ("HEADCOUNT_MEMORY", "512MB", true),
+            ("HEADCOUNT_MEMORY", "512 MiB", true),
+            ("HEADCOUNT_MEMORY", "67MB", false),
+            ("HEADCOUNT_MEMORY", "0.5GB", false),
             ("HEADCOUNT_TRUSTED_PROXIES", "10.0.0.0/8, 127.0.0.1", true),
             ("HEADCOUNT_TRUSTED_PROXIES", "localhost", false),
             ("HEADCOUNT_GEO_DB", "", true),
@@ -441,6 +499,9 @@ mod tests {
             ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
             ("HEADCOUNT_LOG", "info,headcount=debug", true),
             ("HEADCOUNT_LOG", "a=b=c", false),
+            ("HEADCOUNT_LOG", "verbose", false),
+            ("HEADCOUNT_LOG", "info,headcount=loud", false),
+            ("HEADCOUNT_LOG", "OFF", true),
             ("HEADCOUNT_LOG_FORMAT", "json", true),
             ("HEADCOUNT_LOG_FORMAT", "xml", false),
             ("HEADCOUNT_DATA_DIR", "", false),

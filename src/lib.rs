@@ -43,6 +43,7 @@ pub mod http;
 mod open_files;
 pub mod server;
 pub mod telemetry;
+mod wire;
 
 pub use headcount_actors::registry;
 pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};

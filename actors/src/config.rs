@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headcount_domain::fold::Fault;
+use headcount_domain::fold::{Fault, FaultKind};
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::aggregator::{CheckpointPolicy, Probe};
@@ -92,8 +92,8 @@ pub enum OpenError {
     /// The event log.
     #[error(transparent)]
     Log(#[from] headcount_storage::log::LogError),
-    /// The store, and rebuilding it did not help.
-    #[error("the state could not be rebuilt from the log: {0}")]
+    /// The state could not be brought up to the end of the log. Everything is left as it is.
+    #[error("{}", explain(.0))]
     State(#[from] Fault),
     /// The database of countries.
     #[error(transparent)]
@@ -101,6 +101,24 @@ pub enum OpenError {
     /// A thread could not be started.
     #[error("could not start: {0}")]
     Start(String),
+}
+
+fn explain(fault: &Fault) -> String {
+    let message = &fault.message;
+    match fault.kind {
+        FaultKind::Io => format!("the state could not be opened: {message}; nothing was removed"),
+        FaultKind::DamagedStore | FaultKind::DamagedIndex => {
+            format!("the state is damaged although it was just rebuilt from the log: {message}")
+        }
+        FaultKind::DamagedLog => {
+            format!(
+                "the event log can't be read: {message}; nothing was removed; restore the log from a copy of the data directory"
+            )
+        }
+        FaultKind::Defect => {
+            format!("the state could not be opened because of a defect of the program: {message}; nothing was removed")
+        }
+    }
 }
 
 pub(crate) fn directory(error: impl std::fmt::Display) -> OpenError {

@@ -18,7 +18,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::aggregator::{Aggregator, Ask, Drain, Events, Outcome, Shard, Shares, Versions, partition_of};
+use crate::aggregator::{Aggregator, Ask, Drain, Events, Outcome, Progress, Shard, Shares, Versions, partition_of};
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
 use crate::dead_letters::DeadLetters;
@@ -40,6 +40,9 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many questions may be waiting at once.
 const MAX_QUESTIONS: usize = 4096;
+
+/// How long a stop waits for the last checkpoints, of all shards together.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -246,6 +249,15 @@ impl Engine {
         (!self.inner.disk.has_space()).then_some("the disk is nearly full")
     }
 
+    /// How checkpoints are getting on.
+    pub(crate) fn progress(&self) -> &Progress {
+        self.inner.memory.progress()
+    }
+
+    pub(crate) fn config(&self) -> &EngineConfig {
+        &self.inner.config
+    }
+
     /// What changes exactly when an answer about `project` can have changed: the incarnation of the data, and the position
     /// of the project's last event that counted.
     ///
@@ -355,6 +367,9 @@ impl Engine {
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
         }
+        if let Some(why) = self.checkpoints_late() {
+            return Err(why);
+        }
         for shard in &self.inner.shards {
             let (answer, wait) = oneshot::channel();
             let ask = Ask(Box::new(move |shard| drop(answer.send(shard.failed().cloned()))));
@@ -372,7 +387,11 @@ impl Engine {
     /// Figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
+        let progress = self.progress();
         Vitals {
+            checkpoints_failing: progress.failing(),
+            partitions_refusing: progress.full(),
+            unsaved_for: progress.longest_unsaved().unwrap_or_default(),
             log_position: self.inner.reader.last_position(),
             admitted_bytes: self.inner.gate.used_bytes(),
             admission_limit_bytes: self.inner.gate.limit_bytes(),
@@ -396,10 +415,13 @@ impl Engine {
             shard.do_send(Drain(done));
             drains.push(wait);
         }
-        for drain in drains {
-            if tokio::time::timeout(Duration::from_secs(20), drain).await.is_err() {
-                tracing::warn!("a last checkpoint took too long; the next start replays the log instead");
+        let all = async {
+            for drain in drains {
+                let _ = drain.await;
             }
+        };
+        if tokio::time::timeout(DRAIN_TIMEOUT, all).await.is_err() {
+            tracing::warn!("the last checkpoints took too long; the next start replays the log instead");
         }
         let threads = self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(threads) = threads {
@@ -447,6 +469,13 @@ pub struct Vitals {
     pub record_bytes: usize,
     /// How many of these are kept before some are let go of.
     pub record_limit_bytes: usize,
+    /// How many partitions have a checkpoint that could not be written yet. It is tried again by itself.
+    pub checkpoints_failing: usize,
+    /// How many of these take no more events until it can.
+    pub partitions_refusing: usize,
+    /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
+    /// the next start. Zero: nothing would be.
+    pub unsaved_for: Duration,
 }
 
 impl Tracker {

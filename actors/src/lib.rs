@@ -7,14 +7,18 @@ mod aggregator;
 pub mod clock;
 mod config;
 mod dead_letters;
+mod derived;
 mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
+#[cfg(test)]
+mod faulty;
 pub mod gate;
 mod geo;
 mod ingest;
 mod keeper;
+mod late;
 mod logged;
 pub mod memory;
 mod opening;

@@ -159,6 +159,7 @@ impl Engine {
             }
         };
         let (project, external_id) = (event.project, event.external_id.clone());
+        self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let outcomes = tracker.record(vec![event], permit).await?;
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(receipt(project, external_id.as_deref(), *outcome, clamped))
@@ -185,9 +186,8 @@ impl Engine {
                 Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
             }
         }
-        if events.is_empty() {
-            return Ok(receipt);
-        }
+        let Some(first) = events.first() else { return Ok(receipt) };
+        self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
         for outcome in tracker.record(events, permit).await? {
             if outcome.is_duplicate() {
                 receipt.duplicates += 1;

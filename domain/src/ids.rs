@@ -201,6 +201,13 @@ impl KeyHasher {
         RecordKey(hasher.finish128().as_u128())
     }
 
+    /// A value by which what was made with this key, in the life `incarnation` of a data directory, is told from what was made
+    /// with another key or in another life. It does not give the key away.
+    #[must_use]
+    pub fn check_value(&self, incarnation: u128) -> u128 {
+        self.hash(9, 0, &incarnation.to_le_bytes()).0
+    }
+
     /// The key of a company's public name.
     #[must_use]
     pub fn public_company(&self, name: PublicCompany) -> RecordKey {

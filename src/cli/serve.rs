@@ -7,6 +7,7 @@ use std::time::Duration;
 use headcount_actors::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::init::FirstArgs;
 use super::{Failure, client, import, init, runtime};
 use crate::config::Settings;
 use crate::open_files;
@@ -19,7 +20,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 ///
 /// # Errors
 /// The data directory or the address can't be used.
-pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
+pub fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     open_files::raise();
     runtime()?.block_on(async {
         // From the first moment on: a signal during a long start must not kill half of it.
@@ -27,8 +28,8 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         let engine = Engine::open(settings.engine())?;
         import::settle(&engine);
         // Shown before anything else can go wrong: they are shown once.
-        if let Some(credentials) = init::first(&engine)? {
-            println!("{}", init::describe(&credentials));
+        if let Some(credentials) = init::first(&engine, first)? {
+            println!("{}", init::describe(&credentials, &settings.data_dir));
         }
         let server = Server::start(engine.clone(), settings.http())?;
         client::leave_address(&settings.data_dir, &server.url());

@@ -62,9 +62,10 @@ pub async fn read_admitted(
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
     // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
-    let mut taken = announced_bytes(request, limit_bytes)?.min(EVENT_LIMIT_BYTES);
+    let announced = announced_bytes(request, limit_bytes)?;
+    let mut taken = announced.min(EVENT_LIMIT_BYTES);
     let mut permit = admit(state, taken)?;
-    let body = collect(payload, limit_bytes, |bytes| {
+    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
         let more = bytes.saturating_sub(taken);
         taken += more;
         if more == 0 || permit.grow(more) { Ok(()) } else { Err(overloaded()) }
@@ -80,8 +81,8 @@ pub async fn read_admitted(
 
 /// Reads a body that carries no events.
 pub async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    announced_bytes(request, limit_bytes)?;
-    let body = collect(payload, limit_bytes, |_| Ok(())).await?;
+    let announced = announced_bytes(request, limit_bytes)?;
+    let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
     decode(request, body, limit_bytes)
 }
 
@@ -92,8 +93,22 @@ fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, A
     if length > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(length) }
 }
 
+/// A body and how many bytes of it are to be read: all, where nothing is said.
+struct Incoming {
+    payload: Payload,
+    left: Option<usize>,
+}
+
+/// A request that asks for another protocol, which is not followed, has the body that it announces. The framework takes all that
+/// comes after the head for its body.
+fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
+    let headers = request.headers();
+    let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
+    Incoming { payload, left: is_cut.then_some(announced) }
+}
+
 async fn collect(
-    mut payload: Payload,
+    mut payload: Incoming,
     limit_bytes: usize,
     mut grown_to: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
@@ -119,9 +134,17 @@ async fn collect(
     }
 }
 
-async fn next(payload: &mut Payload) -> Result<Option<Bytes>, ApiError> {
-    let chunk = payload.next().await.transpose();
-    chunk.map_err(|_| ApiError::bad_request("incomplete_body", "the body ended before it was complete"))
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    if incoming.left == Some(0) {
+        return Ok(None);
+    }
+    let incomplete = |_| ApiError::bad_request("incomplete_body", "the body ended before it was complete");
+    let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
+    if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
+        bytes.truncate(*left);
+        *left -= bytes.len();
+    }
+    Ok(chunk)
 }
 
 fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {

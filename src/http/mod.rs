@@ -13,6 +13,7 @@ pub mod filters;
 pub mod groups;
 pub mod identities;
 pub mod ingest;
+pub mod large;
 pub mod management;
 pub mod number;
 pub mod openapi;

@@ -7,6 +7,7 @@
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
+//! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
@@ -31,4 +32,5 @@ mod privacy;
 mod questions;
 mod secrets;
 mod server;
+mod slow_clients;
 mod tenant;

@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 
 use super::checkpoint::Next;
 use super::shard::{Shard, Work};
-use crate::keeper::Saved;
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -19,6 +18,8 @@ pub(crate) struct Aggregator {
     shard: Shard,
     /// Whether an [`Advance`] is on its way.
     advancing: bool,
+    /// Whether a [`Step`] is on its way.
+    stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
 }
 
@@ -45,48 +46,54 @@ struct Advance;
 #[rtype(result = "()")]
 struct Step;
 
+/// The keeper has reported something.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Kept(Saved);
+struct Kept;
 
 impl Aggregator {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, drained: Vec::new() }
+        Self { shard, advancing: false, stepping: false, drained: Vec::new() }
     }
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
         if self.shard.is_pressed() {
-            self.begin(ctx);
+            // Before its time, unless a round is under way.
+            let next = self.shard.begin_checkpoints(true);
+            self.step(next, ctx);
         }
         if self.advancing {
             ctx.notify(Advance);
+        } else {
+            self.drain(ctx);
         }
     }
 
-    /// Begins a round of checkpoints before its time, unless one is under way.
-    fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.shard.begin_checkpoints(true) == Next::Step {
+    fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
+        if next == Next::Step && !self.stepping {
+            self.stepping = true;
             ctx.notify(Step);
         }
     }
 
     fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
-        match next {
-            Next::Step => ctx.notify(Step),
-            Next::Wait => {}
-            Next::Rest if self.drained.is_empty() => {}
-            Next::Rest => self.finish_drain(ctx),
+        self.step(next, ctx);
+        if next == Next::Rest {
+            self.drain(ctx);
         }
     }
 
-    /// Another round if one is needed; else everybody who waits for the drain hears of it.
-    fn finish_drain(&mut self, ctx: &mut Context<Self>) {
-        match self.shard.begin_checkpoints(true) {
+    /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
+    fn drain(&mut self, ctx: &mut Context<Self>) {
+        if self.drained.is_empty() {
+            return;
+        }
+        match self.shard.drain() {
             Next::Rest => self.drained.drain(..).for_each(|waiting| {
                 let _ = waiting.send(());
             }),
-            _ => ctx.notify(Step),
+            next => self.step(next, ctx),
         }
     }
 }
@@ -95,11 +102,22 @@ impl Actor for Aggregator {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        let me = ctx.address().downgrade();
+        self.shard.nudge_by(move || {
+            #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Kept);
+            }
+        });
+        // What was reported before.
+        ctx.notify(Kept);
         ctx.run_interval(TICK, |actor, ctx| {
             actor.shard.relieve();
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
-            if next == Next::Step {
-                ctx.notify(Step);
+            actor.step(next, ctx);
+            // Where applying waits for memory, others may have made room.
+            if !actor.advancing {
+                actor.advance(ctx);
             }
         });
     }
@@ -138,9 +156,8 @@ impl Handler<Step> for Aggregator {
     type Result = ();
 
     fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
-        let me = ctx.address();
-        #[expect(clippy::disallowed_methods, reason = "one answer per checkpoint, and a shard has one checkpoint at a time")]
-        let next = self.shard.step_checkpoint(move |saved| me.do_send(Kept(saved)));
+        self.stepping = false;
+        let next = self.shard.step_checkpoint();
         self.go_on(next, ctx);
     }
 }
@@ -148,11 +165,10 @@ impl Handler<Step> for Aggregator {
 impl Handler<Kept> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Kept(saved): Kept, ctx: &mut Context<Self>) {
-        let next = self.shard.saved(saved);
+    fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
+        let next = self.shard.hear_keeper();
         self.go_on(next, ctx);
         // What waited for room.
-        self.shard.relieve();
         if !self.advancing {
             self.advance(ctx);
         }
@@ -164,8 +180,6 @@ impl Handler<Drain> for Aggregator {
 
     fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
         self.drained.push(waiting);
-        if self.drained.len() == 1 && self.shard.checkpoints_idle() {
-            self.finish_drain(ctx);
-        }
+        self.drain(ctx);
     }
 }

@@ -3,11 +3,14 @@
 mod actor;
 mod checkpoint;
 mod entries;
-mod fault;
+pub(crate) mod fault;
 mod memory;
 mod partition;
+mod progress;
 mod shard;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
@@ -17,4 +20,8 @@ pub(crate) use memory::{Memory, Shares};
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
+pub(crate) use progress::Progress;
 pub(crate) use shard::{Events, Probe, Shard, Work};
+pub(crate) use source::saved_position;
+#[cfg(test)]
+pub(crate) use source::standing_entry;

@@ -45,7 +45,7 @@ struct Queued {
 pub(crate) struct Shard {
     pub(super) shared: Shared,
     pub(super) partitions: BTreeMap<u16, Partition>,
-    log: LogReader,
+    pub(super) log: LogReader,
     dead: Arc<DeadLetters>,
     queue: VecDeque<Queued>,
     strikes: HashMap<Position, u8>,
@@ -136,6 +136,11 @@ impl Shard {
             }
         }
         false
+    }
+
+    /// Whether something waits to be applied.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     /// Reads one project's rollups.

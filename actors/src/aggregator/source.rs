@@ -36,7 +36,7 @@ pub(crate) struct ProjectMeta {
 pub(crate) struct Standing {
     /// The position that the checkpoint reflects.
     pub(crate) position: Position,
-    /// How many external ids were known then.
+    /// How many different external ids the events up to there have.
     pub(crate) external_ids: u64,
 }
 
@@ -70,6 +70,18 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
         Some(bytes) => codec::decode(RECORD_VERSION, &bytes).map(Some).map_err(fault::of_stored),
         None => Ok(None),
     }
+}
+
+/// The position that a partition's last checkpoint reflects.
+pub(crate) fn saved_position(store: &dyn Store, partition: u16) -> Result<Position, Fault> {
+    let standing: Option<Standing> = read(store, &position_key(partition))?;
+    Ok(standing.unwrap_or_default().position)
+}
+
+/// Adds a partition's standing to a checkpoint that a test makes.
+#[cfg(test)]
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position, external_ids: 0 })
 }
 
 /// Reads the rollups of a project.

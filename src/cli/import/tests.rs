@@ -36,7 +36,7 @@ fn open(dir: &Path) -> (Engine, Option<Credentials>) {
     config.shards = 1;
     config.min_free_bytes = 0;
     let engine = Engine::open(config).unwrap();
-    let made = init::first(&engine).unwrap();
+    let made = init::first(&engine, &init::FirstArgs::default()).unwrap();
     (engine, made)
 }
 
