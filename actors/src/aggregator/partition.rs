@@ -274,8 +274,8 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
-    /// Begins a checkpoint of what has been applied. Cells, metas and the position are few, and copied at once; records
-    /// follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
+    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
+    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
     /// a checkpoint must not count before the ids that it covers are durable.
     pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let new_ids = match self.freeze_ids() {
@@ -294,7 +294,6 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.realm, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            state.project.rollups.save(&mut collect)?;
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
@@ -308,7 +307,7 @@ impl Partition {
         self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
     }
 
-    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
