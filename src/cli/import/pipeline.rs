@@ -76,7 +76,7 @@ pub(crate) fn start<P: Send + 'static>(
     let progress = Arc::clone(&opening.progress);
     std::thread::Builder::new().name("import-read".into()).spawn(move || {
         let mut number = 0;
-        let mut read = || -> io::Result<()> {
+        let read = || -> io::Result<()> {
             let mut blocks = Blocks::open(opening)?;
             while let Some(block) = blocks.next_block()? {
                 number = block.number + 1;
