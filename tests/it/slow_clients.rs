@@ -57,6 +57,49 @@ fn answers_that_nobody_reads_take_no_memory() {
     }
 }
 
+#[test]
+fn connections_that_are_held_take_little_memory() {
+    let server = TestServer::start();
+    let key = server.initial("public_key");
+    let long = "x".repeat(100_000);
+    let body = "x".repeat(10_000);
+    for request in [
+        String::new(),
+        "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned(),
+        format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {long}"),
+        format!("POST /i?pk={key} HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n{body}"),
+        format!("POST /i?pk={key} HTTP/1.1\r\nhost: a\r\nuser-agent: {long}\r\ncontent-length: 2\r\n\r\n{{}}"),
+    ] {
+        let before = server.resident_mib();
+        let mut held: Vec<TcpStream> = (0..800).map(|_| connect(&server)).collect();
+        for stream in &mut held {
+            // It may be refused at any point, and then closed.
+            let _ = stream.write_all(request.as_bytes());
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let growth = server.resident_mib().saturating_sub(before);
+        let shown: String = request.chars().take(60).collect();
+        assert!(growth < 60, "{growth} MiB more for {shown:?}");
+        drop(held);
+        server.send(&Call::get("/healthz")).ok(200);
+    }
+}
+
+#[test]
+fn long_user_agents_are_not_kept() {
+    let server = TestServer::start();
+    let call = Call::post("/i").key(server.initial("public_key")).text("application/json", r#"{"name": "a"}"#);
+    let send = |i: usize, bytes: usize| {
+        let agent = format!("Mozilla/5.0 (X11; Linux x86_64; rv:{i}.0) Gecko/20100101 Firefox/{i}.0 {}", "x".repeat(bytes));
+        server.send(&call.clone().agent(&agent)).ok(202);
+    };
+    (0..100).for_each(|i| send(i, 100));
+    let before = server.resident_mib();
+    (0..600).for_each(|i| send(i, 110_000));
+    let growth = server.resident_mib().saturating_sub(before);
+    assert!(growth < 25, "{growth} MiB more");
+}
+
 /// All that the server sends until it closes the connection, and how long that took.
 fn read_to_end(mut stream: &TcpStream) -> (String, Duration) {
     let began = Instant::now();
