@@ -21,15 +21,15 @@ fn connect(server: &TestServer) -> TcpStream {
 /// process then has more than before, in MiB.
 fn growth_of_unread(server: &TestServer, connections: usize, request: &str) -> u64 {
     let block = request.repeat(64 * 1024 / request.len());
-    let mut streams: Vec<TcpStream> = (0..connections).map(|_| connect(server)).collect();
-    streams.iter().for_each(|stream| stream.set_nonblocking(true).expect("it is a socket"));
+    let mut streams: Vec<(TcpStream, usize)> = (0..connections).map(|_| (connect(server), 0)).collect();
+    streams.iter().for_each(|(stream, _)| stream.set_nonblocking(true).expect("it is a socket"));
     let before = server.resident_mib();
     let mut most = before;
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) && most < before + 400 {
-        for stream in &mut streams {
-            match stream.write(block.as_bytes()) {
-                Ok(_) => {}
+        for (stream, sent) in &mut streams {
+            match stream.write(&block.as_bytes()[*sent..]) {
+                Ok(more) => *sent = (*sent + more) % block.len(),
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
                     "{error}"
@@ -151,10 +151,11 @@ fn a_client_that_stops_reading_is_disconnected() {
     let request = "GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n";
     stream.set_nonblocking(true).expect("it is a socket");
     let began = Instant::now();
+    let mut sent = 0;
     let error = loop {
         assert!(began.elapsed() < PATIENCE, "it is still connected");
-        match stream.write(request.as_bytes()) {
-            Ok(_) => {}
+        match stream.write(&request.as_bytes()[sent..]) {
+            Ok(more) => sent = (sent + more) % request.len(),
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(50)),
             Err(error) => break error,
         }
