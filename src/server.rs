@@ -1,7 +1,8 @@
 //! The HTTP server around an engine: the same for `headcount serve`, for other programs and for tests.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,19 +11,20 @@ use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpServer, web};
-use headcount_actors::Engine;
+use headcount_actors::{Engine, Progress};
 use ipnet::IpNet;
 
 use crate::http::traffic::Traffic;
 use crate::http::{self, AppState, envelope};
 use crate::open_files;
+use crate::starting::StartingServer;
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// How many connections may wait to be accepted.
-const BACKLOG: u32 = 4_096;
+const BACKLOG: i32 = 4_096;
 /// How long requests under way may take once the server stops, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 8;
 /// From which size on an answer is compressed: below, the headers outweigh it.
@@ -92,10 +94,59 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        Self::listen(&config.listen)?.serve(engine, config)
+    }
+
+    /// Takes the address, before there is an engine. Connections wait until [`Listening::serve`], or are told so by
+    /// [`Listening::answer_meanwhile`].
+    ///
+    /// # Errors
+    /// [`StartError::Listen`].
+    pub fn listen(listen: &str) -> Result<Listening, StartError> {
+        let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
+        let (mut listeners, mut refused) = (Vec::new(), None);
+        for address in listen.to_socket_addrs().map_err(failed)? {
+            match TcpListener::bind(address).and_then(with_backlog) {
+                Ok(listener) => listeners.push(listener),
+                Err(error) => refused = Some(error),
+            }
+        }
+        if listeners.is_empty() {
+            return Err(failed(refused.unwrap_or_else(|| io::Error::other("the name has no address"))));
+        }
+        Ok(Listening { listeners })
+    }
+}
+
+/// As many connections may wait to be accepted as the server allows, more than the standard library asks for.
+fn with_backlog(listener: TcpListener) -> io::Result<TcpListener> {
+    rustix::net::listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
+/// An address that is taken, for a server that is still to be started.
+#[derive(Debug)]
+pub struct Listening {
+    listeners: Vec<TcpListener>,
+}
+
+impl Listening {
+    /// Answers meanwhile: `/healthz` that the process is alive, everything else 503 with the progress.
+    pub(crate) fn answer_meanwhile(&self, progress: Arc<Progress>) -> Result<StartingServer, StartError> {
+        let listeners = self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
+        Ok(StartingServer::start(listeners, progress)?)
+    }
+
+    /// Serves `engine`. `config.listen` does not count any more.
+    ///
+    /// # Errors
+    /// [`StartError::Start`].
+    pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        let listeners = self.listeners;
         let (started, wait) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name("hc-http".into()).spawn(move || {
             actix_web::rt::System::new().block_on(async move {
-                match build(engine, config) {
+                match build(engine, config, listeners) {
                     Ok((server, addresses)) => {
                         let _ = started.send(Ok((server.handle(), addresses)));
                         server.await
@@ -145,8 +196,12 @@ impl RunningServer {
 }
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
-fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
-    let HttpConfig { listen, workers, trusted_proxies, geo_header } = config;
+fn build(
+    engine: Engine,
+    config: HttpConfig,
+    listeners: Vec<TcpListener>,
+) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
@@ -157,17 +212,17 @@ fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, 
         let tracker = web::Data::new(engine.local_tracker());
         App::new().app_data(state.clone()).app_data(tracker).wrap(from_fn(around)).configure(http::routes)
     };
-    let server = HttpServer::new(application)
+    let mut server = HttpServer::new(application)
         .workers(workers)
         .max_connections((open_files::connections() / workers).max(1))
-        .backlog(BACKLOG)
         .client_request_timeout(HEAD_TIMEOUT)
         .keep_alive(KEEP_ALIVE)
         .tcp_nodelay(true)
         .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
-        .disable_signals()
-        .bind(&listen)
-        .map_err(|source| StartError::Listen { listen, source })?;
+        .disable_signals();
+    for listener in listeners {
+        server = server.listen(listener)?;
+    }
     let addresses = server.addrs();
     Ok((server.run(), addresses))
 }

@@ -8,6 +8,7 @@
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
+//! | [`starting`] | what is answered while the engine opens |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -31,4 +32,5 @@ mod privacy;
 mod questions;
 mod secrets;
 mod server;
+mod starting;
 mod tenant;

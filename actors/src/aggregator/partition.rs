@@ -18,6 +18,7 @@ use headcount_storage::store::Store;
 use super::entries::Entries;
 use super::fault;
 use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use crate::progress::Progress;
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) fingerprints_dir: PathBuf,
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
+    pub(crate) progress: Arc<Progress>,
 }
 
 struct State {
