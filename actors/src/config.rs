@@ -10,6 +10,7 @@ use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory::MemoryShares;
+use crate::progress::Progress;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 
@@ -39,6 +40,8 @@ pub struct EngineConfig {
     pub group: GroupOptions,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// Tells how far [`Engine::open`](crate::Engine::open) is.
+    pub progress: Arc<Progress>,
     /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
     #[doc(hidden)]
     pub records: Option<usize>,
@@ -62,6 +65,7 @@ impl EngineConfig {
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
+            progress: Arc::default(),
             records: None,
             probe: None,
         }

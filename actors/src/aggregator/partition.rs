@@ -19,6 +19,7 @@ use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
 use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use crate::progress::Progress;
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
     pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 /// A checkpoint that has begun.
