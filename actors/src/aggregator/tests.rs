@@ -110,6 +110,7 @@ fn open(dir: &TempDir, log: &Log, store: &FaultyStore, policy: CheckpointPolicy,
         fingerprints_dir: dir.path().join("fingerprints"),
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
+        progress: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
