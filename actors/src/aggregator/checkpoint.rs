@@ -9,7 +9,6 @@ use headcount_domain::fold::Fault;
 use headcount_domain::fold::Position;
 
 use super::entries::Entries;
-use super::mending::Alignment;
 use super::shard::Shard;
 use crate::keeper::{Job, Keeper, Saved};
 
@@ -143,17 +142,10 @@ impl Shard {
     }
 
     fn start_partition(&mut self, number: u16) -> Result<Next, Fault> {
-        match self.align(number) {
-            Alignment::Reached => {}
-            Alignment::Later => {
-                self.checkpoints.due.push_front(number);
-                return Ok(Next::Step);
-            }
-            Alignment::Impossible => return Ok(Next::Step),
-        }
+        let all_up_to = self.all_up_to(number);
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
         let mut entries = Entries::default();
-        let position = partition.freeze(&mut entries)?;
+        let position = partition.freeze(all_up_to, &mut entries)?;
         self.checkpoints.collecting = Some(Collecting { partition: number, position, entries });
         Ok(Next::Step)
     }

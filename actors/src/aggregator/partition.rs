@@ -19,7 +19,9 @@ use headcount_storage::store::Store;
 use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
-use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use super::source::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -84,6 +86,8 @@ pub(crate) struct Partition {
     realm: u16,
     shared: Shared,
     applied: Position,
+    /// The highest position that the checkpoint reflects, which it was opened from.
+    ahead: Position,
     saved: Position,
     projects: HashMap<ProjectId, State>,
     fingerprints: Option<Fingerprints>,
@@ -99,12 +103,14 @@ impl Partition {
 
     /// The partition as its last checkpoint in `realm` left it.
     pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let Standing { position, external_ids } = read(&*shared.store, &position_key(realm))?.unwrap_or_default();
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
             realm,
             shared,
             applied: position,
+            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
             saved: position,
             projects: HashMap::new(),
             fingerprints: None,
@@ -155,8 +161,8 @@ impl Partition {
         self.number
     }
 
-    /// The highest position that the state reflects. Events of one project are applied in their order, those of different
-    /// projects in any: what is below may still wait, and then nothing may be saved ([`Shard::align`](super::Shard::align)).
+    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
+    /// in any order: what is below may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
@@ -178,12 +184,14 @@ impl Partition {
         if first == position {
             let Self { realm, shared, projects, .. } = self;
             let state = state(projects, shared, *realm, event.project)?;
-            debug_assert!(position > state.last, "events of a project come in order, once");
-            let source = state.source(&*shared.store, *realm, event.project);
-            state.project.apply(event, position, &shared.hasher, &source)?;
-            state.last = position;
-            state.changed = true;
-            state.version.store(position, Ordering::Release);
+            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            if position > state.last {
+                let source = state.source(&*shared.store, *realm, event.project);
+                state.project.apply(event, position, &shared.hasher, &source)?;
+                state.last = position;
+                state.changed = true;
+                state.version.store(position, Ordering::Release);
+            }
         }
         self.applied = self.applied.max(position);
         Ok(Outcome { position, first })
@@ -246,9 +254,17 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
-    /// Begins a checkpoint of what has been applied, and returns its position. Cells, metas and the position are few, and
-    /// copied at once; records follow by [`Partition::collect_records`].
-    pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
+    /// The highest position that the state reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.applied.max(self.ahead)
+    }
+
+    /// Begins a checkpoint of what has been applied, and returns the highest position of that. Cells, metas and the position
+    /// are few, and copied at once; records follow by [`Partition::collect_records`].
+    ///
+    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
+    /// the position of each project's last event what is applied already.
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Position, Fault> {
         self.freezing.clear();
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
@@ -262,8 +278,10 @@ impl Partition {
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: self.applied, external_ids: self.external_ids() };
-        Collect { partition: self.realm, project: ProjectId(0), entries }.standing(standing)?;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids() };
+        let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
+        collect.highest(self.reflected())?;
+        collect.standing(standing)?;
         // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
         Ok(self.applied)
     }

@@ -35,7 +35,7 @@ pub(crate) struct ProjectMeta {
 /// Where a partition stands; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
-    /// The position that the checkpoint reflects.
+    /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
     /// How many external ids were known then.
     pub(crate) external_ids: u64,
@@ -125,6 +125,11 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), &meta)
     }
 
+    /// The highest position of which the checkpoint reflects anything.
+    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&highest_key(self.partition), &position)
+    }
+
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
         self.put(&position_key(self.partition), &standing)
     }
@@ -174,6 +179,12 @@ impl CellWriter for Collect<'_> {
 /// Where a project's [`ProjectMeta`] is.
 pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
+}
+
+/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
+/// before have none: they reflect everything up to their position, and nothing beyond.
+pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
+    record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
 /// Where a partition's [`Standing`] is.
