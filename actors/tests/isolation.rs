@@ -26,8 +26,10 @@ fn config(dir: &Path) -> EngineConfig {
     config
 }
 
+type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
+
 /// Events of this name take so long to fold, each; others take none.
-fn slow(name: &'static str, each: Duration) -> Option<Arc<dyn Fn(&Event) + Send + Sync>> {
+fn slow(name: &'static str, each: Duration) -> Probe {
     Some(Arc::new(move |event: &Event| {
         if &*event.name == name {
             std::thread::sleep(each);
