@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
 use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
@@ -19,7 +19,7 @@ const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 /// See the module.
 pub(crate) struct Aggregator {
     shard: Shard,
-    /// Whether an [`Advance`] is on its way.
+    /// Whether a turn is on its way.
     advancing: bool,
     /// Whether a [`Step`] is on its way.
     stepping: bool,
@@ -70,6 +70,14 @@ impl Aggregator {
         Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
     }
 
+    /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
+    fn schedule(&mut self, ctx: &mut Context<Self>) {
+        if !self.advancing {
+            self.advancing = true;
+            ctx.notify(Advance);
+        }
+    }
+
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
         if self.shard.is_pressed() {
@@ -78,7 +86,10 @@ impl Aggregator {
             self.step(next, ctx);
         }
         if self.advancing {
-            ctx.notify(Advance);
+            // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
+            // timer would fire, and nobody could stop it.
+            let turn = tokio::task::yield_now().into_actor(self);
+            ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
         }
         match self.fold_until {
             Some(until) => self.fold_for_the_drain(until, ctx),
@@ -152,9 +163,7 @@ impl Actor for Aggregator {
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
             actor.step(next, ctx);
             // Where applying waits for memory, others may have made room.
-            if !actor.advancing {
-                actor.advance(ctx);
-            }
+            actor.schedule(ctx);
         });
     }
 }
@@ -164,9 +173,16 @@ impl Handler<Apply> for Aggregator {
 
     fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
         works.into_iter().for_each(|work| self.shard.enqueue(work));
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Ask> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_question(organization, question);
+        self.schedule(ctx);
     }
 }
 
@@ -178,24 +194,11 @@ impl Handler<Advance> for Aggregator {
     }
 }
 
-impl Handler<Ask> for Aggregator {
-    type Result = ();
-
-    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
-        self.shard.enqueue_question(organization, question);
-        if !self.advancing {
-            self.advance(ctx);
-        }
-    }
-}
-
 impl Handler<Woken> for Aggregator {
     type Result = ();
 
     fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
     }
 }
 
@@ -216,9 +219,7 @@ impl Handler<Kept> for Aggregator {
         let next = self.shard.hear_keeper();
         self.go_on(next, ctx);
         // What waited for room.
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
     }
 }
 

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fold::{Fault, Position};
+use headcount_domain::fold::Fault;
 use headcount_storage::fingerprints::{Frozen, Written};
 use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
-use super::mending::Alignment;
 use super::partition::{Begun, Partition};
 use super::shard::Shard;
 use crate::keeper::{Claim, Job, Keeper, Mailbox, MergeJob, Outcome, Reply, Report};
@@ -53,7 +52,7 @@ pub(crate) enum Next {
 
 struct Collecting {
     partition: u16,
-    position: Position,
+    serial: u64,
     frozen_at: Stopwatch,
     entries: Entries,
     new_ids: Option<Frozen>,
@@ -211,31 +210,24 @@ impl Shard {
             self.checkpoints.collecting = Some(collecting);
             return Ok(Next::Step);
         }
-        let Collecting { partition: number, position, frozen_at, entries, new_ids } = collecting;
+        let Collecting { partition: number, serial, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
         let realm = partition.realm();
         let (job, reply, claim) = self.checkpoints.next_job(number);
         let handed = Handed { job, claim: Arc::clone(&claim), realm, frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
-        self.checkpoints.keeper.write(Job::new(reply, claim, realm, position, entries, new_ids));
+        self.checkpoints.keeper.write(Job::new(reply, claim, realm, serial, entries, new_ids));
         Ok(Next::Wait)
     }
 
     fn start_partition(&mut self, number: u16) -> Result<Next, Fault> {
-        match self.align(number) {
-            Alignment::Reached => {}
-            Alignment::Later => {
-                self.checkpoints.due.push_front(number);
-                return Ok(Next::Step);
-            }
-            Alignment::Impossible => return Ok(Next::Step),
-        }
+        let all_up_to = self.all_up_to(number);
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
         let mut entries = Entries::default();
         let frozen_at = Stopwatch::now();
-        if let Some(Begun { position, new_ids }) = partition.freeze(&mut entries)? {
-            let collecting = Collecting { partition: number, position, frozen_at, entries, new_ids };
+        if let Some(Begun { serial, new_ids }) = partition.freeze(all_up_to, &mut entries)? {
+            let collecting = Collecting { partition: number, serial, frozen_at, entries, new_ids };
             self.checkpoints.collecting = Some(collecting);
         }
         Ok(Next::Step)

@@ -1,5 +1,4 @@
-//! Partitions that take no work for a while: before a checkpoint, until everything below the highest applied position is
-//! applied, too; and after a fault, until the state is rebuilt.
+//! Partitions that take no work for a while, since their state is rebuilt after a fault.
 //!
 //! A rebuild opens the last checkpoint (or begins with nothing, where the store or the index is damaged) and replays the
 //! log up to what was applied before. A thread of its own reads; the shard applies what that thread hands over in slices,
@@ -21,7 +20,7 @@ use super::fair::{Pace, SLICE};
 use super::fault;
 use super::health::Condition;
 use super::partition::{Outcome, Partition, Shared, partition_of};
-use super::shard::{Events, Queued, Shard, Stop};
+use super::shard::{Events, Queued, Shard};
 use crate::logged;
 
 /// How many records of the log are read ahead of the shard.
@@ -31,37 +30,20 @@ const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Work of a partition that takes none, by position, and why that is so.
+/// A partition that is rebuilt, and its work meanwhile, by position.
 pub(super) struct Held {
     works: BTreeMap<Position, Queued>,
-    why: Why,
-}
-
-enum Why {
-    /// A checkpoint waits until everything up to this position is applied.
-    Aligning(Position),
-    Mending(Box<Mending>),
+    mending: Mending,
 }
 
 impl Held {
     pub(super) fn hold(&mut self, queued: Queued) {
-        if matches!(&self.why, Why::Mending(mending) if matches!(mending.stage, Stage::Stuck)) {
+        if matches!(self.mending.stage, Stage::Stuck) {
             // The next start applies it. Its sender hears now that the outcome is not known.
             return;
         }
         self.works.insert(queued.work.first, queued);
     }
-}
-
-/// How far a partition is from a state that can be saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alignment {
-    /// Everything up to its position is applied.
-    Reached,
-    /// Not yet.
-    Later,
-    /// It has no state now.
-    Impossible,
 }
 
 struct Mending {
@@ -100,59 +82,18 @@ enum Piece {
 }
 
 impl Shard {
-    /// Whether everything up to a partition's position is applied, so that it can be saved.
-    pub(super) fn is_aligned(&self, number: u16) -> bool {
-        let Some(partition) = self.partitions.get(&number) else { return true };
-        let is_beyond = |queued: &Queued| queued.next() > partition.applied();
-        match self.held.get(&number) {
-            // What is held beyond the log's order waits until the replay has passed it.
-            Some(Held { why: Why::Mending(_), .. }) => true,
-            Some(held) => held.works.values().all(is_beyond),
-            None => self.works.fronts().all(|(project, front)| partition_of(project) != number || is_beyond(front)),
+    /// The position up to which everything of a partition is applied.
+    pub(super) fn all_up_to(&self, number: u16) -> Position {
+        let applied = self.partitions.get(&number).map_or(0, Partition::applied);
+        if let Some(dropped) = self.dropped.get(&number) {
+            return applied.min(*dropped);
         }
-    }
-
-    /// Brings a partition into a state that can be saved: applies what was passed over by turns, for one slice. Nothing
-    /// else is applied to it until it is aligned.
-    pub(super) fn align(&mut self, number: u16) -> Alignment {
-        let Some(applied) = self.partitions.get(&number).map(Partition::applied) else { return Alignment::Impossible };
-        if !self.held.contains_key(&number) {
-            if self.is_aligned(number) {
-                return Alignment::Reached;
-            }
-            let works = self.take_works(number);
-            self.held.insert(number, Held { works, why: Why::Aligning(applied) });
+        if self.held.contains_key(&number) {
+            // A replay goes by the order of the log.
+            return applied;
         }
-        let began = Stopwatch::now();
-        loop {
-            let Some(held) = self.held.get_mut(&number) else { return Alignment::Impossible };
-            let Why::Aligning(target) = held.why else { return Alignment::Reached };
-            let next = held.works.first_entry().filter(|first| first.get().next() <= target);
-            let Some(mut next) = next.map(std::collections::btree_map::OccupiedEntry::remove) else { break };
-            let before = next.outcomes.len();
-            let stop = self.apply(&mut next, target, began);
-            self.applied_some(next.outcomes.len() - before);
-            match stop {
-                Stop::Finished => next.finish(),
-                Stop::Interrupted => self.hold_again(number, next),
-                Stop::Broken(fault) => {
-                    self.hold_again(number, next);
-                    self.break_partition(number, &fault);
-                    return Alignment::Impossible;
-                }
-            }
-            if began.elapsed() >= SLICE {
-                return Alignment::Later;
-            }
-        }
-        self.release(number);
-        Alignment::Reached
-    }
-
-    fn hold_again(&mut self, number: u16, queued: Queued) {
-        if let Some(held) = self.held.get_mut(&number) {
-            held.hold(queued);
-        }
+        let of_partition = self.works.fronts().filter(|(project, _)| partition_of(*project) == number);
+        of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
     }
 
     fn take_works(&mut self, number: u16) -> BTreeMap<Position, Queued> {
@@ -174,10 +115,7 @@ impl Shard {
 
     /// The first fault that a partition is not rebuilt from yet.
     pub(super) fn failed(&self) -> Option<Fault> {
-        self.held.values().find_map(|held| match &held.why {
-            Why::Mending(mending) => Some(mending.fault.clone()),
-            Why::Aligning(_) => None,
-        })
+        self.held.values().next().map(|held| held.mending.fault.clone())
     }
 
     /// Gives a partition's state up, and has it rebuilt.
@@ -185,21 +123,15 @@ impl Shard {
         let mut taken_back = self.cancel_checkpoint(number);
         let old = self.partitions.remove(&number);
         let mut works = self.take_works(number);
-        let (before, applied) = match self.held.remove(&number) {
-            Some(Held { works: held, why }) => {
-                works.extend(held);
-                match why {
-                    Why::Mending(mending) => (Some(*mending), 0),
-                    Why::Aligning(applied) => (None, applied),
-                }
-            }
-            None => (None, 0),
-        };
+        let before = self.held.remove(&number).map(|held| {
+            works.extend(held.works);
+            held.mending
+        });
         let attempts = before.as_ref().map_or(0, |before| before.attempts + 1);
         before.iter().for_each(|before| taken_back.extend(before.taken_back.clone()));
         let mending = Mending {
             fault: fault.clone(),
-            target: before.as_ref().map_or(0, |before| before.target).max(applied),
+            target: before.as_ref().map_or(0, |before| before.target),
             realm: before.as_ref().map_or(number, |before| before.realm),
             is_afresh: before.as_ref().is_some_and(|before| before.is_afresh),
             resets_index: before.as_ref().is_some_and(|before| before.resets_index),
@@ -219,7 +151,7 @@ impl Shard {
         } else {
             tracing::error!(partition = number, %fault, attempts, "a partition's state is given up, and rebuilt from the log");
         }
-        self.held.insert(number, Held { works, why: Why::Mending(Box::new(mending)) });
+        self.held.insert(number, Held { works, mending });
     }
 
     /// One slice of the rebuild that is under way; begins the next one that is due. `true`: there is more to apply now.
@@ -227,7 +159,7 @@ impl Shard {
         if self.held.is_empty() {
             return false;
         }
-        let is_running = |held: &Held| matches!(&held.why, Why::Mending(mending) if matches!(mending.stage, Stage::Running(_)));
+        let is_running = |held: &Held| matches!(held.mending.stage, Stage::Running(_));
         let running = self.held.iter().find(|(_, held)| is_running(held)).map(|(number, _)| *number);
         match running {
             Some(number) => self.mend_some(number),
@@ -240,11 +172,9 @@ impl Shard {
 
     fn begin_to_mend(&mut self) {
         let now = Stopwatch::now();
-        let due = self.held.iter_mut().find_map(|(number, held)| match &mut held.why {
-            Why::Mending(mending) if matches!(mending.stage, Stage::Waiting(from) if from <= now) => Some((*number, mending)),
-            _ => None,
-        });
-        let Some((number, mending)) = due else { return };
+        let is_due = |mending: &Mending| matches!(mending.stage, Stage::Waiting(from) if from <= now);
+        let due = self.held.iter_mut().find(|(_, held)| is_due(&held.mending));
+        let Some((number, mending)) = due.map(|(number, held)| (*number, &mut held.mending)) else { return };
         let (pieces, receiver) = sync_channel(READ_AHEAD);
         let order = Order {
             number,
@@ -301,10 +231,7 @@ impl Shard {
     }
 
     fn mending(&mut self, number: u16) -> Option<&mut Mending> {
-        match self.held.get_mut(&number).map(|held| &mut held.why) {
-            Some(Why::Mending(mending)) => Some(mending),
-            _ => None,
-        }
+        Some(&mut self.held.get_mut(&number)?.mending)
     }
 
     /// Applies what was read, for one slice.

@@ -18,7 +18,9 @@ use headcount_storage::store::{Realm, Store};
 use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
-use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use super::source::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+};
 use crate::progress::Progress;
 
 /// How many partitions there are, for ever: the partition of a project must not move.
@@ -66,8 +68,8 @@ pub(crate) struct Shared {
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// What it reflects.
-    pub(crate) position: Position,
+    /// Its number, which no other checkpoint of the partition has.
+    pub(crate) serial: u64,
     /// The external ids that have to be durable before it counts.
     pub(crate) new_ids: Option<Frozen>,
 }
@@ -97,6 +99,10 @@ pub(crate) struct Partition {
     realm: u16,
     shared: Shared,
     applied: Position,
+    /// The highest position that the checkpoint reflects, which it was opened from.
+    ahead: Position,
+    /// The number of its last checkpoint.
+    serial: u64,
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
@@ -119,12 +125,15 @@ impl Partition {
 
     /// The partition as its last checkpoint in `realm` left it.
     pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let Standing { position, external_ids } = read(&*shared.store, &position_key(realm))?.unwrap_or_default();
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids, serial } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
             realm,
             shared,
             applied: position,
+            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            serial,
             unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
@@ -178,8 +187,8 @@ impl Partition {
         Realm::new(self.realm)
     }
 
-    /// The highest position that the state reflects. Events of one project are applied in their order, those of different
-    /// projects in any: what is below may still wait, and then nothing may be saved ([`Shard::align`](super::Shard::align)).
+    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
+    /// in any order: what is below may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
@@ -189,22 +198,23 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                let first = self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?;
-                // Not the index's own count, which has an id twice where a table was written twice.
-                self.external_ids += u64::from(first == position);
-                first
+                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
             }
             None => position,
         };
         if first == position {
-            let Self { realm, shared, projects, .. } = self;
+            let Self { realm, shared, projects, external_ids, .. } = self;
             let state = state(projects, shared, *realm, event.project)?;
-            debug_assert!(position > state.last, "events of a project come in order, once");
-            let source = state.source(&*shared.store, *realm, event.project);
-            state.project.apply(event, position, &shared.hasher, &source)?;
-            state.last = position;
-            state.changed = true;
-            state.version.store(position, Ordering::Release);
+            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            if position > state.last {
+                let source = state.source(&*shared.store, *realm, event.project);
+                state.project.apply(event, position, &shared.hasher, &source)?;
+                state.last = position;
+                state.changed = true;
+                state.version.store(position, Ordering::Release);
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
+            }
         }
         self.pass(position);
         Ok(Outcome { position, first })
@@ -276,10 +286,18 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
+    /// The highest position that the state reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.applied.max(self.ahead)
+    }
+
     /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
     /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
     /// a checkpoint must not count before the ids that it covers are durable.
-    pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+    ///
+    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
+    /// the position of each project's last event what is applied already.
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
             Freeze::Nothing => None,
@@ -299,9 +317,13 @@ impl Partition {
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: self.applied, external_ids: self.external_ids };
-        Collect { partition: self.realm, project: ProjectId(0), entries }.standing(standing)?;
-        Ok(Some(Begun { position: self.applied, new_ids }))
+        self.serial += 1;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let highest = self.reflected();
+        let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
+        collect.highest(highest)?;
+        collect.standing(standing)?;
+        Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
     /// Moves the external ids that are not written yet aside.

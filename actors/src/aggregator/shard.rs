@@ -75,10 +75,10 @@ pub(crate) trait Asking: Send {
 }
 
 /// Why applying stopped.
-pub(super) enum Stop {
+enum Stop {
     /// All of it is done.
     Finished,
-    /// The slice is over, or the limit was reached.
+    /// The slice is over.
     Interrupted,
     /// The state of the partition can't be trusted any more.
     Broken(Fault),
@@ -100,6 +100,8 @@ pub(crate) struct Shard {
     /// The work of partitions that take none now.
     pub(super) held: BTreeMap<u16, Held>,
     questions: Fair<Option<OrganizationId>, Box<dyn Asking>>,
+    /// The positions up to which everything was applied when the queues were dropped.
+    pub(super) dropped: BTreeMap<u16, Position>,
     strikes: HashMap<Position, u8>,
     pub(super) probe: Probe,
     replayed: u64,
@@ -135,6 +137,7 @@ impl Shard {
             works: Fair::default(),
             held: BTreeMap::new(),
             questions: Fair::default(),
+            dropped: BTreeMap::new(),
             strikes: HashMap::new(),
             probe,
             replayed: 0,
@@ -150,7 +153,7 @@ impl Shard {
 
     /// The last position that any of its partitions reflects.
     pub(crate) fn reflected(&self) -> Position {
-        self.partitions.values().map(Partition::applied).max().unwrap_or(0)
+        self.partitions.values().map(Partition::reflected).max().unwrap_or(0)
     }
 
     /// How many events were replayed from the log.
@@ -205,14 +208,16 @@ impl Shard {
         !self.works.is_empty() || !self.questions.is_empty() || !self.held.is_empty()
     }
 
-    /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log. What
-    /// is applied then has gaps, and is not saved.
+    /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
     pub(crate) fn drop_queues(&mut self) {
-        let torn: Vec<u16> = self.partitions.keys().copied().filter(|number| !self.is_aligned(*number)).collect();
-        for number in torn {
-            tracing::warn!(partition = number, "events wait to be counted; the next start counts them");
-            self.abandon_checkpoint(number);
-            self.partitions.remove(&number);
+        // Checkpoints go on, so that they must know what waited.
+        for number in self.partitions.keys().copied().collect::<Vec<_>>() {
+            let all_up_to = self.all_up_to(number);
+            self.dropped.entry(number).and_modify(|known| *known = all_up_to.min(*known)).or_insert(all_up_to);
+        }
+        let waited = !self.works.is_empty() || !self.held.is_empty();
+        if waited {
+            tracing::warn!("some events that are in the log are not counted yet; the next start counts them");
         }
         self.works = Fair::default();
         self.held.clear();
@@ -226,7 +231,7 @@ impl Shard {
             && let Some((project, mut next)) = self.works.next()
         {
             let before = next.outcomes.len();
-            let stop = self.apply(&mut next, Position::MAX, started);
+            let stop = self.apply(&mut next, started);
             let now = Stopwatch::now();
             let applied = next.outcomes.len() - before;
             self.works.charge(project, now - started);
@@ -267,8 +272,9 @@ impl Shard {
 
     /// Reads one project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let answer = self.partition_for(project)?.read(project, question);
-        self.watch(project, answer)
+        let partition = self.partition_for(project)?;
+        let answer = catch_unwind(AssertUnwindSafe(|| partition.read(project, question)));
+        self.watch(project, answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked"))))
     }
 
     /// Answers a question about a project. Where the state is found damaged, its partition is rebuilt.
@@ -305,8 +311,8 @@ impl Shard {
         self.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))
     }
 
-    /// Applies a share from where it stopped, up to and with the position `until`, for a slice of time from `began` on.
-    pub(super) fn apply(&mut self, queued: &mut Queued, until: Position, began: Stopwatch) -> Stop {
+    /// Applies a share from where it stopped, for a slice of time from `began` on.
+    fn apply(&mut self, queued: &mut Queued, began: Stopwatch) -> Stop {
         let Queued { work, outcomes } = queued;
         let Some(partition) = self.partitions.get_mut(&work.partition) else {
             return Stop::Broken(Fault::defect("not a partition of this shard"));
@@ -316,9 +322,6 @@ impl Shard {
         let mut pace = Pace::new(began);
         let run = catch_unwind(AssertUnwindSafe(|| -> Result<(), Fault> {
             for (event, position) in work.events[from..].iter().zip(work.first + from as u64..) {
-                if position > until {
-                    break;
-                }
                 if some_are_dead && dead.contains(position) {
                     partition.skip(position);
                     outcomes.push(Outcome { position, first: position });
