@@ -35,10 +35,12 @@ pub(crate) struct ProjectMeta {
 /// Where a partition stands; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
-    /// The position that the checkpoint reflects.
+    /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many different external ids the events up to there have.
+    /// How many different external ids the events that it reflects have.
     pub(crate) external_ids: u64,
+    /// The number of the checkpoint. Its position may be that of the one before.
+    pub(crate) serial: u64,
 }
 
 /// Reads one project's records from the store.
@@ -73,16 +75,16 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
     }
 }
 
-/// The position that a partition's last checkpoint reflects.
-pub(crate) fn saved_position(store: &dyn Store, partition: u16) -> Result<Position, Fault> {
+/// The number of a partition's last checkpoint; 0 if there is none.
+pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
     let standing: Option<Standing> = read(store, &position_key(partition))?;
-    Ok(standing.unwrap_or_default().position)
+    Ok(standing.unwrap_or_default().serial)
 }
 
 /// Adds a partition's standing to a checkpoint that a test makes.
 #[cfg(test)]
-pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
-    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position, external_ids: 0 })
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
 }
 
 /// Reads the rollups of a project.
@@ -126,6 +128,11 @@ impl Collect<'_> {
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
         self.put(&meta_key(self.partition, self.project), &meta)
+    }
+
+    /// The highest position of which the checkpoint reflects anything.
+    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&highest_key(self.partition), &position)
     }
 
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
@@ -173,6 +180,12 @@ impl RecordVisitor for Records<'_, '_> {
 /// Where a project's [`ProjectMeta`] is.
 pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
+}
+
+/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
+/// before have none: they reflect everything up to their position, and nothing beyond.
+pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
+    record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
 /// Where a partition's [`Standing`] is.

@@ -5,7 +5,7 @@ use headcount_domain::event::{Details, Event, Who};
 use headcount_domain::fold::Position;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::time::{Day, Instant, Window};
-use headcount_storage::fingerprints::Freeze;
+use headcount_storage::fingerprints::{FingerprintOptions, Freeze};
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
@@ -46,7 +46,7 @@ impl Rig {
         let (partition, payload) = (partition_of(project), logged::encode(&events).unwrap());
         let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
-        self.shard.enqueue(Work { partition, first, events, reply: Box::new(|_| {}) });
+        self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
         while self.shard.advance() {}
     }
 
@@ -108,7 +108,9 @@ fn open(dir: &TempDir, log: &Log, store: &FaultyStore, policy: CheckpointPolicy,
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
         fingerprints_dir: dir.path().join("fingerprints"),
-        incarnation: Incarnation::from_number(1),
+        index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
+        health: Arc::default(),
+        progress: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());

@@ -210,7 +210,7 @@ impl Folded {
         };
         let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, Instant(NOW_MS)));
         let (event, clamped) = match admitted {
-            Ok(Verdict::Record { event, clamped }) => (event, clamped),
+            Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
             Ok(Verdict::Dropped(reason)) => {
                 let reason = Some(reason.as_str().to_owned());
                 return TrackReply::Accepted { status: "dropped".into(), reason, clamped: false, id: None };
