@@ -11,11 +11,11 @@ pub struct MemoryShares {
     pub store_cache: usize,
     /// Events under way.
     pub admission: usize,
-    /// Records of all shards.
+    /// Records and rollups of all shards.
     pub records: usize,
 }
 
-/// What there is whatever the budget: the program, its threads, sled, the cells of the rollups.
+/// What there is whatever the budget: the program, its threads, sled.
 const FIXED_BYTES: usize = 64 << 20;
 
 /// The least share of records.

@@ -1,9 +1,10 @@
 //! The state of one project, and the list of what it keeps by key.
 
+use crate::company;
 use crate::fold::{AccountSlot, Person};
 use crate::groups::{CompanyById, Group};
-use crate::ids::RecordKey;
-use crate::names::{NameId, NameText, Names};
+use crate::ids::{KeyHasher, RecordKey};
+use crate::names::{NameCounts, NameId, NameText, Names};
 use crate::people::EmailOwners;
 use crate::records::Record;
 use crate::rollup::packed::Packed;
@@ -32,6 +33,19 @@ pub struct Project {
     pub orphans: Vec<(u8, RecordKey)>,
     /// The parts of rollups that the checkpoint under way is still to write.
     frozen_parts: Vec<(u8, FrozenPart)>,
+}
+
+/// How many different things of each kind a project was told of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cardinality {
+    /// Companies, under each key that they were told by.
+    pub companies: usize,
+    /// Groups of other types.
+    pub groups: usize,
+    /// Sources, mediums, campaigns and referrers. A text that was a page before is among the pages.
+    pub sources: usize,
+    /// Pages. A text that was a source before is among the sources.
+    pub pages: usize,
 }
 
 /// Takes what a checkpoint writes, one by one.
@@ -103,11 +117,27 @@ impl Project {
         for_each_table!(self, table => table.settle());
     }
 
-    /// How much of its records is in memory.
+    /// How many different things it was told of. Known without looking at them, also right after a start.
+    #[must_use]
+    pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
+        let numbers = &self.rollups.group_numbers;
+        let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
+        let NameCounts { pages, sources } = self.names.counts;
+        Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
+    }
+
+    /// How much of it is in memory. Rollups can't be let go of, and saving them frees nothing: they count as resident, but
+    /// never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
-        let mut bytes = Bytes::default();
+        let mut bytes = Bytes { resident: self.rollups.weight(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
+    }
+
+    /// How many bytes of it can't be let go of.
+    #[must_use]
+    pub fn rollup_bytes(&self) -> usize {
+        self.rollups.weight()
     }
 
     /// How many records of one kind are in memory at most.

@@ -206,7 +206,7 @@ BUGS = [
     ("the first who had an address is found", "answers/identity.rs", "Ok(subjects.into_iter().enumerate().max_by_key(|(at, _)| last_seen(*at)).map(|(_, subject)| subject))", "Ok(subjects.into_iter().enumerate().min_by_key(|(at, _)| last_seen(*at).map(|_| *at)).map(|(_, subject)| subject))"),
     ("an address finds one only", "fold/mod.rs", "for_each(|owners| owners.add(person)),", "for_each(|owners| *owners = EmailOwners::new(person)),"),
     ("all events are pageviews", "event.rs", "pageviews: u32::from(self.is_pageview()),", "pageviews: 1,"),
-    ("pages keep their query", "fold/mod.rs", "self.intern(text::page(url))?", "self.intern(url)?"),
+    ("pages keep their query", "fold/mod.rs", "self.intern(text::page(url), NameKind::Page)?", "self.intern(url, NameKind::Page)?"),
     ("pages keep their fragment", "text.rs", "url.find(['?', '#'])", "url.find(['?'])"),
     ("referrers keep their www", "text.rs", "match host.strip_prefix(\"www.\") {", "match host.strip_prefix(\"wwww.\") {"),
     ("every event's page counts", "fold/mod.rs", "details.url.as_deref().filter(|_| event.is_pageview())", "details.url.as_deref()"),

@@ -2,6 +2,8 @@
 //! from the store on demand. Where too much is not saved yet, a checkpoint is due before its time; and where a checkpoint
 //! can't keep up, applying waits for it.
 //!
+//! Rollups have their part of it, and can't be let go of: the more of them there are, the fewer records stay.
+//!
 //! A partition whose checkpoint can't be written keeps all that changed since, for as long as that lasts. It has a share for
 //! that, and takes no more events when it has used it up; what is left is for the other partitions, which go on.
 
@@ -39,6 +41,7 @@ pub(crate) struct Shares {
     resident: AtomicUsize,
     unsaved: AtomicUsize,
     stuck: AtomicUsize,
+    rollups: AtomicUsize,
     progress: Progress,
 }
 
@@ -48,7 +51,7 @@ impl Shares {
         &self.progress
     }
 
-    /// How many bytes of records are in memory.
+    /// How many bytes of records and rollups are in memory.
     pub(crate) fn resident(&self) -> usize {
         self.resident.load(Ordering::Relaxed).wrapping_add(self.stuck.load(Ordering::Relaxed))
     }
@@ -57,7 +60,7 @@ impl Shares {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// How many bytes of records all shards may keep.
+    /// How many bytes of records and rollups all shards may keep.
     limit: usize,
     shares: Arc<Shares>,
     /// What this shard last added to the shares.
@@ -79,12 +82,15 @@ struct Held {
     free: Bytes,
     /// What stuck partitions keep.
     stuck: usize,
+    /// Rollups, as a part of the others.
+    rollups: usize,
 }
 
 impl Held {
-    /// What is left of `limit` beside the stuck partitions, which have at most half of it.
+    /// What is left of `limit` beside the stuck partitions, which have at most half of it. However large rollups are, a quarter
+    /// of it is for records: with less, every event would read its records back.
     fn rest_of(self, limit: usize) -> usize {
-        limit - self.stuck.min(limit / 2)
+        (limit - self.stuck.min(limit / 2)).max(self.rollups + limit / 4)
     }
 }
 
@@ -104,7 +110,8 @@ impl Memory {
             resident: change(&self.shares.resident, before.free.resident, now.free.resident),
             unsaved: change(&self.shares.unsaved, before.free.unsaved, now.free.unsaved),
         };
-        Held { free, stuck: change(&self.shares.stuck, before.stuck, now.stuck) }
+        let stuck = change(&self.shares.stuck, before.stuck, now.stuck);
+        Held { free, stuck, rollups: change(&self.shares.rollups, before.rollups, now.rollups) }
     }
 
     /// How much of the log is replayed before the memory is looked at: what its events become is some times larger.
@@ -204,6 +211,7 @@ impl Shard {
         let mut held = Held::default();
         for partition in self.partitions.values_mut() {
             let bytes = partition.bytes();
+            held.rollups += partition.rollup_bytes();
             if partition.is_stuck() {
                 held.stuck += partition.stuck_bytes();
                 held.free.resident += bytes.resident - bytes.unsaved.min(bytes.resident);

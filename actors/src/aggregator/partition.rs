@@ -255,11 +255,16 @@ impl Partition {
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
-    /// How much of its projects' records is in memory.
+    /// How much of its projects is in memory.
     pub(crate) fn bytes(&mut self) -> Bytes {
         let mut total = Bytes::default();
         self.projects.values_mut().for_each(|state| total += state.project.bytes());
         total
+    }
+
+    /// How many bytes of its projects' rollups are in memory, where they stay.
+    pub(crate) fn rollup_bytes(&self) -> usize {
+        self.projects.values().map(|state| state.project.rollup_bytes()).sum()
     }
 
     /// How many records of one kind there are at most, if any can be let go of.
@@ -314,7 +319,7 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.realm, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
         }
         // The position is the partition's, whatever the project of the collector.
         self.serial += 1;
@@ -406,7 +411,7 @@ fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> 
     let mut project = Project::default();
     load_cells(&*shared.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.names.count = names;
+    project.names.counts = names;
     let version = Arc::clone(&shared.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
     Ok(State { project, last, version, complete: meta.is_none(), changed: false })

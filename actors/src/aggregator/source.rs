@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use headcount_domain::fold::{Fault, Position, Project, Source};
 use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::names::NameCounts;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::rollup::packed::Packed;
@@ -28,7 +29,7 @@ pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
     /// How many texts its dictionary holds.
-    pub(crate) names: u32,
+    pub(crate) names: NameCounts,
 }
 
 /// Where a partition stands; the last entry of each of its checkpoints.

@@ -17,7 +17,7 @@ use crate::rollups::CompanyLink;
 use crate::table::KeyHashBuilder;
 use crate::time::{Instant, Window};
 
-pub(super) const COMPANY: &str = "company";
+pub(super) const COMPANY: &str = crate::company::GROUP_TYPE;
 
 /// Asks what some companies are linked to.
 #[derive(Debug, Clone)]

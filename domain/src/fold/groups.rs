@@ -14,7 +14,7 @@ use crate::submission::metadata_text;
 use crate::time::Day;
 
 /// The type of a group that is a company.
-const COMPANY: &str = "company";
+const COMPANY: &str = crate::company::GROUP_TYPE;
 
 impl<S: Source> Fold<'_, S> {
     /// The group that the event names, whose record exists from here on, and what the event tells of it.

@@ -13,6 +13,7 @@ use crate::company::CompanyKey;
 use crate::event::Event;
 use crate::facts::{Change, Facts, FactsPage, Hit, HitKind, Moment, Named, Order, Session, Span, Touch};
 use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::names::{NameId, NameKind};
 use crate::people::EmailOwners;
 pub use crate::people::{Identity, Person};
 pub use crate::project::Project;
@@ -169,9 +170,9 @@ impl<S: Source> Fold<'_, S> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
             Some(acquisition) => Some(Touch {
-                source: self.intern(&acquisition.source)?,
-                medium: self.intern(&acquisition.medium)?,
-                campaign: self.intern(&acquisition.campaign)?,
+                source: self.intern(&acquisition.source, NameKind::Source)?,
+                medium: self.intern(&acquisition.medium, NameKind::Source)?,
+                campaign: self.intern(&acquisition.campaign, NameKind::Source)?,
             }),
             None => None,
         };
@@ -200,19 +201,19 @@ impl<S: Source> Fold<'_, S> {
     fn count_hits(&mut self, identity: &mut Identity, event: &Event) -> Result<(), Fault> {
         let details = &event.details;
         if let Some(url) = details.url.as_deref().filter(|_| event.is_pageview()) {
-            let page = self.intern(text::page(url))?;
+            let page = self.intern(text::page(url), NameKind::Page)?;
             self.add_hit(identity, Hit { day: event.day, what: HitKind::Page(page), count: 1 })?;
         }
         if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref())
         {
-            let referrer = self.intern(&host)?;
+            let referrer = self.intern(&host, NameKind::Source)?;
             self.add_hit(identity, Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 })?;
         }
         Ok(())
     }
 
-    fn intern(&mut self, text: &str) -> Result<crate::names::NameId, Fault> {
-        self.project.names.intern(text, self.hasher, self.source)
+    fn intern(&mut self, text: &str, kind: NameKind) -> Result<NameId, Fault> {
+        self.project.names.intern(text, kind, self.hasher, self.source)
     }
 
     fn load_all(&mut self, identity: &mut Identity) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 use headcount_domain::event::Event;
 use headcount_domain::fold::Project;
+use headcount_domain::names::NameKind;
 use headcount_domain::paged::set_page_items;
 use headcount_domain::rollups::Rollups;
 use headcount_histories::{History, Size};
@@ -144,7 +145,7 @@ fn rows(log: &Log) -> Rollups {
     let mut run = Run::default();
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
         for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
-            run.state.names.intern(text, &hasher(), &run.saved).unwrap();
+            run.state.names.intern(text, NameKind::Source, &hasher(), &run.saved).unwrap();
         }
     }
     run.fold(log);

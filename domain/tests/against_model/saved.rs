@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use headcount_domain::facts::Change;
 use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
 use headcount_domain::ids::{RawId, RecordKey};
+use headcount_domain::names::NameCounts;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::{Record, page_key};
 use headcount_domain::rollup::packed::Packed;
@@ -24,7 +25,7 @@ type Records = HashMap<(u8, RecordKey), Vec<u8>>;
 pub(crate) struct Saved {
     records: Records,
     pub(crate) cells: BTreeMap<(u8, u32), Vec<u8>>,
-    names: u32,
+    names: NameCounts,
     running: Option<Checkpoint>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Saved {
 struct Checkpoint {
     records: Records,
     cells: BTreeMap<(u8, u32), Option<Vec<u8>>>,
-    names: u32,
+    names: NameCounts,
     orphans: Vec<(u8, RecordKey)>,
 }
 
@@ -50,7 +51,7 @@ impl Saved {
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
         let checkpoint =
-            Checkpoint { names: state.names.count, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
+            Checkpoint { names: state.names.counts, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
         self.running = Some(checkpoint);
     }
 
@@ -100,7 +101,7 @@ impl Saved {
     pub(crate) fn start(&mut self) -> Project {
         self.running = None;
         let mut restored = Project::default();
-        restored.names.count = self.names;
+        restored.names.counts = self.names;
         for ((tag, number), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
         }
