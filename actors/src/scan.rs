@@ -34,7 +34,7 @@ impl Engine {
         window: Window,
         predicate: Predicate,
     ) -> Result<UniqueUsers, AskError> {
-        let until = self.applied(project).await?;
+        let until = self.last(project).await?;
         let _turn = self.scans().acquire().await.map_err(|_| AskError::NoAnswer)?;
         let engine = self.clone();
         let scan = move || engine.unique_users_in_log(project, window, &predicate, until);

@@ -172,6 +172,7 @@ impl Engine {
             }
         };
         let (project, external_id) = (event.project, event.external_id.clone());
+        self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let outcomes = tracker.record(vec![event], permit).await?;
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(receipt(project, external_id.as_deref(), *outcome, clamped))
@@ -198,9 +199,8 @@ impl Engine {
                 Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
             }
         }
-        if events.is_empty() {
-            return Ok(receipt);
-        }
+        let Some(first) = events.first() else { return Ok(receipt) };
+        self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
         for outcome in tracker.record(events, permit).await? {
             if outcome.is_duplicate() {
                 receipt.duplicates += 1;
@@ -244,7 +244,7 @@ impl Engine {
     /// See [`Refusal`].
     pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
         let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(event.size_bytes())?;
+        let permit = self.embedded_permit(project, event.size_bytes())?;
         let prepare =
             |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
         let prepared = self.judge(keyed, prepare, |judged| judged.as_ref().is_ok_and(Prepared::is_recorded)).await??;
@@ -257,7 +257,7 @@ impl Engine {
     /// See [`Refusal`]; single invalid events are in the receipt.
     pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
         let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(events.iter().map(NewEvent::size_bytes).sum())?;
+        let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
         let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
             let one = |event: &NewEvent| {
                 event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER))
@@ -268,12 +268,8 @@ impl Engine {
         Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
     }
 
-    fn embedded_permit(&self, bytes: usize) -> Result<Permit, Refusal> {
-        if let Some(why) = self.unavailable() {
-            return Err(TrackError::Unavailable(why.into()).into());
-        }
-        let permit = self.admit_bytes(bytes);
-        permit.ok_or_else(|| TrackError::Unavailable("too many events are under way".into()).into())
+    fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {
+        self.admit(project, None, bytes).map_err(|why| TrackError::Unavailable(why.to_string()).into())
     }
 }
 

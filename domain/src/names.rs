@@ -61,7 +61,7 @@ impl Names {
             return Ok(*id);
         }
         let id = NameId(self.count);
-        self.count = self.count.checked_add(1).ok_or_else(|| Fault("the dictionary is full".into()))?;
+        self.count = self.count.checked_add(1).ok_or_else(|| Fault::defect("the dictionary is full"))?;
         self.ids.insert(key, id);
         self.texts.insert(text_key(id), NameText(text.into()));
         Ok(id)
@@ -84,7 +84,7 @@ impl Names {
         let key = text_key(id);
         match self.texts.get(key, || source.record(key))? {
             Some(text) => Ok(&text.0),
-            None => Err(Fault(format!("the dictionary has no number {}", id.0))),
+            None => Err(Fault::damaged_store(format!("the dictionary has no number {}", id.0))),
         }
     }
 }

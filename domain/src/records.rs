@@ -5,10 +5,62 @@ use serde::de::DeserializeOwned;
 
 use crate::ids::RecordKey;
 
-/// The store could not give a record back. The state it was asked for must be rebuilt.
+/// What a [`Fault`] is due to, which decides what helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// The operating system refused. Nothing is known to be wrong with what is stored: a later attempt may succeed.
+    Io,
+    /// The store does not hold what was written. A rebuild from the log helps.
+    DamagedStore,
+    /// The index of external ids does not hold what was written. A rebuild from the log helps.
+    DamagedIndex,
+    /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail in the same place.
+    DamagedLog,
+    /// The program contradicts itself. Nothing is known to be wrong with what is stored.
+    Defect,
+}
+
+/// State could not be read back or brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("record could not be read back: {0}")]
-pub struct Fault(pub String);
+#[error("{message}")]
+pub struct Fault {
+    /// What it is due to.
+    pub kind: FaultKind,
+    /// What happened, and where.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault of this kind.
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// A fault of the kind [`FaultKind::Io`].
+    pub fn io(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Io, message)
+    }
+
+    /// A fault of the kind [`FaultKind::DamagedStore`].
+    pub fn damaged_store(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::DamagedStore, message)
+    }
+
+    /// A fault of the kind [`FaultKind::DamagedIndex`].
+    pub fn damaged_index(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::DamagedIndex, message)
+    }
+
+    /// A fault of the kind [`FaultKind::DamagedLog`].
+    pub fn damaged_log(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::DamagedLog, message)
+    }
+
+    /// A fault of the kind [`FaultKind::Defect`].
+    pub fn defect(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Defect, message)
+    }
+}
 
 /// One kind of record.
 pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
@@ -59,7 +111,7 @@ impl Source for NoSource {
     }
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
-        Err(Fault(format!("page {key:?} was never saved")))
+        Err(Fault::defect(format!("page {key:?} was never saved")))
     }
 }
 

@@ -343,10 +343,10 @@ mod tests {
     fn a_loaded_record_is_saved_only_when_it_changes() {
         let mut table: Table<u32> = Table::default();
         assert_eq!(table.get(RecordKey(1), || Ok(Some(5))), Ok(Some(&5)));
-        assert_eq!(table.get(RecordKey(1), || Err(Fault("not asked again".into()))), Ok(Some(&5)));
+        assert_eq!(table.get(RecordKey(1), || Err(Fault::defect("not asked again"))), Ok(Some(&5)));
         assert_eq!(table.get(RecordKey(2), || Ok(None)), Ok(None));
         assert_eq!(table.dirty(), 0);
-        assert!(table.get(RecordKey(3), || Err(Fault("gone".into()))).is_err());
+        assert!(table.get(RecordKey(3), || Err(Fault::io("gone"))).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt;
 use headcount_actors::gate::Permit;
+use headcount_domain::ids::ProjectId;
 
 use super::AppState;
 use super::error::ApiError;
@@ -43,29 +44,24 @@ pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> 
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
-fn overloaded() -> ApiError {
-    ApiError::overloaded("too many events are under way")
+/// Takes the bytes of an event of `project` from the engine's pool, if it takes events of it from this client now.
+pub fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
+    Ok(state.engine.admit(project, state.client_address(request), bytes)?)
 }
 
-/// Takes the bytes of an event from the engine's pool, if it takes events now.
-pub fn admit(state: &AppState, bytes: usize) -> Result<Permit, ApiError> {
-    match state.engine.unavailable() {
-        Some(why) => Err(ApiError::overloaded(why)),
-        None => state.engine.admit_bytes(bytes).ok_or_else(overloaded),
-    }
-}
-
-/// Reads a body through the engine's gate: its bytes are taken from the pool before they are read.
+/// Reads a body of `project` through the engine's gate: its bytes are taken from the pool before they are read.
 pub async fn read_admitted(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
+    project: ProjectId,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
     // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
     let announced = announced_bytes(request, limit_bytes)?;
     let mut taken = announced.min(EVENT_LIMIT_BYTES);
-    let mut permit = admit(state, taken)?;
+    let mut permit = admit(state, request, project, taken)?;
+    let overloaded = || ApiError::overloaded("too many events are under way");
     let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
         let more = bytes.saturating_sub(taken);
         taken += more;

@@ -6,6 +6,7 @@ use std::fmt;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
+use headcount_actors::gate;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::track::Refusal;
 use headcount_actors::{AskError, TrackError};
@@ -303,6 +304,12 @@ impl From<TrackError> for ApiError {
             TrackError::Unavailable(why) => Self::overloaded(why),
             TrackError::OutcomeUnknown => Self::outcome_unknown(),
         }
+    }
+}
+
+impl From<gate::Refused> for ApiError {
+    fn from(refused: gate::Refused) -> Self {
+        Self::overloaded(refused.to_string())
     }
 }
 

@@ -240,7 +240,7 @@ async fn track_one(
     project: Arc<KeyedProject>,
     sender: Sender,
 ) -> Result<TrackAnswer, ApiError> {
-    let (body, permit) = body::read_admitted(state, request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::EVENT_LIMIT_BYTES).await?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     record(state, tracker, project, &body, &origin, permit).await
@@ -318,7 +318,7 @@ async fn track_batch(
     project: Arc<KeyedProject>,
     sender: Sender,
 ) -> Result<BatchAnswer, ApiError> {
-    let (body, permit) = body::read_admitted(state, request, payload, body::BATCH_LIMIT_BYTES).await?;
+    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::BATCH_LIMIT_BYTES).await?;
     let events = batch_events(&body)?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
@@ -384,7 +384,7 @@ pub async fn pixel(
         if body.len() > body::EVENT_LIMIT_BYTES {
             return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
         }
-        let permit = body::admit(&state, body.len())?;
+        let permit = body::admit(&state, &request, project.policy.project, body.len())?;
         let mut address = String::new();
         let origin = origin(&state, &request, Sender::Public, &mut address);
         record(&state, &tracker, project, &body, &origin, permit).await?;

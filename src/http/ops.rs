@@ -127,7 +127,7 @@ pub async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<
         Ok(()) => Ok(ok()),
         Err(why) => {
             tracing::warn!(%why, "not ready");
-            Err(ApiError::overloaded("a part of the engine is not available; the log says why"))
+            Err(ApiError::overloaded(why))
         }
     }
 }
@@ -233,7 +233,7 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
     text.latencies(traffic);
-    let gauges: [(&str, &str, u64); 7] = [
+    let gauges: [(&str, &str, u64); 10] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
@@ -241,6 +241,21 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
         ("headcount_record_bytes", "Bytes of records in memory, estimated.", as_u64(vitals.record_bytes)),
         ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
+        (
+            "headcount_checkpoint_failing_partitions",
+            "Partitions whose checkpoint could not be written yet.",
+            as_u64(vitals.checkpoints_failing),
+        ),
+        (
+            "headcount_checkpoint_refusing_partitions",
+            "Of these, partitions that take no events until it can be.",
+            as_u64(vitals.partitions_refusing),
+        ),
+        (
+            "headcount_checkpoint_unsaved_seconds",
+            "For how long some event has been in no durable checkpoint; 0: all are in one.",
+            vitals.unsaved_for.as_secs(),
+        ),
     ];
     for (name, help, value) in gauges {
         text.family(name, "gauge", help);
@@ -359,6 +374,9 @@ mod tests {
             "headcount_http_request_duration_seconds_bucket{le=\"+Inf\"} 2",
             "headcount_http_request_duration_seconds_count 2",
             "headcount_dead_letters 0",
+            "headcount_checkpoint_failing_partitions 0",
+            "headcount_checkpoint_refusing_partitions 0",
+            "headcount_checkpoint_unsaved_seconds 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }

@@ -218,6 +218,17 @@ pub struct OrganizationPatch {
     pub actions_balance: Option<u64>,
 }
 
+/// An organization to be made: what is `None` gets its default.
+#[derive(Debug, Clone, Default)]
+pub struct NewOrganization {
+    /// Its name. Default `default`.
+    pub name: Option<String>,
+    /// Default UTC.
+    pub timezone: Option<Timezone>,
+    /// Its currency, and that of its first project. Default USD.
+    pub currency: Option<Currency>,
+}
+
 /// A project to be made: what is `None` gets its default.
 #[derive(Debug, Clone, Default)]
 pub struct NewProject {

@@ -6,7 +6,6 @@ use crate::format::Incarnation;
 
 /// What can go wrong in an index of fingerprints.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum FingerprintError {
     /// A file is missing or not what was written. [`reset`](super::Fingerprints::reset) the index and rebuild it from
     /// the log.

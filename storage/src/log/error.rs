@@ -9,7 +9,6 @@ use super::Position;
 ///
 /// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum LogError {
     /// There is no room for another segment. A later append succeeds once there is.
     #[error("no space left for another log segment")]
