@@ -8,6 +8,7 @@
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
+//! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -18,6 +19,7 @@ mod bounds;
 mod caching;
 mod cases;
 mod client;
+mod command_line;
 mod errors;
 mod geo;
 mod histories;
