@@ -5,7 +5,7 @@ use headcount_domain::event::{Details, Event, Who};
 use headcount_domain::fold::Position;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::time::{Day, Instant, Window};
-use headcount_storage::fingerprints::Freeze;
+use headcount_storage::fingerprints::{FingerprintOptions, Freeze};
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
@@ -108,7 +108,7 @@ fn open(dir: &TempDir, log: &Log, store: &FaultyStore, policy: CheckpointPolicy,
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
         fingerprints_dir: dir.path().join("fingerprints"),
-        incarnation: Incarnation::from_number(1),
+        index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
