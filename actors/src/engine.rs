@@ -80,7 +80,7 @@ struct Inner {
     dead: Arc<DeadLetters>,
     gate: Gate,
     questions: Gate,
-    scans: Semaphore,
+    scans: Arc<Semaphore>,
     disk: DiskGuard,
     geo: Option<GeoDatabase>,
     shards: Vec<Addr<Aggregator>>,
@@ -222,7 +222,7 @@ impl Engine {
         self.inner.secrets.hasher()
     }
 
-    pub(crate) fn scans(&self) -> &Semaphore {
+    pub(crate) fn scans(&self) -> &Arc<Semaphore> {
         &self.inner.scans
     }
 
@@ -289,7 +289,7 @@ impl Engine {
         self.ask_shard(project, move |shard| shard.applied(partition_of(project))).await
     }
 
-    async fn ask_shard<R: Send + 'static>(
+    pub(crate) async fn ask_shard<R: Send + 'static>(
         &self,
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,

@@ -4,6 +4,7 @@ mod actor;
 mod checkpoint;
 mod entries;
 pub(crate) mod fault;
+mod ids;
 mod memory;
 mod partition;
 mod progress;
