@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::{App, Error, ResponseError, web};
-use headcount_actors::Engine;
+use headcount_actors::{Engine, Progress};
 use ipnet::IpNet;
 
 use crate::http::error::ApiError;
@@ -23,6 +24,7 @@ use crate::http::large::LargeAnswers;
 use crate::http::traffic::Traffic;
 use crate::http::{self, AppState, envelope};
 use crate::open_files;
+use crate::starting::StartingServer;
 use crate::wire::{HeadBytes, Wire};
 
 /// How long the head of a request may take to arrive.
@@ -102,10 +104,59 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        Self::listen(&config.listen)?.serve(engine, config)
+    }
+
+    /// Takes the address, before there is an engine. Connections wait until [`Listening::serve`], or are told so by
+    /// [`Listening::answer_meanwhile`].
+    ///
+    /// # Errors
+    /// [`StartError::Listen`].
+    pub fn listen(listen: &str) -> Result<Listening, StartError> {
+        let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
+        let (mut listeners, mut refused) = (Vec::new(), None);
+        for address in listen.to_socket_addrs().map_err(failed)? {
+            match TcpListener::bind(address).and_then(with_backlog) {
+                Ok(listener) => listeners.push(listener),
+                Err(error) => refused = Some(error),
+            }
+        }
+        if listeners.is_empty() {
+            return Err(failed(refused.unwrap_or_else(|| io::Error::other("the name has no address"))));
+        }
+        Ok(Listening { listeners })
+    }
+}
+
+/// As many connections may wait to be accepted as the server allows, more than the standard library asks for.
+fn with_backlog(listener: TcpListener) -> io::Result<TcpListener> {
+    rustix::net::listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
+/// An address that is taken, for a server that is still to be started.
+#[derive(Debug)]
+pub struct Listening {
+    listeners: Vec<TcpListener>,
+}
+
+impl Listening {
+    /// Answers meanwhile: `/healthz` that the process is alive, everything else 503 with the progress.
+    pub(crate) fn answer_meanwhile(&self, progress: Arc<Progress>) -> Result<StartingServer, StartError> {
+        let listeners = self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
+        Ok(StartingServer::start(listeners, progress)?)
+    }
+
+    /// Serves `engine`. `config.listen` does not count any more.
+    ///
+    /// # Errors
+    /// [`StartError::Start`].
+    pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        let listeners = self.listeners;
         let (started, wait) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name("hc-http".into()).spawn(move || {
             actix_web::rt::System::new().block_on(async move {
-                match build(engine, config) {
+                match build(engine, config, listeners) {
                     Ok((server, addresses)) => {
                         let _ = started.send(Ok((server.handle(), addresses)));
                         server.await
@@ -155,8 +206,12 @@ impl RunningServer {
 }
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
-fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
-    let HttpConfig { listen, workers, trusted_proxies, geo_header } = config;
+fn build(
+    engine: Engine,
+    config: HttpConfig,
+    listeners: Vec<TcpListener>,
+) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
@@ -170,7 +225,7 @@ fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, 
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();
     let mut addresses = Vec::new();
-    for listener in listeners(&listen).map_err(|source| StartError::Listen { listen, source })? {
+    for listener in listeners {
         addresses.push(listener.local_addr()?);
         let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
         builder = builder.listen("http", listener, move || {
@@ -202,27 +257,6 @@ fn build(engine: Engine, config: HttpConfig) -> Result<(actix_web::dev::Server, 
         })?;
     }
     Ok((builder.run(), addresses))
-}
-
-/// A socket for each address that `listen` names.
-fn listeners(listen: &str) -> io::Result<Vec<TcpListener>> {
-    let mut listeners = Vec::new();
-    let mut failed = None;
-    for address in listen.to_socket_addrs()? {
-        match TcpListener::bind(address) {
-            Ok(listener) => {
-                // The standard library lets fewer wait than may come at once.
-                rustix::net::listen(&listener, BACKLOG)?;
-                listeners.push(listener);
-            }
-            Err(error) => failed = Some(error),
-        }
-    }
-    match failed {
-        Some(error) if listeners.is_empty() => Err(error),
-        _ if listeners.is_empty() => Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no address")),
-        _ => Ok(listeners),
-    }
 }
 
 /// What surrounds every request: its envelope, and around that the compression of what was asked for. One middleware, since each

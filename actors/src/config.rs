@@ -10,6 +10,7 @@ use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory::MemoryShares;
+use crate::progress::Progress;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 
@@ -23,7 +24,8 @@ pub struct EngineConfig {
     /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
     /// [`MIN_MEMORY_BYTES`](crate::memory::MIN_MEMORY_BYTES).
     pub memory_bytes: usize,
-    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 4 to 64 MiB.
+    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 8 to 64 MiB;
+    /// with less, a batch of the largest size may find no room.
     pub admission_bytes: Option<usize>,
     /// Below how much free disk space no event is taken. Default 256 MiB.
     pub min_free_bytes: u64,
@@ -38,6 +40,8 @@ pub struct EngineConfig {
     pub group: GroupOptions,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// Tells how far [`Engine::open`](crate::Engine::open) is.
+    pub progress: Arc<Progress>,
     /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
     #[doc(hidden)]
     pub records: Option<usize>,
@@ -61,6 +65,7 @@ impl EngineConfig {
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
+            progress: Arc::default(),
             records: None,
             probe: None,
         }

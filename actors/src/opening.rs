@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fold::{Fault, FaultKind, Position};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
@@ -125,6 +125,8 @@ impl Opening<'_> {
             versions: Arc::clone(&versions),
             fingerprints_dir: self.derived.index_dir(),
             index: self.derived.index(format),
+            health: Arc::default(),
+            progress: Arc::clone(&self.config.progress),
         };
         let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
         let assignment = assignment(count);
@@ -135,6 +137,12 @@ impl Opening<'_> {
             let probe = self.config.probe.clone();
             let memory = Memory::new(self.config.record_bytes(), Arc::clone(&shares));
             Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
+        };
+        self.config.progress.begin(count, self.reader.last_position());
+        let open = |shard: usize| {
+            let opened = open(shard);
+            self.config.progress.reached(shard, Position::MAX);
+            opened
         };
         let open = &open;
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {

@@ -75,7 +75,7 @@ impl Engine {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let turn = Arc::clone(self.scans()).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
-        let until = self.applied(project).await?;
+        let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
         let engine = self.clone();
         let scan = move || {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize) -> UniqueUsers {
-        let until = engine.applied(project).await.unwrap();
+        let until = engine.last(project).await.unwrap();
         let known = engine.known_ids(project).await.unwrap();
         let engine = engine.clone();
         let scan = move || {
@@ -396,7 +396,7 @@ mod tests {
         for batch in 0..BATCHES {
             send(&engine, project, batch).await;
         }
-        let until = engine.applied(project).await.unwrap();
+        let until = engine.last(project).await.unwrap();
         let known = engine.known_ids(project).await.unwrap();
         let scanned = engine.clone();
         let scan = move || {

@@ -9,6 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`caching`] | `ETag` and `If-None-Match` |
+//! | [`starting`] | what is answered while the engine opens |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -33,4 +34,5 @@ mod questions;
 mod secrets;
 mod server;
 mod slow_clients;
+mod starting;
 mod tenant;

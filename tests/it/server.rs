@@ -181,7 +181,7 @@ fn init(dir: &Path) -> Value {
 }
 
 /// The program, untouched by the settings of whoever runs the tests.
-fn command(name: &str, dir: &Path) -> Command {
+pub(crate) fn command(name: &str, dir: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     for (variable, _) in std::env::vars_os().filter(|(variable, _)| variable.to_string_lossy().starts_with("HEADCOUNT_")) {
         command.env_remove(variable);

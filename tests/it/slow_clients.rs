@@ -21,15 +21,15 @@ fn connect(server: &TestServer) -> TcpStream {
 /// process then has more than before, in MiB.
 fn growth_of_unread(server: &TestServer, connections: usize, request: &str) -> u64 {
     let block = request.repeat(64 * 1024 / request.len());
-    let mut streams: Vec<TcpStream> = (0..connections).map(|_| connect(server)).collect();
-    streams.iter().for_each(|stream| stream.set_nonblocking(true).expect("it is a socket"));
+    let mut streams: Vec<(TcpStream, usize)> = (0..connections).map(|_| (connect(server), 0)).collect();
+    streams.iter().for_each(|(stream, _)| stream.set_nonblocking(true).expect("it is a socket"));
     let before = server.resident_mib();
     let mut most = before;
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) && most < before + 400 {
-        for stream in &mut streams {
-            match stream.write(block.as_bytes()) {
-                Ok(_) => {}
+        for (stream, sent) in &mut streams {
+            match stream.write(&block.as_bytes()[*sent..]) {
+                Ok(more) => *sent = (*sent + more) % block.len(),
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe),
                     "{error}"
@@ -55,6 +55,49 @@ fn answers_that_nobody_reads_take_no_memory() {
         let growth = growth_of_unread(&server, 100, request);
         assert!(growth < 40, "{growth} MiB more for {request:?}");
     }
+}
+
+#[test]
+fn connections_that_are_held_take_little_memory() {
+    let server = TestServer::start();
+    let key = server.initial("public_key");
+    let long = "x".repeat(100_000);
+    let body = "x".repeat(10_000);
+    for request in [
+        String::new(),
+        "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned(),
+        format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {long}"),
+        format!("POST /i?pk={key} HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n{body}"),
+        format!("POST /i?pk={key} HTTP/1.1\r\nhost: a\r\nuser-agent: {long}\r\ncontent-length: 2\r\n\r\n{{}}"),
+    ] {
+        let before = server.resident_mib();
+        let mut held: Vec<TcpStream> = (0..800).map(|_| connect(&server)).collect();
+        for stream in &mut held {
+            // It may be refused at any point, and then closed.
+            let _ = stream.write_all(request.as_bytes());
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let growth = server.resident_mib().saturating_sub(before);
+        let shown: String = request.chars().take(60).collect();
+        assert!(growth < 60, "{growth} MiB more for {shown:?}");
+        drop(held);
+        server.send(&Call::get("/healthz")).ok(200);
+    }
+}
+
+#[test]
+fn long_user_agents_are_not_kept() {
+    let server = TestServer::start();
+    let call = Call::post("/i").key(server.initial("public_key")).text("application/json", r#"{"name": "a"}"#);
+    let send = |i: usize, bytes: usize| {
+        let agent = format!("Mozilla/5.0 (X11; Linux x86_64; rv:{i}.0) Gecko/20100101 Firefox/{i}.0 {}", "x".repeat(bytes));
+        server.send(&call.clone().agent(&agent)).ok(202);
+    };
+    (0..100).for_each(|i| send(i, 100));
+    let before = server.resident_mib();
+    (0..600).for_each(|i| send(i, 110_000));
+    let growth = server.resident_mib().saturating_sub(before);
+    assert!(growth < 25, "{growth} MiB more");
 }
 
 /// All that the server sends until it closes the connection, and how long that took.
@@ -108,10 +151,11 @@ fn a_client_that_stops_reading_is_disconnected() {
     let request = "GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n";
     stream.set_nonblocking(true).expect("it is a socket");
     let began = Instant::now();
+    let mut sent = 0;
     let error = loop {
         assert!(began.elapsed() < PATIENCE, "it is still connected");
-        match stream.write(request.as_bytes()) {
-            Ok(_) => {}
+        match stream.write(&request.as_bytes()[sent..]) {
+            Ok(more) => sent = (sent + more) % request.len(),
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(50)),
             Err(error) => break error,
         }

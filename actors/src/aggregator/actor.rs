@@ -5,22 +5,27 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
+use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
 use super::checkpoint::Next;
-use super::shard::{Shard, Work};
+use super::shard::{Asking, Shard, Work};
 
 const TICK: Duration = Duration::from_secs(1);
+/// How long what is queued is applied once the engine closes. The rest is left to the next start.
+const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
 /// See the module.
 pub(crate) struct Aggregator {
     shard: Shard,
-    /// Whether an [`Advance`] is on its way.
+    /// Whether a turn is on its way.
     advancing: bool,
     /// Whether a [`Step`] is on its way.
     stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
+    /// Until when what is queued is applied; `None`: nobody drains.
+    fold_until: Option<Stopwatch>,
 }
 
 /// Work for the shard's partitions, durable already.
@@ -28,12 +33,16 @@ pub(crate) struct Aggregator {
 #[rtype(result = "()")]
 pub(crate) struct Apply(pub(crate) Vec<Work>);
 
-/// A question to the shard; it brings its own way to answer.
+/// A question to the shard, of somebody who asks about an organization.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Ask(pub(crate) Box<dyn FnOnce(&mut Shard) + Send>);
+pub(crate) struct Ask {
+    /// Who gets a turn; `None`: the engine itself.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) question: Box<dyn Asking>,
+}
 
-/// Write everything down; answered when a last round of checkpoints is durable.
+/// Apply what is queued for a while, then write everything down; answered when a last round of checkpoints is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
@@ -41,6 +50,11 @@ pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Advance;
+
+/// A rebuild has something to apply.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Woken;
 
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -53,7 +67,15 @@ struct Kept;
 
 impl Aggregator {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, stepping: false, drained: Vec::new() }
+        Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
+    }
+
+    /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
+    fn schedule(&mut self, ctx: &mut Context<Self>) {
+        if !self.advancing {
+            self.advancing = true;
+            ctx.notify(Advance);
+        }
     }
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
@@ -64,10 +86,28 @@ impl Aggregator {
             self.step(next, ctx);
         }
         if self.advancing {
-            ctx.notify(Advance);
-        } else {
-            self.drain(ctx);
+            // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
+            // timer would fire, and nobody could stop it.
+            let turn = tokio::task::yield_now().into_actor(self);
+            ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
         }
+        match self.fold_until {
+            Some(until) => self.fold_for_the_drain(until, ctx),
+            None if !self.advancing => self.drain(ctx),
+            None => {}
+        }
+    }
+
+    /// Once nothing is queued or time is up, what is applied is written down.
+    fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
+        if self.shard.has_queued() {
+            if Stopwatch::now() < until {
+                return;
+            }
+            self.shard.drop_queues();
+        }
+        self.fold_until = None;
+        self.drain(ctx);
     }
 
     fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
@@ -86,7 +126,7 @@ impl Aggregator {
 
     /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
     fn drain(&mut self, ctx: &mut Context<Self>) {
-        if self.drained.is_empty() {
+        if self.drained.is_empty() || self.fold_until.is_some() {
             return;
         }
         match self.shard.drain() {
@@ -111,14 +151,19 @@ impl Actor for Aggregator {
         });
         // What was reported before.
         ctx.notify(Kept);
+        let me = ctx.address().downgrade();
+        self.shard.set_wake(move || {
+            #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Woken);
+            }
+        });
         ctx.run_interval(TICK, |actor, ctx| {
             actor.shard.relieve();
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
             actor.step(next, ctx);
             // Where applying waits for memory, others may have made room.
-            if !actor.advancing {
-                actor.advance(ctx);
-            }
+            actor.schedule(ctx);
         });
     }
 }
@@ -128,9 +173,16 @@ impl Handler<Apply> for Aggregator {
 
     fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
         works.into_iter().for_each(|work| self.shard.enqueue(work));
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Ask> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_question(organization, question);
+        self.schedule(ctx);
     }
 }
 
@@ -142,13 +194,11 @@ impl Handler<Advance> for Aggregator {
     }
 }
 
-impl Handler<Ask> for Aggregator {
+impl Handler<Woken> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
-        let began = Stopwatch::now();
-        question(&mut self.shard);
-        self.shard.answered_one(began.elapsed());
+    fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
+        self.schedule(ctx);
     }
 }
 
@@ -169,9 +219,7 @@ impl Handler<Kept> for Aggregator {
         let next = self.shard.hear_keeper();
         self.go_on(next, ctx);
         // What waited for room.
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
     }
 }
 
@@ -180,6 +228,10 @@ impl Handler<Drain> for Aggregator {
 
     fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
         self.drained.push(waiting);
-        self.drain(ctx);
+        if self.drained.len() == 1 {
+            let until = Stopwatch::now() + FOLD_AT_CLOSE;
+            self.fold_until = Some(until);
+            self.fold_for_the_drain(until, ctx);
+        }
     }
 }

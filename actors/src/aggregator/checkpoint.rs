@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fold::{Fault, Position};
+use headcount_domain::fold::Fault;
 use headcount_storage::fingerprints::{Frozen, Written};
 use headcount_storage::store::{Realm, Store};
 
@@ -52,7 +52,7 @@ pub(crate) enum Next {
 
 struct Collecting {
     partition: u16,
-    position: Position,
+    serial: u64,
     frozen_at: Stopwatch,
     entries: Entries,
     new_ids: Option<Frozen>,
@@ -68,22 +68,28 @@ struct Handed {
 
 /// Work of the keeper that nobody wants any more.
 #[must_use = "until it was waited for, the work may go on"]
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct TakenBack {
     claims: Vec<Arc<Claim>>,
-    realm: Option<Realm>,
+    realms: Vec<Realm>,
 }
 
 impl TakenBack {
     /// Waits until it is over, and has the store decide whether a commit that failed counts: the state that is opened next
     /// must know. It waits for nothing else that the keeper does.
-    pub(crate) fn wait(self, store: &dyn Store) {
+    pub(crate) fn wait(&self, store: &dyn Store) {
         self.claims.iter().for_each(|claim| claim.take_back());
-        if let Some(realm) = self.realm
-            && let Err(error) = store.recover(realm)
-        {
-            tracing::warn!(%realm, %error, "a checkpoint that was taken back is still in doubt");
+        for realm in &self.realms {
+            if let Err(error) = store.recover(*realm) {
+                tracing::warn!(%realm, %error, "a checkpoint that was taken back is still in doubt");
+            }
         }
+    }
+
+    /// Adds what else was taken back.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.claims.extend(other.claims);
+        self.realms.extend(other.realms);
     }
 }
 
@@ -148,7 +154,7 @@ impl Shard {
 
     /// Begins a round of checkpoints if one is due, or if `now` says so.
     pub(crate) fn begin_checkpoints(&mut self, now: bool) -> Next {
-        if !self.checkpoints.idle() || self.failed().is_some() {
+        if !self.checkpoints.idle() {
             return Next::Rest;
         }
         let able = || self.partitions.values().filter(|partition| !partition.is_stuck() && partition.unsaved_from().is_some());
@@ -178,43 +184,50 @@ impl Shard {
 
     /// One step of the round.
     pub(crate) fn step_checkpoint(&mut self) -> Next {
-        match self.try_step() {
+        if self.checkpoints.writing.is_some() {
+            return Next::Wait;
+        }
+        let partition = match &self.checkpoints.collecting {
+            Some(collecting) => collecting.partition,
+            None => match self.checkpoints.due.pop_front() {
+                Some(due) => due,
+                None => return Next::Rest,
+            },
+        };
+        match self.try_step(partition) {
             Ok(next) => next,
             Err(fault) => {
-                self.fail(fault);
-                Next::Rest
+                self.break_partition(partition, &fault);
+                Next::Step
             }
         }
     }
 
-    fn try_step(&mut self) -> Result<Next, Fault> {
-        if self.checkpoints.writing.is_some() {
-            return Ok(Next::Wait);
-        }
-        let Some(mut collecting) = self.checkpoints.collecting.take() else { return self.start_partition() };
+    fn try_step(&mut self, number: u16) -> Result<Next, Fault> {
+        let Some(mut collecting) = self.checkpoints.collecting.take() else { return self.start_partition(number) };
         let Some(partition) = self.partitions.get_mut(&collecting.partition) else { return Ok(Next::Step) };
         if partition.collect_records(RECORDS_A_STEP, &mut collecting.entries)? {
             self.checkpoints.collecting = Some(collecting);
             return Ok(Next::Step);
         }
-        let Collecting { partition: number, position, frozen_at, entries, new_ids } = collecting;
+        let Collecting { partition: number, serial, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
         let realm = partition.realm();
         let (job, reply, claim) = self.checkpoints.next_job(number);
         let handed = Handed { job, claim: Arc::clone(&claim), realm, frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
-        self.checkpoints.keeper.write(Job::new(reply, claim, realm, position, entries, new_ids));
+        self.checkpoints.keeper.write(Job::new(reply, claim, realm, serial, entries, new_ids));
         Ok(Next::Wait)
     }
 
-    fn start_partition(&mut self) -> Result<Next, Fault> {
-        let Some(number) = self.checkpoints.due.pop_front() else { return Ok(Next::Rest) };
+    fn start_partition(&mut self, number: u16) -> Result<Next, Fault> {
+        let all_up_to = self.all_up_to(number);
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
         let mut entries = Entries::default();
         let frozen_at = Stopwatch::now();
-        if let Some(Begun { position, new_ids }) = partition.freeze(&mut entries)? {
-            let collecting = Collecting { partition: number, position, frozen_at, entries, new_ids };
+        if let Some(Begun { serial, new_ids }) = partition.freeze(all_up_to, &mut entries)? {
+            let collecting = Collecting { partition: number, serial, frozen_at, entries, new_ids };
             self.checkpoints.collecting = Some(collecting);
         }
         Ok(Next::Step)
@@ -355,11 +368,11 @@ impl Shard {
         checkpoints.collecting.take_if(|collecting| collecting.partition == number);
         checkpoints.writing.take_if(|writing| *writing == number);
         let (handed, merging) = (checkpoints.handed.remove(&number), checkpoints.merging.remove(&number));
-        let realm = handed.as_ref().map(|handed| handed.realm);
+        let realms = handed.iter().map(|handed| handed.realm).collect();
         let claims: Vec<_> = handed.map(|handed| handed.claim).into_iter().chain(merging.map(|merging| merging.claim)).collect();
         claims.iter().for_each(|claim| claim.stop());
         self.progress().set_failing(number, false);
         self.progress().set_full(number, false);
-        TakenBack { claims, realm }
+        TakenBack { claims, realms }
     }
 }

@@ -238,7 +238,7 @@ impl Shard {
                 next = if next == Next::Step { self.step_checkpoint() } else { self.wait_for_keeper(None)? };
             }
             if let Some(fault) = self.failed() {
-                return Err(fault.clone());
+                return Err(fault);
             }
             self.relieve();
         }

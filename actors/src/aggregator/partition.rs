@@ -17,7 +17,11 @@ use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
 use super::fault;
-use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use super::health::PartitionHealth;
+use super::source::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+};
+use crate::progress::Progress;
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -58,12 +62,14 @@ pub(crate) struct Shared {
     pub(crate) fingerprints_dir: PathBuf,
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
+    pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// What it reflects.
-    pub(crate) position: Position,
+    /// Its number, which no other checkpoint of the partition has.
+    pub(crate) serial: u64,
     /// The external ids that have to be durable before it counts.
     pub(crate) new_ids: Option<Frozen>,
 }
@@ -89,8 +95,14 @@ impl State {
 /// See the module.
 pub(crate) struct Partition {
     number: u16,
+    /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
+    realm: u16,
     shared: Shared,
     applied: Position,
+    /// The highest position that the checkpoint reflects, which it was opened from.
+    ahead: Position,
+    /// The number of its last checkpoint.
+    serial: u64,
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
@@ -108,11 +120,20 @@ pub(crate) struct Partition {
 impl Partition {
     /// The partition as its last checkpoint left it.
     pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
-        let Standing { position, external_ids } = read(&*shared.store, &position_key(number))?.unwrap_or_default();
+        Self::open_in(number, number, shared)
+    }
+
+    /// The partition as its last checkpoint in `realm` left it.
+    pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids, serial } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
+            realm,
             shared,
             applied: position,
+            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            serial,
             unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
@@ -123,6 +144,23 @@ impl Partition {
         };
         partition.check_fingerprints(external_ids)?;
         Ok(partition)
+    }
+
+    /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
+    /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
+    pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
+        for realm in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
+            let standing: Option<Standing> = read(&*shared.store, &position_key(realm))?;
+            if standing.is_none() {
+                return Self::open_in(realm, number, shared);
+            }
+        }
+        Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
+    }
+
+    /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
+    pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
+        Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string())).map_err(fault::of_index)
     }
 
     /// The index of external ids must be whole, and hold at least those of the checkpoint: otherwise a duplicate would count.
@@ -146,35 +184,37 @@ impl Partition {
 
     /// The part of the store that it is kept in.
     pub(crate) fn realm(&self) -> Realm {
-        Realm::new(self.number)
+        Realm::new(self.realm)
     }
 
-    /// The position of the last event that the state reflects.
+    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
+    /// in any order: what is below may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
 
-    /// Folds one event. What is at or below [`Partition::applied`] must not come again.
+    /// Folds one event. Those of one project must come in the order of their positions, once.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
-        debug_assert!(position > self.applied, "events come in order, once");
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                let first = self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?;
-                // Not the index's own count, which has an id twice where a table was written twice.
-                self.external_ids += u64::from(first == position);
-                first
+                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
             }
             None => position,
         };
         if first == position {
-            let Self { number, shared, projects, .. } = self;
-            let state = state(projects, shared, *number, event.project)?;
-            let source = state.source(&*shared.store, *number, event.project);
-            state.project.apply(event, position, &shared.hasher, &source)?;
-            state.last = position;
-            state.changed = true;
-            state.version.store(position, Ordering::Release);
+            let Self { realm, shared, projects, external_ids, .. } = self;
+            let state = state(projects, shared, *realm, event.project)?;
+            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            if position > state.last {
+                let source = state.source(&*shared.store, *realm, event.project);
+                state.project.apply(event, position, &shared.hasher, &source)?;
+                state.last = position;
+                state.changed = true;
+                state.version.store(position, Ordering::Release);
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
+            }
         }
         self.pass(position);
         Ok(Outcome { position, first })
@@ -186,7 +226,7 @@ impl Partition {
     }
 
     fn pass(&mut self, position: Position) {
-        self.applied = position;
+        self.applied = self.applied.max(position);
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
@@ -197,15 +237,21 @@ impl Partition {
 
     /// Reads a project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let Self { number, shared, projects, .. } = self;
-        Ok(question(&state(projects, shared, *number, project)?.project))
+        let Self { realm, shared, projects, .. } = self;
+        Ok(question(&state(projects, shared, *realm, project)?.project))
+    }
+
+    /// The position of a project's last event that counted.
+    pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
+        let Self { realm, shared, projects, .. } = self;
+        Ok(state(projects, shared, *realm, project)?.last)
     }
 
     /// Answers a question about a project.
     pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
-        let Self { number, shared, projects, .. } = self;
-        let state = state(projects, shared, *number, id)?;
-        let source = state.source(&*shared.store, *number, id);
+        let Self { realm, shared, projects, .. } = self;
+        let state = state(projects, shared, *realm, id)?;
+        let source = state.source(&*shared.store, *realm, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
@@ -240,10 +286,18 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
-    /// Begins a checkpoint of what has been applied. Cells, metas and the position are few, and copied at once; records
-    /// follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
+    /// The highest position that the state reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.applied.max(self.ahead)
+    }
+
+    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
+    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
     /// a checkpoint must not count before the ids that it covers are durable.
-    pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+    ///
+    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
+    /// the position of each project's last event what is applied already.
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
             Freeze::Nothing => None,
@@ -258,15 +312,18 @@ impl Partition {
             }
             state.project.freeze();
             self.freezing.push(*id);
-            let mut collect = Collect { partition: self.number, project: *id, entries };
+            let mut collect = Collect { partition: self.realm, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            state.project.rollups.save(&mut collect)?;
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: self.applied, external_ids: self.external_ids };
-        Collect { partition: self.number, project: ProjectId(0), entries }.standing(standing)?;
-        Ok(Some(Begun { position: self.applied, new_ids }))
+        self.serial += 1;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let highest = self.reflected();
+        let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
+        collect.highest(highest)?;
+        collect.standing(standing)?;
+        Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
     /// Moves the external ids that are not written yet aside.
@@ -274,11 +331,11 @@ impl Partition {
         self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
     }
 
-    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
-        let mut collect = Collect { partition: self.number, project: id, entries };
+        let mut collect = Collect { partition: self.realm, project: id, entries };
         let mut records = Records { collect: &mut collect, result: Ok(()) };
         let more = state.project.drain_frozen(most, &mut records);
         records.result?;

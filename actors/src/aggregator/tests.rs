@@ -59,7 +59,7 @@ impl<S: Store + Clone> Rig<S> {
         let (partition, payload) = (partition_of(project), logged::encode(&events).unwrap());
         let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
-        self.shard.enqueue(Work { partition, first, events, reply: Box::new(|_| {}) });
+        self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
         while self.shard.advance() {}
     }
 
@@ -116,6 +116,8 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         versions: Arc::new(Versions::new()),
         fingerprints_dir: dir.path().join("state/fingerprints"),
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
+        health: Arc::default(),
+        progress: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());

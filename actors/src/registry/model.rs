@@ -99,6 +99,11 @@ impl ApiToken {
         self.scopes.contains(&scope)
     }
 
+    /// Whether the token can do everything in its organization at `now`, making other tokens included.
+    pub(super) fn manages(&self, now: Instant) -> bool {
+        self.role == Role::Owner && self.project.is_none() && self.has(Scope::Admin) && !self.is_expired(now)
+    }
+
     /// Whether the token is refused at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
