@@ -81,7 +81,7 @@ struct Inner {
     dead: Arc<DeadLetters>,
     gate: Gate,
     questions: Gate,
-    scans: Semaphore,
+    scans: Arc<Semaphore>,
     disk: DiskGuard,
     geo: Option<GeoDatabase>,
     health: Arc<PartitionHealth>,
@@ -244,7 +244,7 @@ impl Engine {
         self.inner.secrets.hasher()
     }
 
-    pub(crate) fn scans(&self) -> &Semaphore {
+    pub(crate) fn scans(&self) -> &Arc<Semaphore> {
         &self.inner.scans
     }
 
@@ -329,7 +329,7 @@ impl Engine {
         self.ask_shard(project, move |shard| shard.last(project)).await?.map_err(AskError::Lost)
     }
 
-    async fn ask_shard<R: Send + 'static>(
+    pub(crate) async fn ask_shard<R: Send + 'static>(
         &self,
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,

@@ -27,6 +27,7 @@ mod questions;
 pub mod registry;
 mod scan;
 pub mod secrets;
+mod spill;
 mod system;
 pub mod track;
 

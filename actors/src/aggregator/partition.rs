@@ -283,7 +283,7 @@ impl Partition {
         freed
     }
 
-    fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
+    pub(super) fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
             self.fingerprints = Some(Fingerprints::open(&dir, self.shared.index).map_err(fault::of_index)?);

@@ -23,6 +23,7 @@ mod error;
 mod jobs;
 mod manifest;
 mod run;
+mod view;
 mod writer;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 pub use error::FingerprintError;
 pub use jobs::{Frozen, Merge, Written};
+pub use view::View;
 
 use crate::files::{Dir, OpenFiles, make_private_dir};
 use crate::format::Incarnation;
@@ -188,6 +190,11 @@ impl Fingerprints {
             }
         }
         Ok(first)
+    }
+
+    /// The table that is being written.
+    fn frozen_table(&self) -> Option<Arc<Table>> {
+        self.frozen.as_ref().map(|(table, _)| Arc::clone(table))
     }
 
     /// Sets the active table aside to be written; it is still consulted. When the [`Frozen`] is written, all that was

@@ -65,6 +65,29 @@ fn the_first_position_is_kept_wherever_it_lies() {
 }
 
 #[test]
+fn a_view_knows_what_is_not_active_whatever_becomes_of_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in 0..4 {
+        tell(&mut index, round * 100..(round + 1) * 100);
+        write(&mut index);
+    }
+    tell(&mut index, 400..500);
+    let job = frozen(&mut index);
+    tell(&mut index, 500..600);
+    let view = index.view();
+    // What it was made of goes.
+    let written = job.write().unwrap();
+    index.adopt(written);
+    let merged = index.merge().unwrap().write(&GO).unwrap();
+    index.adopt(merged);
+    drop(index);
+    for number in 0..600 {
+        assert_eq!(view.get(fingerprint(number)).unwrap(), (number < 500).then_some(1_000 + number), "{number}");
+    }
+}
+
+#[test]
 fn a_smaller_position_takes_over_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
