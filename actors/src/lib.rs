@@ -26,6 +26,7 @@ mod scan;
 pub mod secrets;
 mod system;
 pub mod track;
+mod verifier;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
 pub use config::{EngineConfig, OpenError};

@@ -18,6 +18,7 @@ pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
+pub mod pace;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};

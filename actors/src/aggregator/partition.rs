@@ -19,6 +19,7 @@ use super::entries::Entries;
 use super::fault;
 use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
 use crate::progress::Progress;
+use crate::verifier::{DamageNote, Unchecked};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) unchecked: Arc<Unchecked>,
+    pub(crate) damage: Arc<DamageNote>,
 }
 
 struct State {
@@ -106,13 +109,14 @@ impl Partition {
         Ok(partition)
     }
 
-    /// The index of external ids must be whole, and hold at least those of the checkpoint: otherwise a duplicate would count.
+    /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
     fn check_fingerprints(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
         }
+        let unchecked = Arc::clone(&self.shared.unchecked);
         let fingerprints = self.fingerprints()?;
-        fingerprints.verify().map_err(fault::of_index)?;
+        unchecked.check(fingerprints).map_err(fault::of_index)?;
         match fingerprints.entries() {
             fewer if fewer < external_ids => {
                 Err(Fault::damaged_index(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
@@ -141,7 +145,8 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
+                let first = self.fingerprints()?.first(fingerprint, position);
+                first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
             }
             None => position,
         };
@@ -203,7 +208,9 @@ impl Partition {
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            self.fingerprints = Some(Fingerprints::open(&dir, self.shared.index).map_err(fault::of_index)?);
+            self.fingerprints = Some(
+                Fingerprints::open(&dir, self.shared.index).map_err(|error| self.shared.damage.noted(fault::of_index(error)))?,
+            );
         }
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
