@@ -35,7 +35,9 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
             "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
         );
     }
-    let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
+    let dead = dir.join("dead-letters.ndjson");
+    let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
+    let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
     let reader = log.reader();
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
     let opening = Opening { derived: &derived, config, reader: &reader, dead: &dead };

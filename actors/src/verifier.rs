@@ -124,11 +124,18 @@ impl Verifier {
     }
 
     /// Ends it, wherever it is.
-    pub(crate) fn stop(self) {
+    pub(crate) fn stop(mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Verifier {
+    /// It ends soon, also where nobody waits for it.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 }
 

@@ -208,9 +208,11 @@ impl Partition {
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            self.fingerprints = Some(
-                Fingerprints::open(&dir, self.shared.index).map_err(|error| self.shared.damage.noted(fault::of_index(error)))?,
-            );
+            let opened = Fingerprints::open(&dir, self.shared.index).map_err(|error| {
+                let Fault { kind, message } = fault::of_index(error);
+                self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
+            });
+            self.fingerprints = Some(opened?);
         }
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
