@@ -30,6 +30,7 @@ pub mod secrets;
 mod spill;
 mod system;
 pub mod track;
+mod verifier;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
 pub use config::{EngineConfig, OpenError};

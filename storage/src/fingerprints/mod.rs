@@ -33,6 +33,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 pub use error::FingerprintError;
 pub use jobs::{Frozen, Merge, Written};
@@ -40,6 +41,7 @@ pub use view::View;
 
 use crate::files::{Dir, OpenFiles, make_private_dir};
 use crate::format::Incarnation;
+use crate::pace::{self, Pace};
 use jobs::{Finished, Replaced, State};
 use manifest::Manifest;
 use run::{Run, RunDir};
@@ -194,7 +196,7 @@ impl Fingerprints {
 
     /// The table that is being written.
     fn frozen_table(&self) -> Option<Arc<Table>> {
-        self.frozen.as_ref().map(|(table, _)| Arc::clone(table))
+        self.frozen.as_ref().map(|frozen| Arc::clone(&frozen.table))
     }
 
     /// Sets the active table aside to be written; it is still consulted. When the [`Frozen`] is written, all that was
@@ -299,14 +301,43 @@ impl Fingerprints {
     /// # Errors
     /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
     pub fn verify(&self) -> Result<(), FingerprintError> {
+        self.verify_until(None).map(drop)
+    }
+
+    /// Checks runs until a time, and returns those that are left.
+    ///
+    /// # Errors
+    /// As [`Fingerprints::verify`].
+    pub fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedFingerprints, FingerprintError> {
+        let mut left = Vec::new();
         for run in &self.runs {
-            let mut entries = run.iter();
-            let mut count = 0;
-            while entries.next()?.is_some() {
-                count += 1;
+            if !run.verify(&mut pace::until(deadline))? {
+                left.push(Arc::downgrade(run));
             }
-            if count != run.header.count {
-                return Err(FingerprintError::damaged(format!("the number of entries of run {}", run.id)));
+        }
+        Ok(UncheckedFingerprints(left))
+    }
+}
+
+/// Runs that were opened and not read yet. One that is merged away meanwhile was read by the merge.
+#[derive(Debug)]
+pub struct UncheckedFingerprints(Vec<Weak<Run>>);
+
+impl UncheckedFingerprints {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads them and checks them, unless `pace` breaks it off.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
+    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), FingerprintError> {
+        for run in self.0.iter().filter_map(Weak::upgrade) {
+            if !run.verify(pace)? {
+                break;
             }
         }
         Ok(())

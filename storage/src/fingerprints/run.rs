@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::error::FingerprintError;
 use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::{BLOCK_BYTES, Filter};
+use crate::pace::Pace;
 
 /// The size of a page.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -216,6 +217,21 @@ impl Run {
         Ok(&body[..entries * self.header.entry_bytes()])
     }
 
+    /// Reads everything and checks it. `false`: `pace` broke it off.
+    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, FingerprintError> {
+        let mut pages = RunIter { run: self, next_page: 0, pages: Vec::new(), entries: Vec::new().into_iter() };
+        let mut count = 0;
+        while pages.next_page < self.header.pages {
+            if pace((READ_AHEAD * PAGE_BYTES) as u64).is_break() {
+                return Ok(false);
+            }
+            pages.read_on()?;
+            count += pages.entries.len() as u64;
+        }
+        let sound = count == self.header.count;
+        if sound { Ok(true) } else { Err(FingerprintError::damaged(format!("the number of entries of run {}", self.id))) }
+    }
+
     /// All entries in order.
     pub(super) fn iter(&self) -> RunIter<'_> {
         RunIter { run: self, next_page: 0, pages: Vec::new(), entries: Vec::new().into_iter() }
@@ -250,6 +266,11 @@ impl RunIter<'_> {
         if let Some(entry) = self.entries.next() {
             return Ok(Some(entry));
         }
+        self.read_on()?;
+        Ok(self.entries.next())
+    }
+
+    fn read_on(&mut self) -> Result<(), FingerprintError> {
         let pages = (self.run.header.pages - self.next_page).min(READ_AHEAD as u64);
         self.pages.resize(pages as usize * PAGE_BYTES, 0);
         let from = (1 + self.next_page) * PAGE_BYTES as u64;
@@ -261,6 +282,6 @@ impl RunIter<'_> {
         }
         self.next_page += pages;
         self.entries = entries.into_iter();
-        Ok(self.entries.next())
+        Ok(())
     }
 }
