@@ -118,6 +118,8 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
         progress: Arc::default(),
+        unchecked: Arc::default(),
+        damage: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
