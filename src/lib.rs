@@ -42,10 +42,14 @@ pub mod config;
 pub mod http;
 mod open_files;
 pub mod server;
+mod starting;
 pub mod telemetry;
+mod wire;
 
 pub use headcount_actors::registry;
 pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
-pub use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, TrackError, Tracker, Vitals, clock};
+pub use headcount_actors::{
+    AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, Progress, TrackError, Tracker, Vitals, clock,
+};
 pub use headcount_domain as domain;
 pub use headcount_domain::answers;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use headcount_domain::fold::Fault;
+use headcount_domain::fold::{Fault, FaultKind};
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory::MemoryShares;
+use crate::progress::Progress;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 
@@ -39,6 +40,8 @@ pub struct EngineConfig {
     pub group: GroupOptions,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// Tells how far [`Engine::open`](crate::Engine::open) is.
+    pub progress: Arc<Progress>,
     /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
     #[doc(hidden)]
     pub records: Option<usize>,
@@ -62,6 +65,7 @@ impl EngineConfig {
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
+            progress: Arc::default(),
             records: None,
             probe: None,
         }
@@ -93,8 +97,8 @@ pub enum OpenError {
     /// The event log.
     #[error(transparent)]
     Log(#[from] headcount_storage::log::LogError),
-    /// The store, and rebuilding it did not help.
-    #[error("the state could not be rebuilt from the log: {0}")]
+    /// The state could not be brought up to the end of the log. Everything is left as it is.
+    #[error("{}", explain(.0))]
     State(#[from] Fault),
     /// The database of countries.
     #[error(transparent)]
@@ -102,6 +106,24 @@ pub enum OpenError {
     /// A thread could not be started.
     #[error("could not start: {0}")]
     Start(String),
+}
+
+fn explain(fault: &Fault) -> String {
+    let message = &fault.message;
+    match fault.kind {
+        FaultKind::Io => format!("the state could not be opened: {message}; nothing was removed"),
+        FaultKind::DamagedStore | FaultKind::DamagedIndex => {
+            format!("the state is damaged although it was just rebuilt from the log: {message}")
+        }
+        FaultKind::DamagedLog => {
+            format!(
+                "the event log can't be read: {message}; nothing was removed; restore the log from a copy of the data directory"
+            )
+        }
+        FaultKind::Defect => {
+            format!("the state could not be opened because of a defect of the program: {message}; nothing was removed")
+        }
+    }
 }
 
 pub(crate) fn directory(error: impl std::fmt::Display) -> OpenError {

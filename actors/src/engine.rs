@@ -21,7 +21,7 @@ use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::aggregator::{
-    Aggregator, Ask, Asking, Condition, Events, Outcome, PartitionHealth, Shard, Shares, Versions, partition_of,
+    Aggregator, Ask, Asking, Condition, Events, Outcome, PartitionHealth, Progress, Shard, Shares, Versions, partition_of,
 };
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
@@ -284,6 +284,15 @@ impl Engine {
         (!self.inner.disk.has_space()).then_some("the disk is nearly full")
     }
 
+    /// How checkpoints are getting on.
+    pub(crate) fn progress(&self) -> &Progress {
+        self.inner.memory.progress()
+    }
+
+    pub(crate) fn config(&self) -> &EngineConfig {
+        &self.inner.config
+    }
+
     /// What changes exactly when an answer about `project` can have changed: the incarnation of the data, and the position
     /// of the project's last event that counted.
     ///
@@ -400,6 +409,9 @@ impl Engine {
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
         }
+        if let Some(why) = self.checkpoints_late() {
+            return Err(why);
+        }
         if let Some((partition, condition, _)) = self.inner.health.unwell().first() {
             return Err(match condition {
                 Condition::Failed => format!("partition {partition} has failed; the log says why"),
@@ -422,7 +434,11 @@ impl Engine {
     /// Figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
+        let progress = self.progress();
         Vitals {
+            checkpoints_failing: progress.failing(),
+            partitions_refusing: progress.full(),
+            unsaved_for: progress.longest_unsaved().unwrap_or_default(),
             log_position: self.inner.reader.last_position(),
             admitted_bytes: self.inner.gate.used(),
             admission_limit_bytes: self.inner.gate.limit(),
@@ -451,6 +467,13 @@ pub struct Vitals {
     pub record_bytes: usize,
     /// How many of these are kept before some are let go of.
     pub record_limit_bytes: usize,
+    /// How many partitions have a checkpoint that could not be written yet. It is tried again by itself.
+    pub checkpoints_failing: usize,
+    /// How many of these take no more events until it can.
+    pub partitions_refusing: usize,
+    /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
+    /// the next start. Zero: nothing would be.
+    pub unsaved_for: Duration,
 }
 
 impl Tracker {

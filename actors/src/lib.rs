@@ -7,17 +7,22 @@ mod aggregator;
 pub mod clock;
 mod config;
 mod dead_letters;
+mod derived;
 mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
+#[cfg(test)]
+mod faulty;
 pub mod gate;
 mod geo;
 mod ingest;
 mod keeper;
+mod late;
 mod logged;
 pub mod memory;
 mod opening;
+mod progress;
 mod questions;
 pub mod registry;
 mod scan;
@@ -31,3 +36,4 @@ pub use engine::{AskError, Engine, Tracker, Vitals};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::TrackError;
+pub use progress::Progress;

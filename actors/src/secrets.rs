@@ -46,7 +46,6 @@ struct Salt {
 pub(crate) struct Secrets {
     dir: PathBuf,
     hasher: KeyHasher,
-    created: bool,
     salts: RwLock<Vec<Salt>>,
 }
 
@@ -58,12 +57,12 @@ impl Secrets {
     pub(crate) fn open(dir: &Path) -> Result<Self, SecretsError> {
         std::fs::create_dir_all(dir).map_err(|source| SecretsError::Io { path: dir.to_owned(), source })?;
         let path = dir.join("hash.key");
-        let (key, created) = match read(&path)? {
-            Some(bytes) => (bytes.try_into().map_err(|_| SecretsError::Damaged(path))?, false),
+        let key = match read(&path)? {
+            Some(bytes) => bytes.try_into().map_err(|_| SecretsError::Damaged(path))?,
             None => {
                 let key = random()?;
                 write(&path, &key)?;
-                (key, true)
+                key
             }
         };
         let path = dir.join("salts");
@@ -71,19 +70,13 @@ impl Secrets {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
             None => Vec::new(),
         };
-        Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), created, salts: RwLock::new(salts) })
+        Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), salts: RwLock::new(salts) })
     }
 
     /// Hashes with the installation's key.
     #[must_use]
     pub(crate) fn hasher(&self) -> &KeyHasher {
         &self.hasher
-    }
-
-    /// Whether the key was made just now: whatever was hashed before can't be found any more.
-    #[must_use]
-    pub(crate) fn created(&self) -> bool {
-        self.created
     }
 
     /// The visitor salt of the UTC day of `now`; made, and the expired ones forgotten, when the day is new.
@@ -140,12 +133,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let day = |n: i64| Instant(n * DAY_MS + 5);
         let secrets = Secrets::open(dir.path()).unwrap();
-        assert!(secrets.created());
         let first = secrets.salt(day(100)).unwrap();
         let key = secrets.hasher().user("a");
         drop(secrets);
         let secrets = Secrets::open(dir.path()).unwrap();
-        assert!(!secrets.created());
         assert_eq!(secrets.hasher().user("a"), key);
         assert_eq!(secrets.salt(day(100)).unwrap(), first);
         assert_ne!(secrets.salt(day(101)).unwrap(), first);

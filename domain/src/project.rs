@@ -6,6 +6,8 @@ use crate::ids::RecordKey;
 use crate::names::{NameId, NameText, Names};
 use crate::people::EmailOwners;
 use crate::records::Record;
+use crate::rollup::packed::Packed;
+use crate::rollup::parts::FrozenPart;
 use crate::rollups::Rollups;
 use crate::table::{Bytes, Table};
 
@@ -28,12 +30,17 @@ pub struct Project {
     pub rollups: Rollups,
     /// Pages of records that are no more: their key spaces and keys, until a checkpoint takes them.
     pub orphans: Vec<(u8, RecordKey)>,
+    /// The parts of rollups that the checkpoint under way is still to write.
+    frozen_parts: Vec<(u8, FrozenPart)>,
 }
 
-/// Takes records of every kind, one by one.
+/// Takes what a checkpoint writes, one by one.
 pub trait RecordVisitor {
-    /// Takes one record of a checkpoint, and its pages that changed.
+    /// Takes one record, and its pages that changed.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
+
+    /// Takes one part of the rollup `tag`; `None`: it is no more.
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
 }
 
 /// The list: a new kind of record is one line here.
@@ -74,12 +81,19 @@ macro_rules! for_each_table {
 impl Project {
     /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
+        debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
+        self.frozen_parts = self.rollups.freeze();
         for_each_table!(self, table => table.freeze());
     }
 
-    /// Hands up to `most` records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`: that was all.
+    /// Hands up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`:
+    /// that was all.
     pub fn drain_frozen(&mut self, most: usize, visitor: &mut impl RecordVisitor) -> bool {
-        let mut more = false;
+        for _ in 0..most {
+            let Some((tag, (number, part))) = self.frozen_parts.pop() else { break };
+            visitor.visit_part(tag, number, part.as_deref());
+        }
+        let mut more = !self.frozen_parts.is_empty();
         for_each_table!(self, table => more |= table.drain_frozen(most, |key, record| visitor.visit(key, record)));
         more
     }

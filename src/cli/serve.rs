@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::Engine;
+use headcount_actors::{Engine, EngineConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::init::FirstArgs;
 use super::{Failure, client, import, init, runtime};
 use crate::config::Settings;
 use crate::open_files;
@@ -19,18 +21,32 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 ///
 /// # Errors
 /// The data directory or the address can't be used.
-pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
+pub fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     open_files::raise();
     runtime()?.block_on(async {
         // From the first moment on: a signal during a long start must not kill half of it.
         let stop = stop_signal()?;
-        let engine = Engine::open(settings.engine())?;
+        // Before anything is created: a second server on the address leaves nothing behind.
+        let http = settings.http();
+        let listening = Server::listen(&http.listen)?;
+        let config = settings.engine();
+        let starting = listening.answer_meanwhile(Arc::clone(&config.progress))?;
+        let mut stop = std::pin::pin!(stop);
+        let engine = tokio::select! {
+            opened = open(config)? => opened?,
+            () = &mut stop => {
+                // As after a kill: what was replayed is replayed again at the next start.
+                tracing::info!("stopped while starting");
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
         import::settle(&engine);
         // Shown before anything else can go wrong: they are shown once.
-        if let Some(credentials) = init::first(&engine)? {
-            println!("{}", init::describe(&credentials));
+        if let Some(credentials) = init::first(&engine, first)? {
+            println!("{}", init::describe(&credentials, &settings.data_dir));
         }
-        let server = Server::start(engine.clone(), settings.http())?;
+        let server = listening.serve(engine.clone(), http)?;
+        starting.stop().await;
         client::leave_address(&settings.data_dir, &server.url());
         announce(&server)?;
         tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
@@ -38,6 +54,16 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         client::remove_address(&settings.data_dir);
         shut_down(server, engine).await;
         Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Opens the engine on a thread of its own, which ends with the process if nobody waits for it any more.
+fn open(config: EngineConfig) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
+    let (opened, wait) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("hc-open".into()).spawn(move || drop(opened.send(Engine::open(config))))?;
+    Ok(async move {
+        let panicked = |_| Failure("the engine panicked while it was opened".into());
+        Ok(wait.await.map_err(panicked)??)
     })
 }
 

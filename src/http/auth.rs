@@ -44,7 +44,12 @@ pub struct ProjectCaller {
 
 /// The bearer credential of a request.
 pub fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
-    let value = request.headers().get(header::AUTHORIZATION);
+    let mut values = request.headers().get_all(header::AUTHORIZATION);
+    let value = values.next();
+    if values.next().is_some() {
+        let message = "there are several `Authorization` headers; a request has one credential";
+        return Err(ApiError::bad_request("duplicate_credentials", message));
+    }
     let value = value.ok_or_else(|| ApiError::unauthenticated("an `Authorization: Bearer <token>` header is required"))?;
     let text = value.to_str().unwrap_or_default();
     match text.split_once(' ') {

@@ -3,11 +3,13 @@
 //! - [`log`]: the event log (segments, group commit, recovery).
 //! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
 //! - [`fingerprints`]: the index of external ids.
+//! - [`aside`]: directories that are no longer trusted.
 //! - [`keys`]: the key spaces of the store, as types.
 //! - [`codec`]: a version byte and bincode.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
 
+pub mod aside;
 pub mod codec;
 pub mod files;
 mod filter;
@@ -16,6 +18,7 @@ pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
+pub mod private;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};

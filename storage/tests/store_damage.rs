@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use headcount_storage::store::{Check, DiskStore, Opened, Realm, SledOptions, Store, StoreError};
+use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store, StoreError};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -115,9 +115,15 @@ fn examine(dir: PathBuf, expected: Pairs, tally: &mut Tally, what: &str) {
             Ok(store) => contents(&store).is_ok_and(|found| found != expected),
             Err(_) => false,
         };
-        let (store, opened) = DiskStore::open_or_reset(&dir, FULL).unwrap();
-        let found = contents(&store).unwrap();
-        let sound = if matches!(opened, Opened::Clean) { found == expected } else { found.is_empty() };
+        let (opened, sound) = match DiskStore::open_or_create(&dir, FULL) {
+            Ok((store, created)) => (Ok(created), contents(&store).unwrap() == expected),
+            Err(StoreError::Damaged { what }) => {
+                DiskStore::move_aside(&dir, &what).unwrap();
+                let (store, created) = DiskStore::open_or_create(&dir, FULL).unwrap();
+                (Err(what), created && contents(&store).unwrap().is_empty())
+            }
+            Err(error) => panic!("{error}"),
+        };
         sender.send((unnoticed, opened, sound)).unwrap();
     });
     let answer = receiver.recv_timeout(Duration::from_secs(60));
@@ -125,9 +131,9 @@ fn examine(dir: PathBuf, expected: Pairs, tally: &mut Tally, what: &str) {
     assert!(sound, "{what}: {opened:?}");
     tally.lost_without_the_full_check += u32::from(unnoticed);
     match opened {
-        Opened::Clean => tally.unharmed += 1,
-        Opened::Created => panic!("{what}: a damaged store was taken for none"),
-        Opened::Reset { reason, .. } => {
+        Ok(false) => tally.unharmed += 1,
+        Ok(true) => panic!("{what}: a damaged store was taken for none"),
+        Err(reason) => {
             tally.reset += 1;
             let words: Vec<_> = reason.split_whitespace().take(6).collect();
             *tally.by_reason.entry(words.join(" ")).or_default() += 1;
@@ -226,5 +232,5 @@ fn what_a_merge_can_not_read_is_noticed() {
     assert!(noted());
     drop(store);
     let quick = SledOptions { check: Check::Quick, ..FULL };
-    assert!(matches!(DiskStore::open_or_reset(&dir, quick).unwrap().1, Opened::Reset { .. }));
+    assert!(DiskStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }

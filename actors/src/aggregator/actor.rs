@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 
 use super::checkpoint::Next;
 use super::shard::{Asking, Shard, Work};
-use crate::keeper::Saved;
 
 const TICK: Duration = Duration::from_secs(1);
 /// How long what is queued is applied once the engine closes. The rest is left to the next start.
@@ -22,6 +21,8 @@ pub(crate) struct Aggregator {
     shard: Shard,
     /// Whether a turn is on its way.
     advancing: bool,
+    /// Whether a [`Step`] is on its way.
+    stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
     /// Until when what is queued is applied; `None`: nobody drains.
     fold_until: Option<Stopwatch>,
@@ -59,13 +60,14 @@ struct Woken;
 #[rtype(result = "()")]
 struct Step;
 
+/// The keeper has reported something.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Kept(Saved);
+struct Kept;
 
 impl Aggregator {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, drained: Vec::new(), fold_until: None }
+        Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
     }
 
     /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
@@ -79,7 +81,9 @@ impl Aggregator {
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
         if self.shard.is_pressed() {
-            self.begin(ctx);
+            // Before its time, unless a round is under way.
+            let next = self.shard.begin_checkpoints(true);
+            self.step(next, ctx);
         }
         if self.advancing {
             // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
@@ -87,8 +91,10 @@ impl Aggregator {
             let turn = tokio::task::yield_now().into_actor(self);
             ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
         }
-        if let Some(until) = self.fold_until {
-            self.fold_for_the_drain(until, ctx);
+        match self.fold_until {
+            Some(until) => self.fold_for_the_drain(until, ctx),
+            None if !self.advancing => self.drain(ctx),
+            None => {}
         }
     }
 
@@ -101,34 +107,33 @@ impl Aggregator {
             self.shard.drop_queues();
         }
         self.fold_until = None;
-        if self.shard.checkpoints_idle() {
-            self.finish_drain(ctx);
-        }
+        self.drain(ctx);
     }
 
-    /// Begins a round of checkpoints before its time, unless one is under way.
-    fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.shard.begin_checkpoints(true) == Next::Step {
+    fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
+        if next == Next::Step && !self.stepping {
+            self.stepping = true;
             ctx.notify(Step);
         }
     }
 
     fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
-        match next {
-            Next::Step => ctx.notify(Step),
-            Next::Wait => {}
-            Next::Rest if self.drained.is_empty() || self.fold_until.is_some() => {}
-            Next::Rest => self.finish_drain(ctx),
+        self.step(next, ctx);
+        if next == Next::Rest {
+            self.drain(ctx);
         }
     }
 
-    /// Another round if one is needed; else everybody who waits for the drain hears of it.
-    fn finish_drain(&mut self, ctx: &mut Context<Self>) {
-        match self.shard.begin_checkpoints(true) {
+    /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
+    fn drain(&mut self, ctx: &mut Context<Self>) {
+        if self.drained.is_empty() || self.fold_until.is_some() {
+            return;
+        }
+        match self.shard.drain() {
             Next::Rest => self.drained.drain(..).for_each(|waiting| {
                 let _ = waiting.send(());
             }),
-            _ => ctx.notify(Step),
+            next => self.step(next, ctx),
         }
     }
 }
@@ -137,15 +142,27 @@ impl Actor for Aggregator {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let me = ctx.address();
-        #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
-        self.shard.set_wake(move || me.do_send(Woken));
+        let me = ctx.address().downgrade();
+        self.shard.nudge_by(move || {
+            #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Kept);
+            }
+        });
+        // What was reported before.
+        ctx.notify(Kept);
+        let me = ctx.address().downgrade();
+        self.shard.set_wake(move || {
+            #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Woken);
+            }
+        });
         ctx.run_interval(TICK, |actor, ctx| {
             actor.shard.relieve();
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
-            if next == Next::Step {
-                ctx.notify(Step);
-            }
+            actor.step(next, ctx);
+            // Where applying waits for memory, others may have made room.
             actor.schedule(ctx);
         });
     }
@@ -189,9 +206,8 @@ impl Handler<Step> for Aggregator {
     type Result = ();
 
     fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
-        let me = ctx.address();
-        #[expect(clippy::disallowed_methods, reason = "one answer per checkpoint, and a shard has one checkpoint at a time")]
-        let next = self.shard.step_checkpoint(move |saved| me.do_send(Kept(saved)));
+        self.stepping = false;
+        let next = self.shard.step_checkpoint();
         self.go_on(next, ctx);
     }
 }
@@ -199,11 +215,10 @@ impl Handler<Step> for Aggregator {
 impl Handler<Kept> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Kept(saved): Kept, ctx: &mut Context<Self>) {
-        let next = self.shard.saved(saved);
+    fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
+        let next = self.shard.hear_keeper();
         self.go_on(next, ctx);
         // What waited for room.
-        self.shard.relieve();
         self.schedule(ctx);
     }
 }

@@ -15,12 +15,12 @@ use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, FaultKind, Position};
 use headcount_storage::log::{LogReader, Record};
 
+use super::checkpoint::TakenBack;
 use super::fair::{Pace, SLICE};
 use super::fault;
 use super::health::Condition;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use super::shard::{Events, Queued, Shard};
-use crate::keeper::Keeper;
 use crate::logged;
 
 /// How many records of the log are read ahead of the shard.
@@ -62,6 +62,8 @@ struct Mending {
     read: VecDeque<(Position, Box<Event>)>,
     /// The state that is given up, to be dropped elsewhere: that takes time.
     old: Option<Partition>,
+    /// What the keeper had of it, which must be over before it is opened again.
+    taken_back: TakenBack,
 }
 
 enum Stage {
@@ -118,7 +120,7 @@ impl Shard {
 
     /// Gives a partition's state up, and has it rebuilt.
     pub(super) fn break_partition(&mut self, number: u16, fault: &Fault) {
-        self.cancel_checkpoint(number);
+        let mut taken_back = self.cancel_checkpoint(number);
         let old = self.partitions.remove(&number);
         let mut works = self.take_works(number);
         let before = self.held.remove(&number).map(|held| {
@@ -126,6 +128,7 @@ impl Shard {
             held.mending
         });
         let attempts = before.as_ref().map_or(0, |before| before.attempts + 1);
+        before.iter().for_each(|before| taken_back.extend(before.taken_back.clone()));
         let mending = Mending {
             fault: fault.clone(),
             target: before.as_ref().map_or(0, |before| before.target),
@@ -136,6 +139,7 @@ impl Shard {
             stage: Stage::Waiting(Stopwatch::now() + pause(attempts)),
             read: VecDeque::new(),
             old: None,
+            taken_back,
         };
         let mending = mending.after(fault, old, before.is_none());
         let is_stuck = matches!(mending.stage, Stage::Stuck);
@@ -181,7 +185,7 @@ impl Shard {
             shared: self.shared.clone(),
             log: self.log.clone(),
             old: mending.old.take(),
-            keeper: self.checkpoints.keeper(),
+            taken_back: mending.taken_back.clone(),
             pieces,
             wake: Arc::clone(&self.wake),
         };
@@ -209,7 +213,7 @@ impl Shard {
             let Stage::Running(pieces) = &mending.stage else { return false };
             match pieces.try_recv() {
                 Ok(Piece::Opened(partition)) => {
-                    mending.realm = partition.realm();
+                    mending.realm = partition.realm().number();
                     self.partitions.insert(number, *partition);
                 }
                 Ok(Piece::Read(first, events)) => {
@@ -298,7 +302,7 @@ impl Mending {
     /// Decides what is to be done after a fault.
     fn after(mut self, fault: &Fault, old: Option<Partition>, is_first: bool) -> Self {
         if let Some(old) = old {
-            self.realm = old.realm();
+            self.realm = old.realm().number();
             if is_first {
                 self.target = self.target.max(old.applied());
             }
@@ -332,7 +336,7 @@ struct Order {
     shared: Shared,
     log: LogReader,
     old: Option<Partition>,
-    keeper: Keeper,
+    taken_back: TakenBack,
     pieces: SyncSender<Piece>,
     wake: Arc<dyn Fn() + Send + Sync>,
 }
@@ -341,7 +345,7 @@ impl Order {
     fn run(mut self) {
         drop(self.old.take());
         // A checkpoint that was being written counts or doesn't, before it is opened.
-        self.keeper.settle();
+        self.taken_back.wait(&*self.shared.store);
         let end = match self.read() {
             Ok(()) => Piece::End,
             Err(fault) => Piece::Failed(fault),

@@ -4,13 +4,16 @@ mod actor;
 mod checkpoint;
 mod entries;
 mod fair;
-mod fault;
+pub(crate) mod fault;
 mod health;
 mod memory;
 mod mending;
 mod partition;
+mod progress;
 mod shard;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
@@ -21,4 +24,8 @@ pub(crate) use memory::{Memory, Shares};
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
+pub(crate) use progress::Progress;
 pub(crate) use shard::{Asking, Events, Probe, Shard, Work};
+pub(crate) use source::saved_position;
+#[cfg(test)]
+pub(crate) use source::standing_entry;

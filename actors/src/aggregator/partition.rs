@@ -13,8 +13,7 @@ use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
-use headcount_storage::format::Incarnation;
-use headcount_storage::store::Store;
+use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
 use super::fault;
@@ -22,6 +21,7 @@ use super::health::PartitionHealth;
 use super::source::{
     Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
 };
+use crate::progress::Progress;
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -60,9 +60,22 @@ pub(crate) struct Shared {
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
     pub(crate) fingerprints_dir: PathBuf,
-    pub(crate) incarnation: Incarnation,
+    /// Which index of external ids belongs to the store.
+    pub(crate) index: FingerprintOptions,
     pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) progress: Arc<Progress>,
 }
+
+/// A checkpoint that has begun.
+pub(crate) struct Begun {
+    /// What it reflects.
+    pub(crate) position: Position,
+    /// The external ids that have to be durable before it counts.
+    pub(crate) new_ids: Option<Frozen>,
+}
+
+/// What an external id takes in memory until it is written.
+const ID_BYTES: usize = 40;
 
 struct State {
     project: Project,
@@ -88,9 +101,16 @@ pub(crate) struct Partition {
     applied: Position,
     /// The highest position that the checkpoint reflects, which it was opened from.
     ahead: Position,
-    saved: Position,
+    /// The first event that no checkpoint has begun with.
+    unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
     fingerprints: Option<Fingerprints>,
+    /// How many different external ids the applied events have.
+    external_ids: u64,
+    /// What the checkpoint that is being written keeps in memory until it is.
+    writing_bytes: usize,
+    /// That checkpoint could not be written yet, or never will be.
+    is_stuck: bool,
     /// The projects of the checkpoint under way that are still to be collected.
     freezing: Vec<ProjectId>,
 }
@@ -111,9 +131,12 @@ impl Partition {
             shared,
             applied: position,
             ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
-            saved: position,
+            unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
+            external_ids,
+            writing_bytes: 0,
+            is_stuck: false,
             freezing: Vec::new(),
         };
         partition.check_fingerprints(external_ids)?;
@@ -137,11 +160,6 @@ impl Partition {
         Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string())).map_err(fault::of_index)
     }
 
-    /// The part of the store that it is kept in.
-    pub(crate) fn realm(&self) -> u16 {
-        self.realm
-    }
-
     /// The index of external ids must be whole, and hold at least those of the checkpoint: otherwise a duplicate would count.
     fn check_fingerprints(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
@@ -161,15 +179,15 @@ impl Partition {
         self.number
     }
 
+    /// The part of the store that it is kept in.
+    pub(crate) fn realm(&self) -> Realm {
+        Realm::new(self.realm)
+    }
+
     /// The highest position that was applied. Events of one project are applied in their order, those of different projects
     /// in any order: what is below may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
-    }
-
-    /// The position that the last checkpoint reflects.
-    pub(crate) fn saved(&self) -> Position {
-        self.saved
     }
 
     /// Folds one event. Those of one project must come in the order of their positions, once.
@@ -177,29 +195,42 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
+                let first = self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?;
+                first
             }
             None => position,
         };
         if first == position {
-            let Self { realm, shared, projects, .. } = self;
+            let Self { realm, shared, projects, external_ids, .. } = self;
             let state = state(projects, shared, *realm, event.project)?;
             // At a replay, what the checkpoint has of the project beyond its own position comes again.
             if position > state.last {
                 let source = state.source(&*shared.store, *realm, event.project);
                 state.project.apply(event, position, &shared.hasher, &source)?;
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
                 state.last = position;
                 state.changed = true;
                 state.version.store(position, Ordering::Release);
             }
         }
-        self.applied = self.applied.max(position);
+        self.pass(position);
         Ok(Outcome { position, first })
     }
 
     /// Passes over an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
+        self.pass(position);
+    }
+
+    fn pass(&mut self, position: Position) {
         self.applied = self.applied.max(position);
+        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
+    }
+
+    /// The position of the first event that no checkpoint has, or is about to have.
+    pub(crate) fn unsaved_from(&self) -> Option<Position> {
+        self.unsaved_from
     }
 
     /// Reads a project's rollups.
@@ -248,8 +279,7 @@ impl Partition {
     fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            let options = FingerprintOptions { incarnation: self.shared.incarnation };
-            self.fingerprints = Some(Fingerprints::open(&dir, options).map_err(fault::of_index)?);
+            self.fingerprints = Some(Fingerprints::open(&dir, self.shared.index).map_err(fault::of_index)?);
         }
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
@@ -259,13 +289,21 @@ impl Partition {
         self.applied.max(self.ahead)
     }
 
-    /// Begins a checkpoint of what has been applied, and returns the highest position of that. Cells, metas and the position
-    /// are few, and copied at once; records follow by [`Partition::collect_records`].
+    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
+    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
+    /// a checkpoint must not count before the ids that it covers are durable.
     ///
     /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
     /// the position of each project's last event what is applied already.
-    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Position, Fault> {
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+        let new_ids = match self.freeze_ids() {
+            Freeze::Busy => return Ok(None),
+            Freeze::Nothing => None,
+            Freeze::Write(frozen) => Some(frozen),
+        };
         self.freezing.clear();
+        self.unsaved_from = None;
+        self.writing_bytes = self.bytes().unsaved;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
                 continue;
@@ -274,24 +312,22 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.realm, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            state.project.rollups.save(&mut collect)?;
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: all_up_to, external_ids: self.external_ids() };
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids };
         let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
         collect.highest(self.reflected())?;
         collect.standing(standing)?;
-        // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
-        Ok(self.applied)
+        Ok(Some(Begun { position: self.applied, new_ids }))
     }
 
-    /// How many external ids are known. Those in memory are written with the checkpoint, before it counts.
-    fn external_ids(&self) -> u64 {
-        self.fingerprints.as_ref().map_or(0, |known| known.entries() + known.unwritten() as u64)
+    /// Moves the external ids that are not written yet aside.
+    pub(super) fn freeze_ids(&mut self) -> Freeze {
+        self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
     }
 
-    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
@@ -305,23 +341,47 @@ impl Partition {
         Ok(!self.freezing.is_empty())
     }
 
-    /// Moves the new fingerprints aside, for the keeper to write, and says which older ones are worth merging.
-    pub(crate) fn fingerprint_jobs(&mut self) -> (Option<Frozen>, Option<Merge>) {
-        let Some(fingerprints) = &mut self.fingerprints else { return (None, None) };
-        let merge = fingerprints.merge();
-        match fingerprints.freeze() {
-            Freeze::Write(frozen) => (Some(frozen), merge),
-            Freeze::Nothing | Freeze::Busy => (None, merge),
+    /// Everything of a checkpoint is collected, in so many bytes, and goes to the keeper.
+    pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
+        self.writing_bytes += encoded_bytes;
+    }
+
+    /// The checkpoint that went to the keeper is not in the store, and won't be soon.
+    pub(crate) fn set_stuck(&mut self) {
+        self.is_stuck = true;
+    }
+
+    /// Whether no further checkpoint can be begun: what the last one took would be missing from it.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// What a stuck partition keeps in memory until its checkpoint can be written: all that changed since the one before.
+    pub(crate) fn stuck_bytes(&mut self) -> usize {
+        if !self.is_stuck {
+            return 0;
+        }
+        let ids = self.fingerprints.as_ref().map_or(0, Fingerprints::unwritten) * ID_BYTES;
+        self.bytes().unsaved + self.writing_bytes + ids
+    }
+
+    /// The checkpoint is durable.
+    pub(crate) fn settle(&mut self) {
+        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.writing_bytes = 0;
+        self.is_stuck = false;
+    }
+
+    /// Uses a run of external ids that was written, whatever became of the checkpoint.
+    pub(crate) fn adopt(&mut self, run: Written) {
+        if let Some(fingerprints) = &mut self.fingerprints {
+            fingerprints.adopt(run);
         }
     }
 
-    /// A checkpoint of `position` is durable, and so are the `runs` of fingerprints that were written with it.
-    pub(crate) fn saved_at(&mut self, position: Position, runs: Vec<Written>) {
-        self.saved = self.saved.max(position);
-        self.projects.values_mut().for_each(|state| state.project.settle());
-        if let Some(fingerprints) = &mut self.fingerprints {
-            runs.into_iter().for_each(|run| fingerprints.adopt(run));
-        }
+    /// Runs of external ids that are worth merging.
+    pub(crate) fn merge(&mut self) -> Option<Merge> {
+        self.fingerprints.as_mut()?.merge()
     }
 }
 

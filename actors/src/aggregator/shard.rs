@@ -395,6 +395,8 @@ impl Shard {
             .filter(|partition| only.is_none_or(|number| number == partition.number()))
             .map(|partition| (partition.number(), partition.applied()))
             .collect();
+        // Of a shard that hosts partition n and others above, n is the number.
+        let (progress, number) = (&self.shared.progress, partitions.keys().next().map_or(0, |number| usize::from(*number)));
         let mut end: Result<Replayed, Fault> = Ok(Replayed::All);
         let mut read = 0;
         let mut visit = |record: Record<'_>| -> ControlFlow<()> {
@@ -413,6 +415,7 @@ impl Shard {
                     return ControlFlow::Break(());
                 }
             }
+            progress.reached(number, record.first);
             read += record.payload.len();
             if read < limit {
                 return ControlFlow::Continue(());

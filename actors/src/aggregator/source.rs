@@ -1,4 +1,4 @@
-//! Records and cells between the domain's types and the store's bytes.
+//! Records and parts of rollups between the domain's types and the store's bytes.
 
 use std::ops::ControlFlow;
 
@@ -6,8 +6,7 @@ use headcount_domain::fold::{Fault, Position, Project, Source};
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
-use headcount_domain::rollup::Cell;
-use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_domain::rollup::packed::Packed;
 use headcount_storage::codec;
 use headcount_storage::keys::{Key, Partition, Prefix};
 use headcount_storage::store::Store;
@@ -18,7 +17,7 @@ use super::entries::Entries;
 use super::fault;
 
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
-pub(crate) const RECORD_VERSION: u8 = 3;
+pub(crate) const RECORD_VERSION: u8 = 4;
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
@@ -37,7 +36,7 @@ pub(crate) struct ProjectMeta {
 pub(crate) struct Standing {
     /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many external ids were known then.
+    /// How many different external ids the events up to there have.
     pub(crate) external_ids: u64,
 }
 
@@ -73,7 +72,19 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
     }
 }
 
-/// Reads the cells of a project.
+/// The position that a partition's last checkpoint reflects.
+pub(crate) fn saved_position(store: &dyn Store, partition: u16) -> Result<Position, Fault> {
+    let standing: Option<Standing> = read(store, &position_key(partition))?;
+    Ok(standing.unwrap_or_default().position)
+}
+
+/// Adds a partition's standing to a checkpoint that a test makes.
+#[cfg(test)]
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position, external_ids: 0 })
+}
+
+/// Reads the rollups of a project.
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
     store
@@ -89,22 +100,13 @@ pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, 
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
-    let Ok(Key::Cells { rollup, bucket, .. }) = Key::decode(key) else {
-        return Err(Fault::damaged_store("a key among the cells is none"));
+    let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
+        return Err(Fault::damaged_store("a key among the rollups is none"));
     };
-    match into.rollups.restore(rollup, bucket, &mut Decode(bytes))? {
+    let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault::of_stored)?;
+    match into.rollups.restore(rollup, part, rows) {
         true => Ok(()),
-        false => Err(Fault::damaged_store(format!("cells of an unknown rollup {rollup}"))),
-    }
-}
-
-struct Decode<'b>(&'b [u8]);
-
-impl CellReader for Decode<'_> {
-    type Error = Fault;
-
-    fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        codec::decode(RECORD_VERSION, self.0).map_err(fault::of_stored)
+        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
     }
 }
 
@@ -139,7 +141,7 @@ impl Collect<'_> {
     }
 }
 
-/// Collects records; the first that can't be encoded ends it.
+/// Collects parts and records; the first that can't be encoded ends it.
 pub(crate) struct Records<'c, 'e> {
     pub(crate) collect: &'c mut Collect<'e>,
     pub(crate) result: Result<(), Fault>,
@@ -159,19 +161,15 @@ impl RecordVisitor for Records<'_, '_> {
             put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), chunk));
         });
     }
-}
 
-impl CellWriter for Collect<'_> {
-    type Error = Fault;
-
-    fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        let key = Key::Cells { partition: Partition(self.partition), project: self.project.0, rollup: tag, bucket }.encode();
-        match cell {
-            Some(cell) => self.put(&key, cell),
-            None => {
-                self.entries.delete(&key);
-                Ok(())
-            }
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let Records { collect, result } = self;
+        let (partition, project) = (Partition(collect.partition), collect.project.0);
+        let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
+        match part {
+            Some(_) if result.is_err() => {}
+            Some(part) => *result = collect.put(&key, part),
+            None => collect.entries.delete(&key),
         }
     }
 }

@@ -56,7 +56,7 @@ impl<S: Source> Fold<'_, S> {
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
         let source = self.source;
         if self.project.groups.get(key, || source.record(key))?.is_none() {
-            let number = self.project.rollups.group_numbers.assign(kind, key);
+            let number = self.project.rollups.group_numbers.assign(self.hasher.group_type(kind), key);
             self.project.groups.insert(key, Group::new(kind, id, number));
         }
         Ok(())
@@ -161,7 +161,7 @@ impl<S: Source> Fold<'_, S> {
             // Nobody's days are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
-        rollups.group_activity.count(day, &group.kind, group.number, sums.events, sign);
+        rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);
         Ok(())
     }
 

@@ -7,8 +7,9 @@ use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
 use headcount_domain::ids::{RawId, RecordKey};
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::{Record, page_key};
-use headcount_domain::rollup::{Cell, Level, Sign};
-use headcount_domain::rollups::{CellReader, CellWriter, Rollups};
+use headcount_domain::rollup::packed::Packed;
+use headcount_domain::rollup::{Level, Sign};
+use headcount_domain::rollups::Rollups;
 use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
@@ -22,7 +23,7 @@ type Records = HashMap<(u8, RecordKey), Vec<u8>>;
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
     records: Records,
-    pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
+    pub(crate) cells: BTreeMap<(u8, u32), Vec<u8>>,
     names: u32,
     running: Option<Checkpoint>,
 }
@@ -31,7 +32,7 @@ pub(crate) struct Saved {
 #[derive(Clone, Default, PartialEq)]
 struct Checkpoint {
     records: Records,
-    cells: BTreeMap<(u8, i32), Option<Vec<u8>>>,
+    cells: BTreeMap<(u8, u32), Option<Vec<u8>>>,
     names: u32,
     orphans: Vec<(u8, RecordKey)>,
 }
@@ -48,9 +49,8 @@ impl Saved {
     /// Begins a checkpoint.
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        let mut checkpoint =
+        let checkpoint =
             Checkpoint { names: state.names.count, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
-        state.rollups.save(&mut checkpoint).unwrap();
         self.running = Some(checkpoint);
     }
 
@@ -101,8 +101,8 @@ impl Saved {
         self.running = None;
         let mut restored = Project::default();
         restored.names.count = self.names;
-        for ((tag, bucket), bytes) in &self.cells {
-            assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
+        for ((tag, number), bytes) in &self.cells {
+            assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
         }
         restored
     }
@@ -182,24 +182,10 @@ impl RecordVisitor for Checkpoint {
         assert!(twice.is_none(), "a checkpoint has each record once");
         record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
     }
-}
 
-impl CellWriter for Checkpoint {
-    type Error = Fault;
-
-    fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        self.cells.insert((tag, bucket), cell.map(encoded));
-        Ok(())
-    }
-}
-
-struct Decode<'b>(&'b [u8]);
-
-impl CellReader for Decode<'_> {
-    type Error = Fault;
-
-    fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        Ok(decoded(self.0))
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let twice = self.cells.insert((tag, number), part.map(encoded));
+        assert!(twice.is_none(), "a checkpoint has each part once");
     }
 }
 

@@ -1,6 +1,5 @@
 //! What is done off the owner's thread: writing a frozen table, merging runs.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -9,6 +8,7 @@ use super::manifest::run_path;
 use super::run::{Run, RunIter};
 use super::writer::RunWriter;
 use super::{Shared, Table};
+use crate::files::remove_file;
 
 /// How many entries a merge writes between two looks at whether it should stop.
 const STOP_EVERY: u64 = 1 << 14;
@@ -97,7 +97,7 @@ impl Merge {
         let run = self.shared.write_run(self.entries(), (smallest, largest), &old, |writer| self.merge(writer, stop))?;
         for id in &old {
             // What stays behind is removed at the next open.
-            let _ = fs::remove_file(run_path(&self.shared.dir, *id));
+            let _ = remove_file(&run_path(&self.shared.dir, *id));
         }
         Ok(Written { run, replaces: Replaced::Runs(old), _token: self.token.clone() })
     }

@@ -2,7 +2,6 @@
 //! left-overs, and removed at open.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::FingerprintError;
 use crate::codec;
-use crate::files::{PRIVATE_FILE, sync_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, sync_dir, write_atomically};
 use crate::format::Incarnation;
 
 const FILE_NAME: &str = "RUNS";
@@ -32,7 +31,7 @@ pub(super) fn run_path(dir: &Path, id: u64) -> PathBuf {
 impl Manifest {
     /// Reads the list of `dir`, and removes what it doesn't name; begins one where there is nothing.
     pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<Self, FingerprintError> {
-        let manifest = match fs::read(dir.join(FILE_NAME)) {
+        let manifest = match files::read(&dir.join(FILE_NAME)) {
             Ok(bytes) => Self::decode(&bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !files(dir)?.is_empty() {
@@ -50,7 +49,7 @@ impl Manifest {
         }
         let named: BTreeSet<_> = manifest.runs.iter().map(|id| run_path(dir, *id)).collect();
         for path in files(dir)?.difference(&named) {
-            fs::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
+            files::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
         }
         Ok(manifest)
     }
@@ -98,12 +97,9 @@ impl Manifest {
 /// Removes all that belongs to an index.
 pub(super) fn remove_all(dir: &Path) -> Result<(), FingerprintError> {
     let remove = || -> std::io::Result<()> {
-        match fs::remove_file(dir.join(FILE_NAME)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        files::remove_if_there(&dir.join(FILE_NAME))?;
         for path in list(dir)? {
-            fs::remove_file(path)?;
+            files::remove_file(&path)?;
         }
         if dir.exists() { sync_dir(dir) } else { Ok(()) }
     };
@@ -120,8 +116,7 @@ fn list(dir: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     if !dir.exists() {
         return Ok(found);
     }
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
+    for path in files::list(dir)? {
         if path.extension().is_some_and(|extension| extension == "run" || extension == "tmp") {
             found.insert(path);
         }

@@ -10,11 +10,10 @@
 //!
 //! Fences and filter are read into memory at open; a lookup that passes the filter reads one page.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::error::FingerprintError;
+use crate::files::File;
 use crate::filter::{BLOCK_BYTES, Filter};
 
 /// The size of a page.
@@ -133,7 +132,7 @@ impl Run {
         let pages_end = (1 + header.pages) * PAGE_BYTES as u64;
         let fences_len = header.pages * 8;
         let filter_len = header.filter_blocks * BLOCK_BYTES as u64;
-        let len = file.metadata().map_err(FingerprintError::io("measure a run"))?.len();
+        let len = file.len().map_err(FingerprintError::io("measure a run"))?;
         if len != pages_end + fences_len + filter_len {
             return Err(FingerprintError::damaged(format!("the length of run {id}")));
         }

@@ -1,13 +1,11 @@
 //! Writing a run: in one pass, in order, into a temporary file that is renamed when it is whole and synced.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::FingerprintError;
 use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
-use crate::files::{PRIVATE_FILE, sync_dir};
+use crate::files::{File, rename, sync_dir};
 use crate::filter::{BLOCK_BYTES, Filter};
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -32,9 +30,7 @@ impl RunWriter {
         (smallest, largest): (u64, u64),
     ) -> Result<Self, FingerprintError> {
         let tmp = path.with_extension("tmp");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(PRIVATE_FILE);
-        let mut file = options.open(&tmp).map_err(FingerprintError::io("create a run"))?;
+        let mut file = File::create(&tmp).map_err(FingerprintError::io("create a run"))?;
         file.seek(SeekFrom::Start(PAGE_BYTES as u64)).map_err(FingerprintError::io("write a run"))?;
         let header =
             Header { incarnation, count: 0, smallest, largest, pages: 0, filter_blocks: 0, fences_crc: 0, filter_crc: 0 };
@@ -91,7 +87,7 @@ impl RunWriter {
             let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             file.write_all_at(&self.header.encode(), 0)?;
             file.sync_all()?;
-            fs::rename(&self.tmp, &self.path)?;
+            rename(&self.tmp, &self.path)?;
             self.path.parent().map_or(Ok(()), sync_dir)
         };
         complete().map_err(FingerprintError::io("write a run"))

@@ -8,7 +8,7 @@ use super::Realm;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
-    /// log; [`DiskStore::open_or_reset`](super::DiskStore::open_or_reset) makes the room for it.
+    /// log; [`DiskStore::move_aside`](super::DiskStore::move_aside) makes the room for it.
     #[error("the store is damaged: {what}")]
     Damaged {
         /// What was found, and where.
@@ -40,8 +40,8 @@ pub enum StoreError {
         /// The realm.
         realm: Realm,
     },
-    /// An earlier commit of this realm failed half way. Whether it counts is decided by opening the store again.
-    #[error("an earlier commit of realm {realm} failed; open the store again")]
+    /// A change of this checkpoint failed, so it can't be committed. Another one may begin.
+    #[error("a change of this checkpoint of realm {realm} failed; begin another one")]
     Stopped {
         /// The realm.
         realm: Realm,

@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::on_sled::{Check, SledOptions, SledStore};
-use super::reset::{self, Opened};
+use super::on_sled::{self, Check, SledOptions, SledStore};
 use super::runs::{RunChanges, Runs};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
-use crate::files::create_private_dir;
+use crate::aside;
+use crate::files::{make_private_dir, probe_space};
 use crate::keys::BULK_SPACES;
 
 /// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
@@ -35,13 +35,29 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
     pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        Self::open_noting(dir, options).map(|(store, _created)| store)
+        Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
-    fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+    /// Merges nothing in the background, so that a test knows when it happens.
+    #[cfg(test)]
+    pub(super) fn stop_merging(&mut self) {
+        Arc::get_mut(&mut self.inner).unwrap().runs.stop_merging();
+    }
+
+    /// The runs.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &Runs {
+        &self.inner.runs
+    }
+
+    /// As [`DiskStore::open`], and whether there was none before.
+    ///
+    /// # Errors
+    /// As [`DiskStore::open`].
+    pub fn open_or_create(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
-        create_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
+        make_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
         let mut manifests = Vec::new();
         for realm in sled.realms() {
             manifests.extend(sled.get(&manifest_key(realm))?.map(|manifest| (realm, manifest)));
@@ -54,22 +70,26 @@ impl DiskStore {
         Ok((store, created))
     }
 
-    /// Opens the store in `dir`; a damaged one is moved to `<dir>.damaged-N` (the last two are kept) and an empty one
-    /// begun, which the caller fills from the log.
+    /// Moves whatever is in `dir` aside, as [`aside::move_aside`] does, so that an empty store can be opened there. Every handle
+    /// to the store must have been dropped; what sled still does then is waited for.
     ///
     /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn open_or_reset(dir: &Path, options: SledOptions) -> Result<(Self, Opened), StoreError> {
-        reset::open_or_reset(dir, |dir| Self::open_noting(dir, options))
+    /// [`StoreError::Io`], also if the store is still open or the disk is full. The store is then where it was.
+    pub fn move_aside(dir: &Path, reason: &str) -> Result<PathBuf, StoreError> {
+        on_sled::wait_until_closed(dir)?;
+        probe_space(dir).map_err(StoreError::io("write to its disk"))?;
+        aside::move_aside(dir, reason).map_err(StoreError::io("move the damaged store aside"))
     }
 
-    /// Moves whatever is in `dir` aside, as a damaged store, and begins an empty one. No store may be open there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] only.
-    pub fn start_over(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        reset::move_aside(dir)?;
-        Self::open(dir, options)
+    /// Leaves a note for the next [`DiskStore::open`], which then says that the store is damaged.
+    pub fn note_damage(&self, what: &str) {
+        let _ = self.inner.watch::<()>(Err(StoreError::damaged(what)));
+    }
+
+    /// Whether nothing was ever committed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner.sled.realms().is_empty()
     }
 
     /// Reads everything and checks it. Checkpoints wait meanwhile, realm by realm.
@@ -96,14 +116,20 @@ impl Inner {
     }
 
     fn commit(&self, realm: Realm, mut sled: Box<dyn Checkpoint>, records: RunChanges) -> Result<(), StoreError> {
-        let mut prepared = self.watch(records.prepare())?;
-        if let Some(prepared) = &mut prepared {
+        self.watch(self.runs.make_room(realm, &records))?;
+        let prepared = self.watch(records.prepare())?;
+        if let Some(prepared) = &prepared {
             sled.put(&manifest_key(realm), &prepared.manifest)?;
-            prepared.may_count();
         }
         let slot = self.runs.slot(realm);
         let _one_state = slot.change();
-        sled.commit()?;
+        if let Err(error) = sled.commit() {
+            // Without an answer to that, the files may be needed after a crash.
+            if let Some(prepared) = prepared.filter(|_| self.sled.is_undecided(realm)) {
+                prepared.undecided();
+            }
+            return Err(error);
+        }
         if let Some(prepared) = prepared {
             self.runs.publish(prepared);
         }
@@ -119,6 +145,9 @@ impl Drop for Inner {
     /// What is merged and not told yet would have to be merged again after the next start.
     fn drop(&mut self) {
         self.runs.stop_merging();
+        if !self.runs.is_in_place() {
+            return;
+        }
         for realm in self.runs.with_merged() {
             let told = self.sled.begin(realm).and_then(|sled| self.commit(realm, sled, self.runs.begin(realm)));
             if let Err(error) = told {
@@ -188,8 +217,13 @@ impl Store for DiskStore {
 
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         let sled = self.inner.sled.begin(realm)?;
+        self.inner.runs.take_back(realm);
         let records = Some(self.inner.runs.begin(realm));
         Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), realm, sled, records }))
+    }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.begin(realm).map(drop)
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| {
             let organization = first_organization(r);
             let revoked = r.tokens(organization).unwrap().pop().unwrap();
-            r.revoke_token(organization, &revoked.token_id).unwrap();
+            r.revoke_token(organization, &revoked.token_id, NOW).unwrap();
         },
         |r| {
             let allowed_origins = Some(vec!["https://shop.example".into()]);

@@ -1,0 +1,258 @@
+//! Which faults at a start lead to a rebuild from the log, and which to an error that leaves every file as it is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::{Engine, EngineConfig};
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+const USERS: u64 = 3_000;
+const BATCH: usize = 1_000;
+
+fn config(dir: &Path) -> EngineConfig {
+    let mut config = EngineConfig::new(dir);
+    config.shards = 2;
+    config.min_free_bytes = 1 << 20;
+    config.log.segment_bytes = 64 << 10;
+    config
+}
+
+fn order(user: u64) -> NewEvent {
+    // Little of it can be compressed, so that the log gets several segments.
+    let id = format!("o-{user}-{:032x}", u128::from(user).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+    NewEvent::new("order").user(format!("u{user}")).external_id(id).at_ms(BASE_MS).value("2").unwrap()
+}
+
+/// A new data directory with orders of many users, one each.
+async fn filled(dir: &Path) -> (Engine, ProjectId) {
+    let engine = Engine::open(config(dir)).unwrap();
+    let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
+    let orders: Vec<_> = (0..USERS).map(order).collect();
+    for batch in orders.chunks(BATCH) {
+        assert_eq!(engine.track_batch(project, batch).await.unwrap().recorded, batch.len());
+    }
+    (engine, project)
+}
+
+/// Opens it, and compares what it answers with what was recorded: every user is known, and every `external_id`.
+async fn check(dir: &Path, project: ProjectId) {
+    let engine = Engine::open(config(dir)).unwrap();
+    for user in [0, USERS / 2, USERS - 1] {
+        assert_eq!(engine.track(project, &order(user)).await.unwrap().status, Status::Duplicate, "user {user}");
+        // The first one makes an entry of its own where the user is not found.
+        let again = NewEvent::new("ping").user(format!("u{user}")).at_ms(BASE_MS);
+        assert_eq!(engine.track(project, &again).await.unwrap().status, Status::Recorded);
+    }
+    let day = Day::parse("2024-03-01").unwrap();
+    let window = Window { start: day, end: day };
+    let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+    assert_eq!(users.total, USERS);
+    let revenue = engine.ask(project, move |project| project.revenue_metrics(window)).await.unwrap();
+    assert_eq!(u64::try_from(revenue.orders), Ok(USERS));
+    engine.close().await;
+}
+
+fn refusal(dir: &Path) -> String {
+    Engine::open(config(dir)).map(drop).unwrap_err().to_string()
+}
+
+/// The names in a directory that begin like this.
+fn names(dir: &Path, prefix: &str) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
+    names.sort();
+    names
+}
+
+/// The files in and below a directory with this extension or name, the largest first.
+fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.to_str().unwrap().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort_by_key(|path| std::cmp::Reverse(path.metadata().unwrap().len()));
+    found
+}
+
+fn flip(path: &Path, at: u64) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+fn sealed_segment(dir: &Path) -> PathBuf {
+    let mut segments = files(&dir.join("log"), ".seg");
+    segments.sort();
+    assert!(segments.len() > 2, "{segments:?}");
+    segments.swap_remove(0)
+}
+
+#[tokio::test]
+async fn a_new_hash_key_leads_to_a_rebuild_also_after_a_failed_start() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    fs::remove_dir_all(dir.join("keys")).unwrap();
+    // This start makes a new key and fails afterwards.
+    fs::create_dir(dir.join("dead-letters.ndjson")).unwrap();
+    let said = refusal(dir);
+    assert!(dir.join("keys/hash.key").exists(), "{said}");
+    fs::remove_dir(dir.join("dead-letters.ndjson")).unwrap();
+    check(dir, project).await;
+}
+
+#[tokio::test]
+async fn the_keys_of_another_copy_lead_to_a_rebuild() {
+    let (place, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    Engine::open(config(other.path())).unwrap().close().await;
+    let own = fs::read(dir.join("keys/hash.key")).unwrap();
+    fs::copy(other.path().join("keys/hash.key"), dir.join("keys/hash.key")).unwrap();
+    check(dir, project).await;
+    fs::write(dir.join("keys/hash.key"), own).unwrap();
+    check(dir, project).await;
+    // The index alone, with the other key.
+    let index = dir.join("fingerprints");
+    fs::rename(&index, place.path().join("fingerprints.mine")).unwrap();
+    fs::copy(other.path().join("keys/hash.key"), dir.join("keys/hash.key")).unwrap();
+    check(dir, project).await;
+    fs::remove_dir_all(&index).unwrap();
+    fs::rename(place.path().join("fingerprints.mine"), &index).unwrap();
+    check(dir, project).await;
+}
+
+#[tokio::test]
+async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    // The store is moved aside, the index is not.
+    fs::remove_dir_all(dir.join("store")).unwrap();
+    check(dir, project).await;
+    // FORMAT is renewed, the old store and index are still there.
+    let text = fs::read_to_string(dir.join("FORMAT")).unwrap();
+    let renewed: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("FORMAT"), format!("{renewed}incarnation = {:032x}\n", 7)).unwrap();
+    check(dir, project).await;
+    // The new store is made, and says nothing of its key yet; the old index is still there.
+    fs::remove_dir_all(dir.join("store")).unwrap();
+    drop(
+        headcount_storage::store::DiskStore::open(&dir.join("store"), headcount_storage::store::SledOptions::default()).unwrap(),
+    );
+    check(dir, project).await;
+}
+
+#[tokio::test]
+async fn damage_of_the_log_is_an_error_and_changes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    // Without a checkpoint, so that the next start reads the log from its beginning.
+    drop(engine);
+    let segment = sealed_segment(dir);
+    flip(&segment, 5_000);
+    for _ in 0..4 {
+        let said = refusal(dir);
+        assert!(said.contains("log segment") && said.contains("is damaged at byte"), "{said}");
+        assert_eq!(names(dir, "store"), ["store"]);
+        assert_eq!(names(dir, "fingerprints").len(), usize::from(dir.join("fingerprints").exists()));
+    }
+    flip(&segment, 5_000);
+    check(dir, project).await;
+    assert_eq!(names(dir, "store"), ["store"]);
+}
+
+#[tokio::test]
+async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    let away = place.path().join("away");
+    for path in [
+        files(&dir.join("store/runs"), ".run").swap_remove(0),
+        files(&dir.join("store/tree"), "db").swap_remove(0),
+        files(&dir.join("fingerprints"), ".run").swap_remove(0),
+        files(&dir.join("fingerprints"), "RUNS").swap_remove(0),
+    ] {
+        // A directory can be opened, but not read: EISDIR.
+        fs::rename(&path, &away).unwrap();
+        fs::create_dir(&path).unwrap();
+        let said = refusal(dir);
+        assert!(said.contains("directory"), "{}: {said}", path.display());
+        assert_eq!(names(dir, "store"), ["store"], "{}: {said}", path.display());
+        assert_eq!(names(dir, "fingerprints"), ["fingerprints"], "{}: {said}", path.display());
+        fs::remove_dir(&path).unwrap();
+        fs::rename(&away, &path).unwrap();
+    }
+    check(dir, project).await;
+    assert_eq!(names(dir, "store"), ["store"]);
+}
+
+#[tokio::test]
+async fn damage_of_store_or_index_leads_to_a_rebuild() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    for (round, directory, ending) in [(1, "store/runs", ".run"), (2, "store/tree", "db"), (3, "fingerprints", ".run")] {
+        let path = files(&dir.join(directory), ending).swap_remove(0);
+        let len = path.metadata().unwrap().len();
+        (1..8).for_each(|place| flip(&path, len * place / 8));
+        check(dir, project).await;
+        let reason = fs::read_to_string(dir.join(format!("store.damaged-{round}/REASON"))).unwrap();
+        assert!(reason.contains("damaged"), "{reason}");
+        assert_eq!(names(dir, "fingerprints"), ["fingerprints"]);
+    }
+    assert_eq!(names(dir, "store"), ["store", "store.damaged-2", "store.damaged-3"]);
+}
+
+#[tokio::test]
+async fn nothing_moved_aside_is_removed_before_a_start_succeeds() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    for number in 1..=3 {
+        let earlier = dir.join(format!("store.damaged-{number}"));
+        fs::create_dir(&earlier).unwrap();
+        fs::write(earlier.join("REASON"), "earlier").unwrap();
+    }
+    let segment = sealed_segment(dir);
+    flip(&segment, 5_000);
+    fs::write(dir.join("store/DAMAGED"), "a note").unwrap();
+    let said = refusal(dir);
+    assert!(said.contains("is damaged at byte"), "{said}");
+    let all = ["store", "store.damaged-1", "store.damaged-2", "store.damaged-3", "store.damaged-4"];
+    assert_eq!(names(dir, "store"), all);
+    assert!(dir.join("fingerprints.damaged-1").exists());
+    let _ = refusal(dir);
+    assert_eq!(names(dir, "store"), all);
+    flip(&segment, 5_000);
+    check(dir, project).await;
+    assert_eq!(names(dir, "store"), ["store", "store.damaged-3", "store.damaged-4"]);
+    assert_eq!(names(dir, "fingerprints"), ["fingerprints"]);
+}

@@ -1,0 +1,129 @@
+//! A start that takes long, and one that is refused.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::client::{Answer, Call, Connection};
+use crate::server::command;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server whose start waits until a pipe in its data directory is written to.
+struct Held {
+    child: Child,
+    address: SocketAddr,
+    dir: tempfile::TempDir,
+}
+
+fn serve(dir: &Path, address: SocketAddr) -> Child {
+    let mut command = command("serve", dir);
+    command.args(["--shards", "2", "--min-free-bytes", "1MiB", "--listen", &address.to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+impl Held {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // Made before, so that the directory is one of ours when the pipe is in it.
+        assert!(command("init", dir.path()).stdout(Stdio::null()).status().unwrap().success());
+        mknodat(CWD, dir.path().join("dead-letters.ndjson"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let address = free_address();
+        let child = serve(dir.path(), address);
+        Self { child, address, dir }
+    }
+
+    /// Asks, from when it listens on.
+    fn ask(&self, call: &Call) -> Answer {
+        let since = Instant::now();
+        loop {
+            let sent = Connection::open(self.address).ok().and_then(|mut connection| connection.send(call).ok());
+            match sent {
+                Some((answer, _)) => return answer,
+                None => assert!(since.elapsed() < PATIENCE, "it does not listen"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Lets the start go on, and waits until it is announced.
+    fn release(&mut self) {
+        let pipe = self.dir.path().join("dead-letters.ndjson");
+        drop(fs::OpenOptions::new().write(true).open(pipe).unwrap());
+        let stdout = BufReader::new(self.child.stdout.take().unwrap());
+        let announced = format!("listening on http://{}", self.address);
+        assert!(stdout.lines().map_while(Result::ok).any(|line| line == announced));
+    }
+
+    fn terminate(&mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(since.elapsed() < PATIENCE, "it does not stop");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_that_starts_answers_and_says_that_it_is_not_ready() {
+    let mut held = Held::start();
+    assert_eq!(held.ask(&Call::get("/healthz")).ok(200)["status"], "ok");
+    for call in [Call::get("/readyz"), Call::post("/i").text("application/json", "{}"), Call::get("/nothing")] {
+        let answer = held.ask(&call);
+        let body = answer.ok(503);
+        assert_eq!(body["error"]["code"], "overloaded", "{body}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("starting"), "{body}");
+        assert!(answer.header("retry-after").is_some() && answer.header("x-request-id").is_some());
+    }
+    held.release();
+    assert_eq!(held.ask(&Call::get("/readyz")).ok(200)["status"], "ok");
+    assert_eq!(held.ask(&Call::get("/nothing")).status, 404);
+    assert!(held.terminate().success());
+}
+
+#[test]
+fn a_start_can_be_stopped() {
+    let mut held = Held::start();
+    held.ask(&Call::get("/healthz")).ok(200);
+    assert!(held.terminate().success());
+    // The next one is none the worse.
+    held.child = serve(held.dir.path(), held.address);
+    held.ask(&Call::get("/healthz")).ok(200);
+    held.release();
+    held.ask(&Call::get("/readyz")).ok(200);
+    assert!(held.terminate().success());
+}
+
+#[test]
+fn a_server_whose_address_is_taken_creates_nothing() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("data");
+    let mut child = serve(&dir, taken.local_addr().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("can't listen on"), "{said}");
+    assert!(!dir.exists(), "{:?}", fs::read_dir(&dir).unwrap().flatten().collect::<Vec<_>>());
+}
