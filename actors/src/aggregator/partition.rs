@@ -19,7 +19,7 @@ use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
 use super::source::{
-    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+    Collect, ProjectMeta, Reached, Records, Standing, StoreSource, load_cells, meta_key, position_key, reached_key, read,
 };
 use crate::progress::Progress;
 
@@ -68,8 +68,8 @@ pub(crate) struct Shared {
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// What it reflects.
-    pub(crate) position: Position,
+    /// Its number, which tells whether it counts.
+    pub(crate) number: u64,
     /// The external ids that have to be durable before it counts.
     pub(crate) new_ids: Option<Frozen>,
 }
@@ -101,6 +101,8 @@ pub(crate) struct Partition {
     applied: Position,
     /// The highest position that the checkpoint reflects, which it was opened from.
     ahead: Position,
+    /// The number of the last checkpoint that was begun.
+    checkpoint: u64,
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
@@ -123,14 +125,15 @@ impl Partition {
 
     /// The partition as its last checkpoint in `realm` left it.
     pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let shared_store = Arc::clone(&shared.store);
-        let Standing { position, external_ids } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
+        let Standing { position, external_ids } = read(&*shared.store, &position_key(realm))?.unwrap_or_default();
+        let Reached { number: checkpoint, highest } = read(&*shared.store, &reached_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
             realm,
             shared,
             applied: position,
-            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            ahead: highest,
+            checkpoint,
             unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
@@ -317,9 +320,10 @@ impl Partition {
         // The position is the partition's, whatever the project of the collector.
         let standing = Standing { position: all_up_to, external_ids: self.external_ids };
         let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
-        collect.highest(self.reflected())?;
+        self.checkpoint += 1;
+        collect.reached(Reached { number: self.checkpoint, highest: self.applied.max(self.ahead) })?;
         collect.standing(standing)?;
-        Ok(Some(Begun { position: self.applied, new_ids }))
+        Ok(Some(Begun { number: self.checkpoint, new_ids }))
     }
 
     /// Moves the external ids that are not written yet aside.

@@ -40,6 +40,15 @@ pub(crate) struct Standing {
     pub(crate) external_ids: u64,
 }
 
+/// Which checkpoint it is, and how far it goes beyond the position of its [`Standing`], for some projects.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Reached {
+    /// Rises by one with each checkpoint of a partition.
+    pub(crate) number: u64,
+    /// The highest position that it reflects.
+    pub(crate) highest: Position,
+}
+
 /// Reads one project's records from the store.
 #[derive(Clone, Copy)]
 pub(crate) struct StoreSource<'s> {
@@ -72,16 +81,18 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
     }
 }
 
-/// The position that a partition's last checkpoint reflects.
-pub(crate) fn saved_position(store: &dyn Store, partition: u16) -> Result<Position, Fault> {
-    let standing: Option<Standing> = read(store, &position_key(partition))?;
-    Ok(standing.unwrap_or_default().position)
+/// The number of a partition's last checkpoint.
+pub(crate) fn saved_checkpoint(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
+    let reached: Option<Reached> = read(store, &reached_key(partition))?;
+    Ok(reached.unwrap_or_default().number)
 }
 
-/// Adds a partition's standing to a checkpoint that a test makes.
+/// Adds a partition's standing to a checkpoint that a test makes: number and position are the same.
 #[cfg(test)]
 pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
-    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position, external_ids: 0 })
+    let mut collect = Collect { partition, project: ProjectId(0), entries };
+    collect.reached(Reached { number: position, highest: position })?;
+    collect.standing(Standing { position, external_ids: 0 })
 }
 
 /// Reads the rollups of a project.
@@ -127,9 +138,8 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), &meta)
     }
 
-    /// The highest position of which the checkpoint reflects anything.
-    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
-        self.put(&highest_key(self.partition), &position)
+    pub(crate) fn reached(&mut self, reached: Reached) -> Result<(), Fault> {
+        self.put(&reached_key(self.partition), &reached)
     }
 
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
@@ -179,9 +189,9 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
-/// before have none: they reflect everything up to their position, and nothing beyond.
-pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
+/// Where a partition's [`Reached`] is: no project has the id 0. Checkpoints of before have none: they reflect nothing beyond
+/// their position.
+pub(crate) fn reached_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 

@@ -3,13 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use headcount_domain::fold::Position;
 use headcount_storage::fingerprints::{FingerprintError, Frozen, Written};
 use headcount_storage::store::{Realm, Store, StoreError};
 
 use super::claim::Claim;
 use super::report::{Outcome, Reply};
-use crate::aggregator::{Entries, saved_position};
+use crate::aggregator::{Entries, saved_checkpoint};
 
 /// A checkpoint to be written.
 pub(crate) struct Job {
@@ -17,7 +16,7 @@ pub(crate) struct Job {
     claim: Arc<Claim>,
     /// The part of the store that the partition is kept in.
     realm: Realm,
-    position: Position,
+    number: u64,
     entries: Entries,
     is_sorted: bool,
     /// External ids that have to be durable before the checkpoint counts.
@@ -42,23 +41,23 @@ pub(super) enum KeepError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Ids(#[from] FingerprintError),
-    #[error("the position that the store holds can't be read: {0}")]
+    #[error("the number of the checkpoint that the store holds can't be read: {0}")]
     Position(String),
     #[error("writing it panicked")]
     Panicked,
 }
 
 impl Job {
-    /// A checkpoint of `position`: `entries`, which count after `new_ids` are durable.
+    /// The checkpoint `number` of its partition: `entries`, which count after `new_ids` are durable.
     pub(crate) fn new(
         reply: Reply,
         claim: Arc<Claim>,
         realm: Realm,
-        position: Position,
+        number: u64,
         entries: Entries,
         new_ids: Option<Frozen>,
     ) -> Self {
-        Self { reply, claim, realm, position, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
+        Self { reply, claim, realm, number, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
     }
 
     pub(super) fn partition(&self) -> u16 {
@@ -112,9 +111,9 @@ impl Job {
     /// Whether a commit that failed counts after all. From here on this is not in doubt.
     fn counts(&mut self, store: &dyn Store) -> Result<bool, KeepError> {
         store.recover(self.realm)?;
-        let saved = saved_position(store, self.realm.number()).map_err(|fault| KeepError::Position(fault.to_string()))?;
+        let saved = saved_checkpoint(store, self.realm.number()).map_err(|fault| KeepError::Position(fault.to_string()))?;
         self.in_doubt = false;
-        Ok(saved == self.position)
+        Ok(saved == self.number)
     }
 
     /// Reports that it is durable.
