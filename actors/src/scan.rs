@@ -64,6 +64,10 @@ impl Engine {
         let result = self.reader().read(
             |number| (number == partition).then_some(0),
             |record: Record<'_>| {
+                if self.is_closing() {
+                    damage = Some("the engine is closing".to_owned());
+                    return ControlFlow::Break(());
+                }
                 let events = match logged::decode(record.payload) {
                     Ok(events) => events,
                     Err(error) => {

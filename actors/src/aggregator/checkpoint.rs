@@ -52,8 +52,7 @@ pub(crate) enum Next {
 
 struct Collecting {
     partition: u16,
-    /// The number of the checkpoint.
-    checkpoint: u64,
+    serial: u64,
     frozen_at: Stopwatch,
     entries: Entries,
     new_ids: Option<Frozen>,
@@ -211,14 +210,14 @@ impl Shard {
             self.checkpoints.collecting = Some(collecting);
             return Ok(Next::Step);
         }
-        let Collecting { partition: number, checkpoint, frozen_at, entries, new_ids } = collecting;
+        let Collecting { partition: number, serial, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
         let realm = partition.realm();
         let (job, reply, claim) = self.checkpoints.next_job(number);
         let handed = Handed { job, claim: Arc::clone(&claim), realm, frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
-        self.checkpoints.keeper.write(Job::new(reply, claim, realm, checkpoint, entries, new_ids));
+        self.checkpoints.keeper.write(Job::new(reply, claim, realm, serial, entries, new_ids));
         Ok(Next::Wait)
     }
 
@@ -227,8 +226,8 @@ impl Shard {
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(Next::Step) };
         let mut entries = Entries::default();
         let frozen_at = Stopwatch::now();
-        if let Some(Begun { number: checkpoint, new_ids }) = partition.freeze(all_up_to, &mut entries)? {
-            let collecting = Collecting { partition: number, checkpoint, frozen_at, entries, new_ids };
+        if let Some(Begun { serial, new_ids }) = partition.freeze(all_up_to, &mut entries)? {
+            let collecting = Collecting { partition: number, serial, frozen_at, entries, new_ids };
             self.checkpoints.collecting = Some(collecting);
         }
         Ok(Next::Step)

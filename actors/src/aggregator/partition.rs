@@ -19,7 +19,7 @@ use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
 use super::source::{
-    Collect, ProjectMeta, Reached, Records, Standing, StoreSource, load_cells, meta_key, position_key, reached_key, read,
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
 };
 use crate::progress::Progress;
 
@@ -68,8 +68,8 @@ pub(crate) struct Shared {
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// Its number, which tells whether it counts.
-    pub(crate) number: u64,
+    /// Its number, which no other checkpoint of the partition has.
+    pub(crate) serial: u64,
     /// The external ids that have to be durable before it counts.
     pub(crate) new_ids: Option<Frozen>,
 }
@@ -101,8 +101,8 @@ pub(crate) struct Partition {
     applied: Position,
     /// The highest position that the checkpoint reflects, which it was opened from.
     ahead: Position,
-    /// The number of the last checkpoint that was begun.
-    checkpoint: u64,
+    /// The number of its last checkpoint.
+    serial: u64,
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
@@ -125,15 +125,15 @@ impl Partition {
 
     /// The partition as its last checkpoint in `realm` left it.
     pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let Standing { position, external_ids } = read(&*shared.store, &position_key(realm))?.unwrap_or_default();
-        let Reached { number: checkpoint, highest } = read(&*shared.store, &reached_key(realm))?.unwrap_or_default();
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids, serial } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
             realm,
             shared,
             applied: position,
-            ahead: highest,
-            checkpoint,
+            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            serial,
             unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
@@ -198,8 +198,7 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                let first = self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?;
-                first
+                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
             }
             None => position,
         };
@@ -210,11 +209,11 @@ impl Partition {
             if position > state.last {
                 let source = state.source(&*shared.store, *realm, event.project);
                 state.project.apply(event, position, &shared.hasher, &source)?;
-                // Not the index's own count, which has an id twice where a table was written twice.
-                *external_ids += u64::from(event.external_id.is_some());
                 state.last = position;
                 state.changed = true;
                 state.version.store(position, Ordering::Release);
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
             }
         }
         self.pass(position);
@@ -318,12 +317,13 @@ impl Partition {
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: all_up_to, external_ids: self.external_ids };
+        self.serial += 1;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let highest = self.reflected();
         let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
-        self.checkpoint += 1;
-        collect.reached(Reached { number: self.checkpoint, highest: self.applied.max(self.ahead) })?;
+        collect.highest(highest)?;
         collect.standing(standing)?;
-        Ok(Some(Begun { number: self.checkpoint, new_ids }))
+        Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
     /// Moves the external ids that are not written yet aside.

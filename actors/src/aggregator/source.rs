@@ -36,17 +36,10 @@ pub(crate) struct ProjectMeta {
 pub(crate) struct Standing {
     /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many different external ids the events up to there have.
+    /// How many different external ids the events that it reflects have.
     pub(crate) external_ids: u64,
-}
-
-/// Which checkpoint it is, and how far it goes beyond the position of its [`Standing`], for some projects.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Reached {
-    /// Rises by one with each checkpoint of a partition.
-    pub(crate) number: u64,
-    /// The highest position that it reflects.
-    pub(crate) highest: Position,
+    /// The number of the checkpoint. Its position may be that of the one before.
+    pub(crate) serial: u64,
 }
 
 /// Reads one project's records from the store.
@@ -81,18 +74,16 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
     }
 }
 
-/// The number of a partition's last checkpoint.
-pub(crate) fn saved_checkpoint(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
-    let reached: Option<Reached> = read(store, &reached_key(partition))?;
-    Ok(reached.unwrap_or_default().number)
+/// The number of a partition's last checkpoint; 0 if there is none.
+pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
+    let standing: Option<Standing> = read(store, &position_key(partition))?;
+    Ok(standing.unwrap_or_default().serial)
 }
 
-/// Adds a partition's standing to a checkpoint that a test makes: number and position are the same.
+/// Adds a partition's standing to a checkpoint that a test makes.
 #[cfg(test)]
-pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, position: Position) -> Result<(), Fault> {
-    let mut collect = Collect { partition, project: ProjectId(0), entries };
-    collect.reached(Reached { number: position, highest: position })?;
-    collect.standing(Standing { position, external_ids: 0 })
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
 }
 
 /// Reads the rollups of a project.
@@ -138,8 +129,9 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), &meta)
     }
 
-    pub(crate) fn reached(&mut self, reached: Reached) -> Result<(), Fault> {
-        self.put(&reached_key(self.partition), &reached)
+    /// The highest position of which the checkpoint reflects anything.
+    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&highest_key(self.partition), &position)
     }
 
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
@@ -189,9 +181,9 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// Where a partition's [`Reached`] is: no project has the id 0. Checkpoints of before have none: they reflect nothing beyond
-/// their position.
-pub(crate) fn reached_key(partition: u16) -> Vec<u8> {
+/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
+/// before have none: they reflect everything up to their position, and nothing beyond.
+pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 

@@ -8,7 +8,7 @@ use headcount_storage::store::{Realm, Store, StoreError};
 
 use super::claim::Claim;
 use super::report::{Outcome, Reply};
-use crate::aggregator::{Entries, saved_checkpoint};
+use crate::aggregator::{Entries, saved_serial};
 
 /// A checkpoint to be written.
 pub(crate) struct Job {
@@ -16,7 +16,8 @@ pub(crate) struct Job {
     claim: Arc<Claim>,
     /// The part of the store that the partition is kept in.
     realm: Realm,
-    number: u64,
+    /// Its number, by which it is known whether it counts.
+    serial: u64,
     entries: Entries,
     is_sorted: bool,
     /// External ids that have to be durable before the checkpoint counts.
@@ -41,23 +42,23 @@ pub(super) enum KeepError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Ids(#[from] FingerprintError),
-    #[error("the number of the checkpoint that the store holds can't be read: {0}")]
-    Position(String),
+    #[error("which checkpoint the store holds can't be read: {0}")]
+    Serial(String),
     #[error("writing it panicked")]
     Panicked,
 }
 
 impl Job {
-    /// The checkpoint `number` of its partition: `entries`, which count after `new_ids` are durable.
+    /// The checkpoint `serial`: `entries`, which count after `new_ids` are durable.
     pub(crate) fn new(
         reply: Reply,
         claim: Arc<Claim>,
         realm: Realm,
-        number: u64,
+        serial: u64,
         entries: Entries,
         new_ids: Option<Frozen>,
     ) -> Self {
-        Self { reply, claim, realm, number, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
+        Self { reply, claim, realm, serial, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
     }
 
     pub(super) fn partition(&self) -> u16 {
@@ -111,9 +112,9 @@ impl Job {
     /// Whether a commit that failed counts after all. From here on this is not in doubt.
     fn counts(&mut self, store: &dyn Store) -> Result<bool, KeepError> {
         store.recover(self.realm)?;
-        let saved = saved_checkpoint(store, self.realm.number()).map_err(|fault| KeepError::Position(fault.to_string()))?;
+        let saved = saved_serial(store, self.realm.number()).map_err(|fault| KeepError::Serial(fault.to_string()))?;
         self.in_doubt = false;
-        Ok(saved == self.number)
+        Ok(saved == self.serial)
     }
 
     /// Reports that it is durable.

@@ -3,7 +3,7 @@
 //!
 //! A checkpoint that fails is put aside and tried again later, for as long as it takes; those of other partitions go on
 //! meanwhile. Its content stays the same, since what it holds is nowhere else but in the log. What was in doubt after a
-//! failed commit is decided by reading the number of the checkpoint that the store holds, once it was recovered.
+//! failed commit is decided by reading which checkpoint the store holds, once it was recovered.
 
 mod claim;
 mod job;

@@ -7,7 +7,7 @@ use headcount_storage::format::Incarnation;
 use headcount_storage::store::Realm;
 
 use super::*;
-use crate::aggregator::{Entries, saved_checkpoint, standing_entry};
+use crate::aggregator::{Entries, saved_serial, standing_entry};
 use crate::faulty::FaultyStore;
 
 /// Longer than any of this takes, however slow the machine.
@@ -49,7 +49,7 @@ impl Rig {
     }
 
     fn saved(&self, partition: u16) -> u64 {
-        saved_checkpoint(&self.store, partition).unwrap()
+        saved_serial(&self.store, partition).unwrap()
     }
 }
 

@@ -74,8 +74,8 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         self.project.rollups.company_links.remember(company, domain, told);
         if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
-            group.aliases.push(company);
-            let told = group.aliases.len();
+            group.tell_alias(company, |serial| source.page::<Group>(page_key(domain, serial)))?;
+            let told = group.count_aliases();
             self.project.rollups.company_links.remember_most(told);
         }
         Ok(())

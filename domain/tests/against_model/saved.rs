@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use headcount_domain::facts::{Change, Span};
+use headcount_domain::facts::Change;
 use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
 use headcount_domain::ids::{RawId, RecordKey};
 use headcount_domain::project::RecordVisitor;
@@ -122,7 +122,7 @@ impl Saved {
                 Person::SPACE => {
                     let Person::Identity(mut identity) = decoded(bytes) else { continue };
                     let (facts, member) = (&mut identity.facts, identity.member);
-                    facts.load(Span::ALL, |serial| self.page::<Person>(page_key(member, serial))).unwrap();
+                    facts.load_all(|serial| self.page::<Person>(page_key(member, serial))).unwrap();
                     let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
                     rollups.contribute(level, facts, Sign::Plus, Change::ANY);
                     if level == Level::Identity && identity.company.is_none() {
@@ -131,7 +131,7 @@ impl Saved {
                 }
                 AccountSlot::SPACE => {
                     let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
-                    account.facts.load(Span::ALL, |serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
+                    account.facts.load_all(|serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
                     rollups.contribute(Level::Account, &account.facts, Sign::Plus, Change::ANY);
                 }
                 _ => {}
@@ -147,12 +147,12 @@ impl Saved {
             match *space {
                 Person::SPACE => {
                     if let Person::Identity(identity) = decoded(bytes) {
-                        known.extend(identity.facts.paged().serials().map(|serial| page_key(identity.member, serial)));
+                        known.extend(identity.facts.serials().map(|serial| page_key(identity.member, serial)));
                     }
                 }
                 AccountSlot::SPACE => {
                     if let AccountSlot::Account(account) = decoded(bytes) {
-                        known.extend(account.facts.paged().serials().map(|serial| page_key(*key, serial)));
+                        known.extend(account.facts.serials().map(|serial| page_key(*key, serial)));
                     }
                 }
                 _ => {}
