@@ -42,10 +42,12 @@ impl<S: Source> Fold<'_, S> {
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let name = event.details.metadata.as_deref().and_then(|json| metadata_text(json, "name"));
+        let Project { groups, rollups, .. } = &mut *self.project;
         if let Some(name) = name.filter(|name| !name.is_empty())
-            && let Some(group) = self.project.groups.get_mut(key, || source.record(key))?
+            && let Some(group) = groups.get_mut(key, || source.record(key))?
+            && group.tell_name(at, &name)
         {
-            group.tell_name(at, &name);
+            rollups.group_names.tell(&group.kind, group.number, &name);
         }
         match (&event.company, &event.company_domain) {
             (Some(_), Some(domain)) => self.link_company(key, domain, at),
@@ -57,6 +59,7 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         if self.project.groups.get(key, || source.record(key))?.is_none() {
             let number = self.project.rollups.group_numbers.assign(kind, key);
+            self.project.rollups.group_names.tell(kind, number, id);
             self.project.groups.insert(key, Group::new(kind, id, number));
         }
         Ok(())
