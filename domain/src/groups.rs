@@ -197,11 +197,13 @@ impl Group {
         }
     }
 
-    /// Takes a name that was told at a moment, if none was told later.
-    pub fn tell_name(&mut self, at: Moment, name: &str) {
-        if self.name.as_ref().is_none_or(|(known, _)| *known <= at) {
+    /// Takes a name that was told at a moment, if none was told later. `true`: it is the latest.
+    pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
+        let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
+        if is_latest {
             self.name = Some((at, name.into()));
         }
+        is_latest
     }
 
     /// A company was told to be this domain.

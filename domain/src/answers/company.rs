@@ -1,6 +1,7 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::group::{self, Keys, NamedPart, Who};
@@ -361,23 +362,61 @@ pub async fn company_top_users<P: Projects>(
     if users.is_empty() && !is_seen(projects, &keys).await? {
         return Ok(None);
     }
+    let mut rows: Vec<UserRow> = Vec::new();
+    for some in users.chunks(top::NAMED_TOGETHER) {
+        let mut named = named_users(projects, some).await?;
+        let last = limit.checked_sub(1).and_then(|last| rows.get(last));
+        named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
+        see_users(projects, organization, &mut named, &keys).await?;
+        rows.append(&mut named);
+        rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
+        rows.truncate(limit);
+    }
+    let row = |row: UserRow| {
+        let UserRow { name, public, events, last_seen, .. } = row;
+        Some(TopUser { resolved_identifier: name, identity_id: public, events, last_seen: last_seen? })
+    };
+    Ok(Some(Listed { rows: rows.into_iter().filter_map(row).collect(), truncated }))
+}
+
+/// One row of a list of users.
+struct UserRow {
+    who: Who,
+    id: RawId,
+    name: String,
+    events: u64,
+    /// Their public id, and when they were last seen at the company: known later.
+    public: String,
+    last_seen: Option<Instant>,
+}
+
+/// Some users with their names.
+async fn named_users<P: Projects>(projects: &P, users: &[(Who, u64)]) -> Result<Vec<UserRow>, P::Error> {
     let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
-    let user = |(at, (who, events)): (usize, (Who, u64))| {
+    let row = |(at, (who, events)): (usize, &(Who, u64))| {
         let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
         let (id, _) = parts().next()?;
         let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
-        Some((email.unwrap_or_else(|| id.text()), id.clone(), who, events))
+        let name = email.unwrap_or_else(|| id.text());
+        Some(UserRow { who: *who, id: id.clone(), name, events: *events, public: String::new(), last_seen: None })
     };
-    let mut rows: Vec<(String, RawId, Who, u64)> = users.into_iter().enumerate().filter_map(user).collect();
-    rank(&mut rows, |(.., events)| *events, |(name, id, ..)| (name.clone(), id.clone()));
-    rows.truncate(limit);
-    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|(_, _, who, _)| *who).collect(), keys }).await?;
-    let row = |(at, (resolved_identifier, id, who, events)): (usize, (String, RawId, Who, u64))| {
-        let last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max()?;
-        let project = if let Who::Of(project, _) = who { Some(project) } else { None };
-        Some(TopUser { resolved_identifier, identity_id: Subject { id, project }.public(organization), events, last_seen })
-    };
-    Ok(Some(Listed { rows: rows.into_iter().enumerate().filter_map(row).collect(), truncated }))
+    Ok(users.iter().enumerate().filter_map(row).collect())
+}
+
+/// Finds out when users were last seen at a company, and what their public ids are.
+async fn see_users<P: Projects>(
+    projects: &P,
+    organization: OrganizationId,
+    rows: &mut [UserRow],
+    keys: &Keys,
+) -> Result<(), P::Error> {
+    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
+        let project = if let Who::Of(project, _) = row.who { Some(project) } else { None };
+        row.public = Subject { id: row.id.clone(), project }.public(organization);
+    }
+    Ok(())
 }
 
 /// Whether anything ever happened at a company.
