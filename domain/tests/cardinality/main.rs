@@ -4,16 +4,20 @@
 
 mod events;
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use events::SHAPES;
+use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::fold::{Fault, NoSource, Project, Source};
-use headcount_domain::ids::{KeyHasher, RecordKey};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
 use headcount_domain::paged::set_page_items;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::rollup::packed::Packed;
+use headcount_domain::time::{Day, Window};
 
 const BATCH: u64 = 5_000;
 
@@ -62,11 +66,98 @@ fn time_per_batch() {
     }
 }
 
+/// One project, whose records are all in a store.
+struct One(Mutex<(Project, Sizes)>);
+
+impl Projects for One {
+    type Error = Fault;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+        let (project, source) = &mut *self.0.lock().unwrap();
+        let reads = source.reads.get();
+        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: &KeyHasher::new([9; 16]), source })?;
+        source.most_reads.set(source.most_reads.get().max(source.reads.get() - reads));
+        Ok(vec![part])
+    }
+}
+
+impl One {
+    fn reads(&self) -> usize {
+        self.0.lock().unwrap().1.reads.get()
+    }
+
+    fn most_reads(&self) -> usize {
+        self.0.lock().unwrap().1.most_reads.get()
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing to wait for"),
+    }
+}
+
+fn stored(shape: &str, count: u64) -> One {
+    let shape = SHAPES.iter().find(|known| known.name == shape).unwrap();
+    let (mut project, mut saved, hasher) = (Project::default(), Sizes::default(), KeyHasher::new([9; 16]));
+    for number in 0..count {
+        project.apply(&(shape.event)(number, count), number + 1, &hasher, &saved).unwrap();
+    }
+    saved.save(&mut project);
+    saved.reads.set(0);
+    One(Mutex::new((project, saved)))
+}
+
+#[test]
+fn a_list_of_equals_reads_few_of_them() {
+    const GROUPS: u64 = 5_000;
+    let _usual = pages_of(1024);
+    let today = Day(i32::try_from(events::TODAY).unwrap());
+    let window = Window { start: today, end: today };
+
+    let one = stored("groups of one user", GROUPS);
+    let top = block_on(top_groups(&one, "team", window, 20)).unwrap();
+    let mut expected: Vec<String> = (0..GROUPS).map(|number| format!("team {number}")).collect();
+    expected.sort();
+    assert_eq!(top.rows.iter().map(|row| row.group_key.clone()).collect::<Vec<_>>(), expected[..20]);
+    assert!(top.truncated);
+    assert!(one.reads() <= 200, "{} records were read", one.reads());
+
+    let one = stored("companies of one user", GROUPS);
+    let top = block_on(top_companies(&one, OrganizationId(1), window, 20)).unwrap();
+    assert_eq!((top.rows.len(), top.truncated), (20, true));
+    // Their names are long alike: all are read, but no message reads more than a few.
+    assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
+}
+
+#[test]
+fn a_list_of_equal_users_is_made_in_parts() {
+    let _usual = pages_of(1024);
+    let one = stored("users of one company", 40_000);
+    let today = Day(i32::try_from(events::TODAY).unwrap());
+    let id = PublicCompany::of("acme").to_id(OrganizationId(1));
+    let window = Window { start: today, end: today };
+    let top = block_on(company_top_users(&one, OrganizationId(1), &id, window, 20)).unwrap().unwrap();
+    let mut expected: Vec<String> = (0..40_000).map(|number| format!("user {number}")).collect();
+    expected.sort();
+    assert_eq!(top.rows.iter().map(|row| row.resolved_identifier.clone()).collect::<Vec<_>>(), expected[..20]);
+    assert!(top.truncated);
+    assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
+}
+
 /// The largest value that a shape of events has written, when everything is saved every now and then.
 #[derive(Default)]
 struct Sizes {
     records: std::collections::HashMap<(u8, RecordKey), Vec<u8>>,
     largest: (usize, u8),
+    /// How many were read, and how many for one question at most.
+    reads: Cell<usize>,
+    most_reads: Cell<usize>,
 }
 
 impl Sizes {
@@ -76,7 +167,16 @@ impl Sizes {
         self.records.insert((space, key), bytes);
     }
 
+    fn save(&mut self, project: &mut Project) {
+        project.freeze();
+        while project.drain_frozen(usize::MAX, self) {}
+        project.settle();
+        project.evict(usize::MAX, usize::MAX);
+        project.evict(usize::MAX, usize::MAX);
+    }
+
     fn get<T: serde::de::DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
+        self.reads.set(self.reads.get() + 1);
         self.records.get(&(space, key)).map(|bytes| headcount_storage::codec::decode(1, bytes).unwrap())
     }
 }
@@ -115,11 +215,7 @@ fn no_stored_value_grows_with_what_is_sent() {
         for number in 0..EVENTS {
             project.apply(&(shape.event)(number, EVENTS), number + 1, &hasher, &saved).unwrap();
             if number % 500 == 499 {
-                project.freeze();
-                while project.drain_frozen(usize::MAX, &mut saved) {}
-                project.settle();
-                project.evict(usize::MAX, usize::MAX);
-                project.evict(usize::MAX, usize::MAX);
+                saved.save(&mut project);
             }
         }
         let (bytes, space) = saved.largest;
