@@ -20,7 +20,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 /// # Errors
 /// The data directory or the address can't be used.
 pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
-    open_files::raise();
+    open_files::raise()?;
     runtime()?.block_on(async {
         // From the first moment on: a signal during a long start must not kill half of it.
         let stop = stop_signal()?;
