@@ -3,15 +3,23 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+use crate::cli::Failure;
+
 /// How many connections may be open, over all workers, where the operating system allows as many.
 const MOST_CONNECTIONS: u64 = 25_000;
 /// And where it allows next to none.
 const LEAST_CONNECTIONS: u64 = 64;
-/// What is left to log, indexes and store: some 12 files for each of the 64 partitions, and what is there but once.
+/// What is left to log, indexes and store. With less they close files and open them again.
 const FILES: u64 = 1_024;
+/// With fewer than these nothing works: the runs of store and index take a quarter, connections [`LEAST_CONNECTIONS`], the rest
+/// is for log, store, journals, and what each thread needs.
+const LEAST_FILES: u64 = 256;
 
 /// Asks for as many as are needed, or as many as there may be.
-pub(crate) fn raise() {
+///
+/// # Errors
+/// The process may not have as many open as it needs at least.
+pub(crate) fn raise() -> Result<(), Failure> {
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = MOST_CONNECTIONS + FILES;
     if limit.current.is_some_and(|current| current < wanted) {
@@ -21,9 +29,17 @@ pub(crate) fn raise() {
         }
     }
     let allowed = allowed();
+    if allowed < LEAST_FILES {
+        return Err(Failure(format!(
+            "the limit of open files is {allowed}, and at least {LEAST_FILES} are needed: raise it with `ulimit -n {wanted}`, or \
+             LimitNOFILE={wanted} in the service's unit",
+            wanted = 2 * FILES
+        )));
+    }
     if allowed < 2 * FILES {
         tracing::warn!(allowed, "few files may be open: `ulimit -n` (LimitNOFILE) should be {} or more", 2 * FILES);
     }
+    Ok(())
 }
 
 /// How many connections may be open, so that log and store can always open their files.
@@ -46,7 +62,7 @@ mod tests {
         limit.current = Some(512);
         setrlimit(Resource::Nofile, limit).unwrap();
         assert_eq!(connections() as u64, LEAST_CONNECTIONS);
-        raise();
+        raise().unwrap();
         let most = limit.maximum.unwrap_or(u64::MAX);
         assert_eq!(allowed(), most.min(MOST_CONNECTIONS + FILES));
         assert!(connections() as u64 <= most.saturating_sub(FILES).max(LEAST_CONNECTIONS));

@@ -24,7 +24,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// The data directory or the address can't be used.
 pub fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
-    open_files::raise();
+    open_files::raise()?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve(settings, first));
     // What still blocks a thread then, such as a pass over the log for somebody who is gone, ends with the process.

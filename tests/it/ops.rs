@@ -238,3 +238,19 @@ fn the_document_has_a_version_of_three_numbers() {
     assert!(numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".") == version, "no leading zeros: {version}");
     assert_eq!(format!("{:04}-{:02}-{:02}", numbers[0], numbers[1], numbers[2]), api);
 }
+
+#[test]
+fn too_low_a_limit_of_open_files_is_refused_with_what_to_do() {
+    let place = tempfile::tempdir().unwrap();
+    let script = "ulimit -n 64 && exec \"$0\" serve --data-dir \"$1\" --listen 127.0.0.1:0";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_headcount")]).arg(place.path().join("data"));
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("the limit of open files is 64, and at least 256 are needed") && error.contains("ulimit -n"),
+        "{error}"
+    );
+    assert!(!place.path().join("data").exists(), "nothing was begun");
+}

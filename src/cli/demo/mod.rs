@@ -52,7 +52,7 @@ pub fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
 
 async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let stop = stop_signal()?;
-    crate::open_files::raise();
+    crate::open_files::raise()?;
     let engine = Engine::open(settings.engine())?;
     let made = init::first(&engine, &init::FirstArgs::default())?
         .ok_or_else(|| Failure("the temporary directory is not empty".into()))?;

@@ -117,7 +117,7 @@ fn is_held(data_dir: &Path) -> Result<bool, Failure> {
 }
 
 async fn into_directory(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {
-    crate::open_files::raise();
+    crate::open_files::raise()?;
     let engine = Engine::open(settings.engine())?;
     let summary = into_engine(&engine, args, stop).await;
     engine.close().await;
