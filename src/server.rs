@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use actix_web::dev::{AppConfig, ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
-use actix_web::{App, Error, ResponseError, web};
+use actix_web::web::{self, Bytes};
+use actix_web::{App, Error, ResponseError};
 use headcount_actors::{Engine, Progress};
 use ipnet::IpNet;
 
@@ -41,6 +42,9 @@ const SHUTDOWN_TIMEOUT_S: u64 = 5;
 const COMPRESS_FROM_BYTES: u64 = 1_024;
 /// Up to which size: what is larger would hold up the worker's other requests.
 const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
+
+/// How many encodings of documents are kept: two documents, three encodings.
+const MAX_ENCODED_DOCUMENTS: usize = 8;
 
 /// How the HTTP server is started.
 #[derive(Debug, Clone)]
@@ -316,7 +320,13 @@ async fn compress<B: MessageBody + 'static>(
     let (request, response) = response.into_parts();
     let (mut head, body) = response.into_parts();
     let body = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
-    let (name, bytes) = match encode(&body, encoding) {
+    // A document that is part of the program is not held by anybody else alone.
+    let document = head.headers().get(header::ETAG).filter(|_| !body.is_unique());
+    let encoded = match document {
+        Some(tag) => encode_once(tag, &body, encoding),
+        None => encode(&body, encoding).map(|(name, bytes)| (name, bytes.into())),
+    };
+    let (name, bytes) = match encoded {
         Ok(encoded) => encoded,
         Err(error) => {
             tracing::warn!(%error, "an answer could not be compressed");
@@ -333,6 +343,22 @@ async fn compress<B: MessageBody + 'static>(
         head.headers_mut().insert(header::ETAG, weak);
     }
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
+}
+
+/// The same of a document of this tag, which everybody may ask for: that must cost neither work nor memory each time.
+fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
+    type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
+    static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((.., name, bytes)) = known.iter().find(|(of, by, ..)| of == tag && *by == encoding) {
+        return Ok((name, bytes.clone()));
+    }
+    let (name, bytes) = encode(body, encoding)?;
+    let bytes = Bytes::from(bytes);
+    if known.len() < MAX_ENCODED_DOCUMENTS {
+        known.push((tag.clone(), encoding, name, bytes.clone()));
+    }
+    Ok((name, bytes))
 }
 
 /// The speed of an answer counts, not its last byte: low levels.
@@ -355,5 +381,25 @@ fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, V
             Ok(("gzip", writer.finish()?))
         }
         other => Err(io::Error::other(format!("no such encoding: {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_encoded_once() {
+        let encoded =
+            |tag: &'static str, text: &[u8], encoding| encode_once(&HeaderValue::from_static(tag), text, encoding).unwrap().1;
+        let (one, other) = ([b'a'; 5_000], [b'b'; 5_000]);
+        let first = encoded("\"one\"", &one, ContentEncoding::Gzip);
+        assert_eq!(first.as_ptr(), encoded("\"one\"", &one, ContentEncoding::Gzip).as_ptr(), "the same bytes");
+        assert_ne!(first, encoded("\"other\"", &other, ContentEncoding::Gzip));
+        assert_ne!(first, encoded("\"one\"", &one, ContentEncoding::Zstd));
+        for i in 0..100 {
+            let tag = HeaderValue::from_str(&format!("\"{i}\"")).unwrap();
+            assert_eq!(encode_once(&tag, &one, ContentEncoding::Gzip).unwrap().1, first, "also where no more are kept");
+        }
     }
 }

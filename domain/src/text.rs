@@ -74,7 +74,9 @@ pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Op
 /// A referrer of which [`referrer_host`] reads `host`, and that says nothing else.
 #[must_use]
 pub fn host_as_referrer(host: &str) -> String {
-    if any_host(host).as_deref() == Some(host) { host.to_owned() } else { format!("//{host}") }
+    // Without slashes a host needs a dot, and a first `www.` is never read as a part of it.
+    let spellings = [host.to_owned(), format!("//{host}"), format!("//www.{host}")];
+    spellings.into_iter().find(|spelling| any_host(spelling).as_deref() == Some(host)).unwrap_or_default()
 }
 
 /// The parameters of a URL's query in order, names and values decoded: `+` is a space, percent escapes are UTF-8, and what

@@ -352,3 +352,17 @@ impl From<RegistryError> for ApiError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_refused_for_an_hour() {
+        let error = ApiError::quota_exceeded("the project has 1,000,000 groups; no more are allowed");
+        let response = error.respond("r");
+        assert_eq!(response.status(), 429);
+        assert_eq!(response.headers().get(header::RETRY_AFTER).unwrap(), "3600");
+        assert_eq!((error.0.kind, error.code()), (ErrorType::RateLimited, "quota_exceeded"));
+    }
+}

@@ -227,10 +227,10 @@ impl Wire {
         }
     }
 
-    /// Notes that the client took `bytes` of an answer, of which `left` could not be written.
-    fn on_written(&mut self, cx: &Context<'_>, bytes: usize, left: usize) {
+    /// Notes that the first `bytes` of `answer` were written.
+    fn on_written(&mut self, cx: &Context<'_>, bytes: usize, answer: &[u8]) {
         self.is_blocked = false;
-        if left == 0 {
+        if bytes == answer.len() {
             self.writing = None;
         } else if let Some((_, progress)) = &mut self.writing {
             *progress += bytes;
@@ -239,6 +239,7 @@ impl Wire {
             }
         }
         match self.framing.phase() {
+            _ if answer == CONTINUE => {}
             Phase::Complete => self.framing.next(),
             // An answer that did not wait for the body; there is no other to wait for.
             Phase::Body => self.is_answered = true,
@@ -266,9 +267,8 @@ impl AsyncWrite for Wire {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         match Pin::new(&mut this.socket).poll_write(cx, buf)? {
-            Poll::Ready(written) if buf == CONTINUE => Poll::Ready(Ok(written)),
             Poll::Ready(written) => {
-                this.on_written(cx, written, buf.len() - written);
+                this.on_written(cx, written, buf);
                 Poll::Ready(Ok(written))
             }
             Poll::Pending => this.poll_write_deadline(cx),

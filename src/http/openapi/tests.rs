@@ -130,3 +130,11 @@ fn an_event_is_documented_as_the_interface_has_it() {
         assert_eq!(is_nullable, name != "name", "{name}: {schema}");
     }
 }
+
+#[test]
+fn warnings_are_documented_and_may_be_absent() {
+    let answer = &parsed()["components"]["schemas"]["TrackAnswer"];
+    assert_eq!(answer["properties"]["warnings"]["type"], "array");
+    let required: Vec<&str> = answer["required"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
+    assert_eq!(required, ["id", "status", "duplicate", "reason", "position", "clamped"]);
+}
