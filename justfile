@@ -85,3 +85,7 @@ bench-latency-naive:
 # Licenses and advisories (needs cargo-deny).
 deny:
     cargo deny check
+
+# The lists of crawlers and of browsers, made anew.
+user-agents:
+    python3 domain/src/agent/data/update.py

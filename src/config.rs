@@ -3,6 +3,8 @@
 //! Every setting is text until it is resolved, so that the four sources are read in one way and every refusal names the
 //! source it came from.
 
+#[cfg(test)]
+mod tests;
 mod value;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use serde::Serialize;
 
 use headcount_actors::EngineConfig;
 use headcount_actors::memory::MIN_MEMORY_BYTES;
+use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;
 use crate::telemetry;
@@ -24,6 +27,17 @@ use value::{bytes, count, header, listen, networks, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
+
+/// Variables that are no settings, but are read.
+const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
+
+/// Those of `variables` that begin with `HEADCOUNT_` and mean nothing.
+pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
+    let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.variable == name);
+    let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("HEADCOUNT_") && !is_known(name)).collect();
+    unknown.sort();
+    unknown
+}
 
 /// Where the value of a setting came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +160,7 @@ keys! {
     shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
     memory "--memory" "HEADCOUNT_MEMORY" "1GiB" "How much memory to keep to; what is beyond it is read back from disk on demand";
     admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "How many bytes of events may be under way at once: a size, or auto (a sixteenth of the memory)";
-    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken";
+    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken: at least 64MiB, a segment of the log; 0 is no limit";
     trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
     geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
     geo_header "--geo-header" "HEADCOUNT_GEO_HEADER" "" "The header by which trusted proxies tell a visitor's country, such as CF-IPCountry";
@@ -199,6 +213,7 @@ pub struct Settings {
     /// How it is logged.
     pub log_format: LogFormat,
     entries: Vec<Entry>,
+    warnings: Vec<String>,
 }
 
 /// One line of `headcount config`.
@@ -230,7 +245,27 @@ impl Settings {
                 _ => Entry { key, text: key.default.to_owned(), source: Source::Default },
             }
         };
-        Self::parse(KEYS.iter().map(entry).collect())
+        let mut settings = Self::parse(KEYS.iter().map(entry).collect())?;
+        settings.raise_min_free_bytes();
+        Ok(settings)
+    }
+
+    /// The log takes room by the segment: a limit below that would not keep it from running full.
+    fn raise_min_free_bytes(&mut self) {
+        let least = LogOptions::default().segment_bytes;
+        if (1..least).contains(&self.min_free_bytes) {
+            let given = self.min_free_bytes;
+            let message =
+                format!("min_free_bytes: {given} is less than a segment of the log, so {least} are kept free (0 is no limit)");
+            self.warnings.push(message);
+            self.min_free_bytes = least;
+        }
+    }
+
+    /// What was probably not meant, for the log.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
@@ -242,13 +277,15 @@ impl Settings {
             workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
             shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,
             memory: read.value("memory", |text| {
-                size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB")
+                size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB or 1GB")
             })?,
             admission_bytes: read.value("admission_bytes", |text| match text {
                 "auto" => Ok(None),
-                text => size_from(text, 4 << 20).map(Some).ok_or("must be auto or a size of at least 4MiB, such as 64MiB"),
+                text => size_from(text, 8 << 20).map(Some).ok_or("must be auto or a size of at least 8MiB, such as 64MiB"),
             })?,
-            min_free_bytes: read.value("min_free_bytes", |text| bytes(text).ok_or("must be a size, such as 256MiB"))?,
+            min_free_bytes: read.value("min_free_bytes", |text| {
+                bytes(text).ok_or("must be a size, such as 256MiB or 256MB, or 0 for no limit")
+            })?,
             trusted_proxies: read.value("trusted_proxies", |text| {
                 networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
             })?,
@@ -267,6 +304,7 @@ impl Settings {
                 _ => Err("must be text or json"),
             })?,
             entries,
+            warnings: Vec::new(),
         })
     }
 
@@ -357,101 +395,5 @@ fn plain(value: &toml::Value) -> Option<String> {
             items.map(|items| items.join(","))
         }
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn none(_: &str) -> Option<String> {
-        None
-    }
-
-    #[test]
-    fn flags_win_over_variables_over_the_file_over_defaults() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("headcount.toml");
-        std::fs::write(&path, "listen = \"0.0.0.0:1\"\nworkers = 3\nshards = 5\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n")
-            .unwrap();
-        let flags = Flags { config: Some(path.clone()), listen: Some("127.0.0.1:9".into()), ..Flags::default() };
-        let variable = |name: &str| match name {
-            "HEADCOUNT_LISTEN" => Some("127.0.0.1:8".to_owned()),
-            "HEADCOUNT_WORKERS" => Some("4".to_owned()),
-            _ => None,
-        };
-        let settings = Settings::resolve(&flags, variable).unwrap();
-        assert_eq!(settings.listen, "127.0.0.1:9");
-        assert_eq!((settings.workers, settings.shards), (Some(4), Some(5)));
-        assert_eq!(settings.trusted_proxies.len(), 2);
-        assert_eq!(settings.min_free_bytes, 256 << 20);
-        let sources: BTreeMap<_, _> = settings.in_force().into_iter().map(|(name, it)| (name, it.source)).collect();
-        let expected = [
-            ("listen", "--listen".to_owned()),
-            ("workers", "HEADCOUNT_WORKERS".to_owned()),
-            ("shards", path.display().to_string()),
-            ("log", "default".to_owned()),
-        ];
-        for (name, source) in expected {
-            assert_eq!(sources[name], source, "{name}");
-        }
-    }
-
-    #[test]
-    fn the_file_may_be_named_by_a_variable() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("headcount.toml");
-        std::fs::write(&path, "checkpoint_interval = \"2m\"").unwrap();
-        let variable = |name: &str| (name == CONFIG_VARIABLE).then(|| path.display().to_string());
-        let settings = Settings::resolve(&Flags::default(), variable).unwrap();
-        assert_eq!(settings.checkpoint_interval, Duration::from_secs(120));
-    }
-
-    #[test]
-    fn unknown_keys_of_the_file_are_named() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("headcount.toml");
-        std::fs::write(&path, "listne = \"0.0.0.0:1\"\nworkers = 3\n[extra]\n").unwrap();
-        let flags = Flags { config: Some(path), ..Flags::default() };
-        let error = Settings::resolve(&flags, none).unwrap_err().to_string();
-        assert!(error.contains("unknown keys: extra, listne; known are: data_dir, listen"), "{error}");
-    }
-
-    #[test]
-    fn what_is_not_allowed_is_refused_with_its_source() {
-        let table: [(&str, &str, bool); 24] = [
-            ("HEADCOUNT_LISTEN", "8080", false),
-            ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
-            ("HEADCOUNT_LISTEN", "[::1]:0", true),
-            ("HEADCOUNT_WORKERS", "0", false),
-            ("HEADCOUNT_WORKERS", "auto", true),
-            ("HEADCOUNT_SHARDS", "65", false),
-            ("HEADCOUNT_ADMISSION_BYTES", "4MiB", true),
-            ("HEADCOUNT_ADMISSION_BYTES", "1KiB", false),
-            ("HEADCOUNT_ADMISSION_BYTES", "64 megabytes", false),
-            ("HEADCOUNT_MIN_FREE_BYTES", "99999999999TiB", false),
-            ("HEADCOUNT_MIN_FREE_BYTES", "0", true),
-            ("HEADCOUNT_TRUSTED_PROXIES", "10.0.0.0/8, 127.0.0.1", true),
-            ("HEADCOUNT_TRUSTED_PROXIES", "localhost", false),
-            ("HEADCOUNT_GEO_DB", "", true),
-            ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
-            ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
-            ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
-            ("HEADCOUNT_CHECKPOINT_INTERVAL", "5m", true),
-            ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
-            ("HEADCOUNT_LOG", "info,headcount=debug", true),
-            ("HEADCOUNT_LOG", "a=b=c", false),
-            ("HEADCOUNT_LOG_FORMAT", "json", true),
-            ("HEADCOUNT_LOG_FORMAT", "xml", false),
-            ("HEADCOUNT_DATA_DIR", "", false),
-        ];
-        for (name, value, fine) in table {
-            let variable = |asked: &str| (asked == name).then(|| value.to_owned());
-            let result = Settings::resolve(&Flags::default(), variable);
-            assert_eq!(result.is_ok(), fine, "{name}={value}: {result:?}");
-            if let Err(error) = result {
-                assert!(error.to_string().contains(name), "{error}");
-            }
-        }
     }
 }

@@ -44,6 +44,7 @@ mod open_files;
 pub mod server;
 mod starting;
 pub mod telemetry;
+mod wire;
 
 pub use headcount_actors::registry;
 pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};

@@ -6,23 +6,33 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use actix_http::HttpService;
+use actix_http::error::DispatchError;
+use actix_server::ServerBuilder;
+use actix_service::{IntoServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
-use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::dev::{AppConfig, ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{App, Error, HttpServer, web};
+use actix_web::rt::net::TcpStream;
+use actix_web::{App, Error, ResponseError, web};
 use headcount_actors::{Engine, Progress};
 use ipnet::IpNet;
 
+use crate::http::error::ApiError;
+use crate::http::large::LargeAnswers;
 use crate::http::traffic::Traffic;
 use crate::http::{self, AppState, envelope};
 use crate::open_files;
 use crate::starting::StartingServer;
+use crate::wire::{HeadBytes, Wire};
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How long what a client still sends is skipped when its connection is closed.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// How long requests under way may take once the server stops, in seconds.
@@ -207,24 +217,46 @@ fn build(
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
     }
     let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, geo_header, traffic: Traffic::default() });
-    let application = move || {
-        // Called on each worker's own thread, so that answers wake that thread only.
-        let tracker = web::Data::new(engine.local_tracker());
-        App::new().app_data(state.clone()).app_data(tracker).wrap(from_fn(around)).configure(http::routes)
-    };
-    let mut server = HttpServer::new(application)
+    let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
+    let mut builder = ServerBuilder::new()
         .workers(workers)
-        .max_connections((open_files::connections() / workers).max(1))
-        .client_request_timeout(HEAD_TIMEOUT)
-        .keep_alive(KEEP_ALIVE)
-        .tcp_nodelay(true)
+        .max_concurrent_connections((open_files::connections() / workers).max(1))
         .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
         .disable_signals();
+    let stop = builder.graceful_shutdown_signal();
+    let mut addresses = Vec::new();
     for listener in listeners {
-        server = server.listen(listener)?;
+        addresses.push(listener.local_addr()?);
+        let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
+        builder = builder.listen("http", listener, move || {
+            // Called on each worker's own thread, so that answers wake that thread only.
+            let tracker = web::Data::new(engine.local_tracker());
+            let (state, answers) = (state.clone(), web::Data::new(answers.clone()));
+            let application = App::new().app_data(state).app_data(tracker).app_data(answers);
+            let application = application.wrap(from_fn(around)).configure(http::routes);
+            let application = application.into_factory().map_err(|error: Error| error.error_response());
+            let (heads, stop) = (heads.clone(), stop.clone());
+            let connection = fn_service(move |socket: TcpStream| {
+                let heads = heads.clone();
+                async move {
+                    socket.set_nodelay(true)?;
+                    let peer = socket.peer_addr().ok();
+                    Ok::<_, DispatchError>((Wire::new(socket, heads), peer))
+                }
+            });
+            let http = HttpService::build()
+                .graceful_shutdown_signal(move || {
+                    let stop = stop.clone();
+                    async move { stop.notified().await }
+                })
+                .keep_alive(KEEP_ALIVE)
+                .client_request_timeout(HEAD_TIMEOUT)
+                .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+                .h1(map_config(application, |()| AppConfig::default()));
+            connection.and_then(http)
+        })?;
     }
-    let addresses = server.addrs();
-    Ok((server.run(), addresses))
+    Ok((builder.run(), addresses))
 }
 
 /// What surrounds every request: its envelope, and around that the compression of what was asked for. One middleware, since each
@@ -236,10 +268,30 @@ async fn around<B: MessageBody + 'static>(
     // The answer to an event is too small to be compressed, and there are many.
     let wanted = if request.headers().contains_key(header::ACCEPT_ENCODING) { wanted(&request) } else { None };
     let response = envelope::envelope(request, next).await?;
-    match wanted {
-        Some(encoding) if is_worth_it(&response) => compress(response, encoding).await,
-        _ => Ok(response.map_into_left_body()),
-    }
+    let response = match wanted {
+        Some(encoding) if is_worth_it(&response) => compress(response, encoding).await?,
+        _ => response.map_into_left_body(),
+    };
+    if LargeAnswers::is_large(response.response().body().size()) { in_slices(response).await } else { Ok(response) }
+}
+
+/// The same answer, handed over piece by piece.
+async fn in_slices<L: MessageBody + 'static>(
+    response: ServiceResponse<EitherBody<L, BoxBody>>,
+) -> Result<ServiceResponse<EitherBody<L, BoxBody>>, Error> {
+    let (request, response) = response.into_parts();
+    let (head, body) = response.into_parts();
+    let bytes = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
+    let answers = request.app_data::<web::Data<LargeAnswers>>().cloned().unwrap_or_default();
+    let response = match answers.slices(bytes) {
+        Some(slices) => head.set_body(BoxBody::new(slices)),
+        None => {
+            let id = head.headers().get(envelope::REQUEST_ID).cloned();
+            let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+            ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
+        }
+    };
+    Ok(ServiceResponse::new(request, response.map_into_right_body()))
 }
 
 /// The encoding that the client likes best, if it is one of ours.

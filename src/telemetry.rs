@@ -2,26 +2,29 @@
 
 use std::io::IsTerminal;
 use std::panic::PanicHookInfo;
+use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::LogFormat;
 
 /// What is wrong with a filter of logs.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "log: must be a level (error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\", not {given:?}"
-)]
-pub struct BadFilter {
-    given: String,
-}
+#[error("must be a level (off, error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\"")]
+pub struct BadFilter;
 
 /// Checks what `log` is set to.
 ///
 /// # Errors
 /// It is no filter.
 pub fn filter(directives: &str) -> Result<EnvFilter, BadFilter> {
-    EnvFilter::try_new(directives).map_err(|_| BadFilter { given: directives.to_owned() })
+    // A word without a level would be taken for the name of a part of the program, and switch everything else off.
+    let is_clear = |part: &str| part.contains(['=', '[']) || LevelFilter::from_str(part).is_ok();
+    if !directives.split(',').map(str::trim).filter(|part| !part.is_empty()).all(is_clear) {
+        return Err(BadFilter);
+    }
+    EnvFilter::try_new(directives).map_err(|_| BadFilter)
 }
 
 /// Starts logging, once in the life of the process; later calls change nothing.

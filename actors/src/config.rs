@@ -25,7 +25,8 @@ pub struct EngineConfig {
     /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
     /// [`MIN_MEMORY_BYTES`](crate::memory::MIN_MEMORY_BYTES).
     pub memory_bytes: usize,
-    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 4 to 64 MiB.
+    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 8 to 64 MiB;
+    /// with less, a batch of the largest size may find no room.
     pub admission_bytes: Option<usize>,
     /// Below how much free disk space no event is taken. Default 256 MiB.
     pub min_free_bytes: u64,

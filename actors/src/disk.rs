@@ -1,7 +1,7 @@
 //! Whether the disk has room: asked before events are taken, so that the log is never cut off half-way.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 /// How long an answer of the operating system is good for.
@@ -16,12 +16,22 @@ pub(crate) struct DiskGuard {
     /// Milliseconds since `began` at which it was asked last.
     asked_ms: AtomicU64,
     free_bytes: AtomicU64,
+    /// Whether there was too little, when it was asked last.
+    is_low: AtomicBool,
 }
 
 impl DiskGuard {
     pub(crate) fn new(path: &Path, min_free_bytes: u64) -> Self {
-        let free_bytes = AtomicU64::new(ask(path));
-        Self { path: path.to_owned(), min_free_bytes, began: Stopwatch::now(), asked_ms: AtomicU64::new(0), free_bytes }
+        let guard = Self {
+            path: path.to_owned(),
+            min_free_bytes,
+            began: Stopwatch::now(),
+            asked_ms: AtomicU64::new(0),
+            free_bytes: AtomicU64::new(u64::MAX),
+            is_low: AtomicBool::new(false),
+        };
+        guard.note(ask(path));
+        guard
     }
 
     /// Free space in bytes, at most half a second old.
@@ -30,9 +40,25 @@ impl DiskGuard {
         let asked_ms = self.asked_ms.load(Ordering::Relaxed);
         let stale = now_ms.saturating_sub(asked_ms) >= FRESH_FOR.as_millis().try_into().unwrap_or(u64::MAX);
         if stale && self.asked_ms.compare_exchange(asked_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.free_bytes.store(ask(&self.path), Ordering::Relaxed);
+            self.note(ask(&self.path));
         }
         self.free_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes how much is free. Logs when that begins or ceases to be too little, and returns whether it did.
+    fn note(&self, free_bytes: u64) -> bool {
+        self.free_bytes.store(free_bytes, Ordering::Relaxed);
+        let is_low = free_bytes < self.min_free_bytes;
+        if self.is_low.swap(is_low, Ordering::Relaxed) == is_low {
+            return false;
+        }
+        let min_free_bytes = self.min_free_bytes;
+        if is_low {
+            tracing::error!(free_bytes, min_free_bytes, "the disk is nearly full: no event is taken until there is room");
+        } else {
+            tracing::info!(free_bytes, min_free_bytes, "the disk has room again: events are taken");
+        }
+        true
     }
 
     /// Whether events can be taken.
@@ -44,4 +70,17 @@ impl DiskGuard {
 /// What the operating system says; where it says nothing, the log's own errors have to do.
 fn ask(path: &Path) -> u64 {
     rustix::fs::statvfs(path).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nearly_full_disk_is_told_once_and_so_is_its_end() {
+        let guard = DiskGuard::new(Path::new("."), 1);
+        assert!(!guard.note(100));
+        let told: Vec<bool> = [0, 0, 1, 5, 0].into_iter().map(|free_bytes| guard.note(free_bytes)).collect();
+        assert_eq!(told, [true, false, true, false, true]);
+    }
 }

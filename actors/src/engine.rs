@@ -2,10 +2,12 @@
 //!
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
+mod closing;
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,12 +20,14 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::aggregator::{Aggregator, Ask, Drain, Events, Outcome, Shard, Shares, Versions, partition_of};
+use crate::aggregator::{
+    Aggregator, Ask, Asking, Condition, Events, Outcome, PartitionHealth, Progress, Shard, Shares, Versions, partition_of,
+};
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
 use crate::dead_letters::DeadLetters;
 use crate::disk::DiskGuard;
-use crate::gate::{Gate, Permit};
+use crate::gate::{Gate, Holder, Permit, Refused};
 use crate::geo::GeoDatabase;
 use crate::ingest::{Ingest, Ticket, Track, TrackError};
 use crate::keeper::Keeper;
@@ -79,9 +83,10 @@ struct Inner {
     damage: Arc<DamageNote>,
     gate: Gate,
     questions: Gate,
-    scans: Semaphore,
+    scans: Arc<Semaphore>,
     disk: DiskGuard,
     geo: Option<GeoDatabase>,
+    health: Arc<PartitionHealth>,
     shards: Vec<Addr<Aggregator>>,
     ingest: Addr<Ingest>,
     group: Arc<GroupCommit<Ticket>>,
@@ -94,7 +99,25 @@ struct Inner {
 /// A question on its way.
 pub(crate) struct Posted<R> {
     answer: oneshot::Receiver<R>,
+}
+
+/// A question as its shard has it.
+struct Asked<R, F> {
+    answer: oneshot::Sender<R>,
+    question: F,
+    /// Its place among those that wait, until it is answered or passed over.
     _place: Permit,
+}
+
+impl<R: Send, F: FnOnce(&mut Shard) -> R + Send> Asking for Asked<R, F> {
+    fn is_wanted(&self) -> bool {
+        !self.answer.is_closed()
+    }
+
+    fn answer(self: Box<Self>, shard: &mut Shard) {
+        let Self { answer, question, .. } = *self;
+        let _ = answer.send(question(shard));
+    }
 }
 
 /// A question on its way to several projects.
@@ -157,11 +180,12 @@ impl Engine {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
         let State { shards, versions, memory, keeper, keeper_thread, verifier, damage } = state;
         let assignment = opening::assignment(shards.len());
+        let health = shards.first().map(Shard::health).unwrap_or_default();
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), assignment);
         let group = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let group = Arc::new(group);
-        let ingest = start_ingest(&system, Arc::clone(&group))?;
+        let ingest = start_ingest(&system, Arc::clone(&group), Arc::clone(&health))?;
         let inner = Inner {
             gate: Gate::new(config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission)),
             questions: Gate::new(MAX_QUESTIONS),
@@ -174,6 +198,7 @@ impl Engine {
             memory,
             reader,
             dead,
+            health,
             damage,
             shards: addresses,
             ingest,
@@ -223,7 +248,7 @@ impl Engine {
         self.inner.secrets.hasher()
     }
 
-    pub(crate) fn scans(&self) -> &Semaphore {
+    pub(crate) fn scans(&self) -> &Arc<Semaphore> {
         &self.inner.scans
     }
 
@@ -235,7 +260,20 @@ impl Engine {
         self.inner.dead.contains(position)
     }
 
-    /// Takes `bytes` of the admission limit. `None`: so much is under way already, or the engine takes no events now.
+    /// Lets `bytes` of events of a project in, that came from `address`. The bytes count against the admission limit, and
+    /// against what the project and the address may have of it, until the events are in the state ([`crate::gate`]).
+    ///
+    /// # Errors
+    /// Nothing of this can be taken now.
+    pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        if let Some(why) = self.unavailable() {
+            return Err(Refused::Unavailable(why));
+        }
+        self.inner.health.check(partition_of(project)).map_err(Refused::Unavailable)?;
+        self.inner.gate.take_for([Some(Holder::Project(project)), address.map(Holder::of_address)], bytes)
+    }
+
+    /// Takes `bytes` of the admission limit for nobody in particular. `None`: so much is under way already.
     #[must_use]
     pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {
         self.inner.gate.take(bytes)
@@ -250,19 +288,32 @@ impl Engine {
         (!self.inner.disk.has_space()).then_some("the disk is nearly full")
     }
 
+    /// How checkpoints are getting on.
+    pub(crate) fn progress(&self) -> &Progress {
+        self.inner.memory.progress()
+    }
+
+    pub(crate) fn config(&self) -> &EngineConfig {
+        &self.inner.config
+    }
+
     /// What changes exactly when an answer about `project` can have changed: the incarnation of the data, and the position
     /// of the project's last event that counted.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn version(&self, project: ProjectId) -> Result<(u128, Position), AskError> {
-        if let Some(version) = self.inner.versions.get(&project) {
-            return Ok((self.inner.incarnation, version.load(Ordering::Acquire)));
+        // While its partition is rebuilt, the version is that of an earlier state.
+        let check = || self.inner.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
+        check()?;
+        let known = || Some(self.inner.versions.get(&project)?.load(Ordering::Acquire));
+        if let Some(version) = known() {
+            check()?;
+            return Ok((self.inner.incarnation, version));
         }
         // Not loaded since the start: asking for it loads it.
         self.ask(project, |_| ()).await?;
-        let version = self.inner.versions.get(&project).map_or(0, |version| version.load(Ordering::Acquire));
-        Ok((self.inner.incarnation, version))
+        Ok((self.inner.incarnation, known().unwrap_or(0)))
     }
 
     /// Asks a project's state, on its shard's thread. `question` should take microseconds.
@@ -277,11 +328,12 @@ impl Engine {
         self.ask_shard(project, move |shard| shard.read(project, question)).await?.map_err(AskError::Lost)
     }
 
-    pub(crate) async fn applied(&self, project: ProjectId) -> Result<Position, AskError> {
-        self.ask_shard(project, move |shard| shard.applied(partition_of(project))).await
+    /// The position of a project's last event that counted.
+    pub(crate) async fn last(&self, project: ProjectId) -> Result<Position, AskError> {
+        self.ask_shard(project, move |shard| shard.last(project)).await?.map_err(AskError::Lost)
     }
 
-    async fn ask_shard<R: Send + 'static>(
+    pub(crate) async fn ask_shard<R: Send + 'static>(
         &self,
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,
@@ -294,13 +346,15 @@ impl Engine {
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,
     ) -> Result<Posted<R>, AskError> {
-        let place = self.inner.questions.take(1).ok_or(AskError::Busy)?;
+        let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
+        let holders = [organization.map(Holder::Organization), None];
+        let place = self.inner.questions.take_for(holders, 1).map_err(|_| AskError::Busy)?;
         let (answer, wait) = oneshot::channel();
         let shard = &self.inner.shards[self.shard_of(project)];
-        let ask = Ask(Box::new(move |shard| drop(answer.send(question(shard)))));
+        let ask = Ask { organization, question: Box::new(Asked { answer, question, _place: place }) };
         #[expect(clippy::disallowed_methods, reason = "the gate of questions bounds what waits in the mailbox")]
         shard.do_send(ask);
-        Ok(Posted { answer: wait, _place: place })
+        Ok(Posted { answer: wait })
     }
 
     /// Sends a question on its way, without waiting for the answer.
@@ -340,7 +394,7 @@ impl Engine {
     /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
-        Tracker { ingest: Ingest::new(Arc::clone(&self.inner.group)).start() }
+        Tracker { ingest: Ingest::new(Arc::clone(&self.inner.group), Arc::clone(&self.inner.health)).start() }
     }
 
     /// Has `/readyz` fail from here on, so that nobody sends new work here; what comes is still done.
@@ -359,15 +413,23 @@ impl Engine {
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
         }
+        if let Some(why) = self.checkpoints_late() {
+            return Err(why);
+        }
+        if let Some((partition, condition, _)) = self.inner.health.unwell().first() {
+            return Err(match condition {
+                Condition::Failed => format!("partition {partition} has failed; the log says why"),
+                _ => format!("partition {partition} is being rebuilt"),
+            });
+        }
         for shard in &self.inner.shards {
+            let Some(place) = self.inner.questions.take(1) else { return Err("too many questions are waiting".to_owned()) };
             let (answer, wait) = oneshot::channel();
-            let ask = Ask(Box::new(move |shard| drop(answer.send(shard.failed().cloned()))));
+            let question = Box::new(Asked { answer, question: |_: &mut Shard| (), _place: place });
             #[expect(clippy::disallowed_methods, reason = "one small question per shard and readiness check")]
-            shard.do_send(ask);
-            match tokio::time::timeout(ASK_TIMEOUT, wait).await {
-                Ok(Ok(None)) => {}
-                Ok(Ok(Some(fault))) => return Err(fault.to_string()),
-                _ => return Err("a shard does not answer".to_owned()),
+            shard.do_send(Ask { organization: None, question });
+            if !matches!(tokio::time::timeout(ASK_TIMEOUT, wait).await, Ok(Ok(()))) {
+                return Err("a shard does not answer".to_owned());
             }
         }
         Ok(())
@@ -376,63 +438,20 @@ impl Engine {
     /// Figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
+        let progress = self.progress();
         Vitals {
+            checkpoints_failing: progress.failing(),
+            partitions_refusing: progress.full(),
+            unsaved_for: progress.longest_unsaved().unwrap_or_default(),
             log_position: self.inner.reader.last_position(),
-            admitted_bytes: self.inner.gate.used_bytes(),
-            admission_limit_bytes: self.inner.gate.limit_bytes(),
+            admitted_bytes: self.inner.gate.used(),
+            admission_limit_bytes: self.inner.gate.limit(),
             dead_letters: self.inner.dead.count(),
             damage_found: self.inner.damage.found(),
             free_disk_bytes: self.inner.disk.free_bytes(),
             record_bytes: self.inner.memory.resident(),
             record_limit_bytes: self.inner.config.record_bytes(),
         }
-    }
-
-    /// Takes no more events, finishes those under way, writes everything down and stops. Events that were answered are
-    /// safe without this; it makes the next start quick.
-    pub async fn close(&self) {
-        self.inner.closing.store(true, Ordering::SeqCst);
-        let group = Arc::clone(&self.inner.group);
-        let _ = tokio::task::spawn_blocking(move || group.close()).await;
-        let mut drains = Vec::new();
-        for shard in &self.inner.shards {
-            let (done, wait) = oneshot::channel();
-            #[expect(clippy::disallowed_methods, reason = "one message per shard, at the end")]
-            shard.do_send(Drain(done));
-            drains.push(wait);
-        }
-        for drain in drains {
-            if tokio::time::timeout(Duration::from_secs(20), drain).await.is_err() {
-                tracing::warn!("a last checkpoint took too long; the next start replays the log instead");
-            }
-        }
-        let threads = self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(threads) = threads {
-            let _ = tokio::task::spawn_blocking(move || threads.stop()).await;
-        }
-    }
-}
-
-impl Drop for Inner {
-    /// An engine that nobody closed stops all the same, without a last checkpoint.
-    fn drop(&mut self) {
-        self.group.close();
-        if let Some(threads) = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            threads.stop();
-        }
-    }
-}
-
-impl Threads {
-    fn stop(self) {
-        let Self { system, system_thread, keeper, keeper_thread, verifier, _lock } = self;
-        verifier.stop();
-        keeper.stop_trying();
-        drop(keeper);
-        system.stop();
-        let _ = system_thread.join();
-        // The keeper ends when the shards, which hold its other handles, are gone.
-        let _ = keeper_thread.join();
     }
 }
 
@@ -455,18 +474,25 @@ pub struct Vitals {
     pub record_bytes: usize,
     /// How many of these are kept before some are let go of.
     pub record_limit_bytes: usize,
+    /// How many partitions have a checkpoint that could not be written yet. It is tried again by itself.
+    pub checkpoints_failing: usize,
+    /// How many of these take no more events until it can.
+    pub partitions_refusing: usize,
+    /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
+    /// the next start. Zero: nothing would be.
+    pub unsaved_for: Duration,
 }
 
 impl Tracker {
-    /// Records events of one project; answers when they are on disk and in the rollups. The caller holds a [`Permit`] for
-    /// them, and keeps it until then.
+    /// Records events of one project; answers when they are on disk and in the rollups. The [`Permit`] for them is kept
+    /// until then, also where nobody waits any more.
     ///
     /// # Errors
     /// See [`TrackError`].
-    pub(crate) async fn record(&self, events: Events, _permit: Permit) -> Result<Vec<Outcome>, TrackError> {
+    pub(crate) async fn record(&self, events: Events, permit: Permit) -> Result<Vec<Outcome>, TrackError> {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
-        self.ingest.do_send(Track { events, answer });
+        self.ingest.do_send(Track { events, permit, answer });
         match tokio::time::timeout(APPLY_TIMEOUT, wait).await {
             Ok(Ok(result)) => result,
             _ => Err(TrackError::OutcomeUnknown),

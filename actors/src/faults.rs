@@ -3,10 +3,11 @@
 //! Only in builds with the feature `fault-injection`, and only where the variable [`VARIABLE`] names one. Those of the log
 //! itself are in `headcount_storage::log`.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headcount_domain::fold::Position;
+use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 
 use crate::aggregator::Outcome;
@@ -15,11 +16,17 @@ use crate::ingest::Return;
 
 /// Names the mistake: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";
+/// Which operations on files fail, as [`Plan`] reads it: `at=17,errno=EIO,failures=3`. They are counted from the start of the
+/// process, under the data directory.
+const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
 /// How long events wait between their answer and the rollups under `ack-before-apply`.
 const LATE: Duration = Duration::from_millis(50);
 
 /// Whether senders are answered before their events are in the rollups.
 static ACK_BEFORE_APPLY: OnceLock<bool> = OnceLock::new();
+
+/// The switch that [`IO_VARIABLE`] arms, until the process ends.
+static IO_FAULTS: Mutex<Option<Switch>> = Mutex::new(None);
 
 /// Plants the mistake that the environment names.
 pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError> {
@@ -36,6 +43,13 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
         config.group.fault = fault;
     }
     let _ = ACK_BEFORE_APPLY.set(before_apply);
+    if let Ok(text) = std::env::var(IO_VARIABLE)
+        && !text.is_empty()
+    {
+        let plan: Plan = text.parse().map_err(|error| OpenError::Start(format!("{IO_VARIABLE}: {error}")))?;
+        tracing::warn!(?plan, "this build fails operations on files on purpose");
+        *IO_FAULTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Switch::arm(&config.data_dir, plan));
+    }
     Ok(config)
 }
 

@@ -1,61 +1,183 @@
-//! The gate before the engine: how many bytes of events may be under way at once.
+//! The gates before the engine: how many bytes of events may be under way at once, and how many questions may wait.
 //!
 //! Mailboxes are no bound (an actor's capacity is per sender), so the bound is here: whoever brings an event takes its
-//! bytes from one pool first, and gives them back when it was answered. What finds the pool empty is told so.
+//! bytes from one pool first. They go back when the event is in the state, not when its sender stops waiting.
+//!
+//! A pool is shared out. What one holder (a project, a network of addresses, an organization) has may not exceed a third
+//! of what is free: a holder that is alone gets a quarter of the pool, each of two a fifth, and so on, and something is
+//! always left for the next. So that one large batch fits into a small pool, a holder may always have
+//! [`LARGEST_BODY_BYTES`] (at most half of the pool), as long as an eighth of the pool stays free.
 
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A pool of bytes.
-#[derive(Debug, Clone)]
-pub struct Gate {
-    free: Arc<AtomicUsize>,
-    limit: usize,
+use dashmap::DashMap;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+
+/// What one request may need: the largest batch.
+const LARGEST_BODY_BYTES: usize = 4 << 20;
+/// A holder may have one part in so many of what is free.
+const PART_OF_FREE: usize = 3;
+/// One part in so many of the pool is kept for those who have little.
+const RESERVE: usize = 8;
+
+/// Somebody whose part of a pool is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// A project, whoever sends its events.
+    Project(ProjectId),
+    /// An organization, whoever asks about it.
+    Organization(OrganizationId),
+    /// The addresses of one client: an IPv4 address, or the /64 network of an IPv6 address.
+    Network(IpAddr),
 }
 
-/// Bytes taken from a [`Gate`]; given back when dropped.
+impl Holder {
+    /// The holder that an address belongs to.
+    #[must_use]
+    pub fn of_address(address: IpAddr) -> Self {
+        Self::Network(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+            address @ IpAddr::V4(_) => address,
+        })
+    }
+}
+
+/// Why a gate let nobody through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The engine takes no events now, or none of this project.
+    #[error("{0}")]
+    Unavailable(&'static str),
+    /// The pool is used up.
+    #[error("too many events are under way")]
+    Full,
+    /// The holder has its part of the pool.
+    #[error("too many events of this {} are under way", kind_of(.0))]
+    Share(Holder),
+}
+
+fn kind_of(holder: &Holder) -> &'static str {
+    match holder {
+        Holder::Project(_) => "project",
+        Holder::Organization(_) => "organization",
+        Holder::Network(_) => "address",
+    }
+}
+
+/// A pool that is shared out.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    pool: Arc<Pool>,
+}
+
+struct Pool {
+    limit: usize,
+    used: AtomicUsize,
+    /// What each holder has. Who has nothing isn't in it.
+    held: DashMap<Holder, usize>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("limit", &self.limit).field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    fn take(&self, holders: &[Option<Holder>], amount: usize) -> Result<(), Refused> {
+        let within = |used: usize| used.checked_add(amount).filter(|used| *used <= self.limit);
+        let used = self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, within).map_err(|_| Refused::Full)?;
+        for (place, holder) in holders.iter().enumerate() {
+            if let Some(holder) = holder
+                && !self.take_as(*holder, amount, used + amount)
+            {
+                self.give(&holders[..place], amount);
+                return Err(Refused::Share(*holder));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to what a holder has, if it may have so much when `used` of the pool is taken.
+    fn take_as(&self, holder: Holder, amount: usize, used: usize) -> bool {
+        let mut held = self.held.entry(holder).or_insert(0);
+        let after = *held + amount;
+        let free = self.limit.saturating_sub(used);
+        let always = LARGEST_BODY_BYTES.min(self.limit / 2);
+        let allowed = after <= free / PART_OF_FREE || (after <= always && free >= self.limit / RESERVE);
+        if allowed {
+            *held = after;
+        } else if *held == 0 {
+            drop(held);
+            self.held.remove_if(&holder, |_, held| *held == 0);
+        }
+        allowed
+    }
+
+    fn give(&self, holders: &[Option<Holder>], amount: usize) {
+        for holder in holders.iter().flatten() {
+            if let Some(mut held) = self.held.get_mut(holder) {
+                *held = held.saturating_sub(amount);
+            }
+            self.held.remove_if(holder, |_, held| *held == 0);
+        }
+        self.used.fetch_sub(amount, Ordering::AcqRel);
+    }
+}
+
+/// What was taken from a [`Gate`]; given back when dropped.
 #[derive(Debug)]
 pub struct Permit {
-    free: Arc<AtomicUsize>,
-    bytes: usize,
+    pool: Arc<Pool>,
+    holders: [Option<Holder>; 2],
+    amount: usize,
 }
 
 impl Gate {
-    /// A gate through which `limit_bytes` may be under way.
+    /// A gate through which `limit` may be under way.
     #[must_use]
-    pub fn new(limit_bytes: usize) -> Self {
-        Self { free: Arc::new(AtomicUsize::new(limit_bytes)), limit: limit_bytes }
+    pub fn new(limit: usize) -> Self {
+        Self { pool: Arc::new(Pool { limit, used: AtomicUsize::new(0), held: DashMap::new() }) }
     }
 
-    /// Takes `bytes`, or `None` if so many are not free now.
+    /// Takes `amount` for nobody in particular, or `None` if so much is not free now.
     #[must_use]
-    pub fn take(&self, bytes: usize) -> Option<Permit> {
-        self.free
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |free| free.checked_sub(bytes))
-            .ok()
-            .map(|_| Permit { free: Arc::clone(&self.free), bytes })
+    pub fn take(&self, amount: usize) -> Option<Permit> {
+        self.take_for([None, None], amount).ok()
     }
 
-    /// How many bytes are under way.
-    #[must_use]
-    pub fn used_bytes(&self) -> usize {
-        self.limit - self.free.load(Ordering::Relaxed).min(self.limit)
+    /// Takes `amount` for these holders, each of which has to have room for it in its part.
+    ///
+    /// # Errors
+    /// Whose part is used up, or that the pool is.
+    pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
+        self.pool.take(&holders, amount)?;
+        Ok(Permit { pool: Arc::clone(&self.pool), holders, amount })
     }
 
-    /// How many bytes may be under way.
+    /// How much is under way.
     #[must_use]
-    pub fn limit_bytes(&self) -> usize {
-        self.limit
+    pub fn used(&self) -> usize {
+        self.pool.used.load(Ordering::Relaxed)
+    }
+
+    /// How much may be under way.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.pool.limit
     }
 }
 
 impl Permit {
-    /// Takes `more` bytes into this permit. `false`: so many are not free, and nothing was taken.
+    /// Takes `more` into this permit. `false`: so much is not free for its holders, and nothing was taken.
     #[must_use]
     pub fn grow(&mut self, more: usize) -> bool {
-        let taken = self.free.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |free| free.checked_sub(more)).is_ok();
+        let taken = self.pool.take(&self.holders, more).is_ok();
         if taken {
-            self.bytes += more;
+            self.amount += more;
         }
         taken
     }
@@ -63,7 +185,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.free.fetch_add(self.bytes, Ordering::AcqRel);
+        self.pool.give(&self.holders, self.amount);
     }
 }
 
@@ -71,15 +193,79 @@ impl Drop for Permit {
 mod tests {
     use super::*;
 
+    const MIB: usize = 1 << 20;
+
+    fn project(number: u64) -> [Option<Holder>; 2] {
+        [Some(Holder::Project(ProjectId(number))), None]
+    }
+
+    /// How much a holder gets in pieces of 64 KiB.
+    fn all_it_gets(gate: &Gate, holders: [Option<Holder>; 2]) -> (usize, Vec<Permit>) {
+        let permits: Vec<Permit> = std::iter::from_fn(|| gate.take_for(holders, 64 << 10).ok()).collect();
+        (permits.iter().map(|permit| permit.amount).sum(), permits)
+    }
+
     #[test]
     fn what_is_taken_comes_back() {
         let gate = Gate::new(100);
         let mut first = gate.take(60).unwrap();
         assert!(gate.take(41).is_none());
         assert!(first.grow(40) && !first.grow(1));
-        assert_eq!(gate.used_bytes(), 100);
+        assert_eq!(gate.used(), 100);
         drop(first);
-        assert_eq!(gate.used_bytes(), 0);
+        assert_eq!(gate.used(), 0);
         assert!(gate.take(100).is_some());
+    }
+
+    #[test]
+    fn one_holder_gets_a_quarter_and_more_holders_get_less_each() {
+        let gate = Gate::new(64 * MIB);
+        let (first, mut held) = all_it_gets(&gate, project(1));
+        assert_eq!(first, 16 * MIB);
+        assert_eq!(gate.take_for(project(1), 64 << 10).unwrap_err(), Refused::Share(Holder::Project(ProjectId(1))));
+        for number in 2..200 {
+            let (here, permits) = all_it_gets(&gate, project(number));
+            assert!((64 << 10..=first).contains(&here), "holder {number} gets {here}");
+            held.extend(permits);
+            if gate.used() > gate.limit() / 8 * 7 {
+                break;
+            }
+        }
+        assert!(gate.take_for(project(1_000), 64 << 10).is_ok(), "somebody new always gets something");
+        drop(held);
+        assert_eq!(gate.used(), 0);
+        assert!(gate.pool.held.is_empty(), "who has nothing is forgotten");
+    }
+
+    #[test]
+    fn one_address_does_not_get_more_by_using_many_keys() {
+        let gate = Gate::new(64 * MIB);
+        let address: IpAddr = "2001:db8::1".parse().unwrap();
+        let neighbour: IpAddr = "2001:db8::ffff".parse().unwrap();
+        let mut held = Vec::new();
+        for number in 0..100 {
+            let holder = Holder::of_address(if number % 2 == 0 { address } else { neighbour });
+            held.extend(all_it_gets(&gate, [project(number)[0], Some(holder)]).1);
+        }
+        assert_eq!(gate.used(), 16 * MIB);
+        let (same, other) = (Holder::of_address(neighbour), Holder::of_address("192.0.2.1".parse().unwrap()));
+        assert_eq!(gate.take_for([project(500)[0], Some(same)], 64 << 10).unwrap_err(), Refused::Share(same));
+        assert!(gate.take_for([project(500)[0], Some(other)], 64 << 10).is_ok());
+        assert_eq!(gate.used(), 16 * MIB, "what a refused or dropped permit took is free again");
+        drop(held);
+        assert!(gate.pool.held.is_empty());
+    }
+
+    #[test]
+    fn the_largest_body_fits_into_a_small_pool_and_leaves_room_for_events() {
+        let gate = Gate::new(8 * MIB);
+        let mut batch = gate.take_for(project(1), 64 << 10).unwrap();
+        while batch.amount < LARGEST_BODY_BYTES {
+            assert!(batch.grow(64 << 10), "{} bytes", batch.amount);
+        }
+        assert!(!batch.grow(64 << 10));
+        let (second, _held) = all_it_gets(&gate, project(2));
+        assert!(second >= 2 * MIB, "{second}");
+        assert!(gate.take_for(project(3), 64 << 10).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! The ingest actor: gathers what arrives in one turn of its thread, has it logged as one batch per partition, and
+//! The ingest actor: gathers what arrives in one turn of its thread, has it logged as one batch per project, and
 //! answers each sender when its events are in the state.
 //!
 //! One per HTTP worker (and one for the embedded API), so that an event crosses threads in batches, and an answer is a
@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{GroupCommit, LogError};
 use tokio::sync::oneshot;
 
-use crate::aggregator::{Events, Outcome, partition_of};
+use crate::aggregator::{Events, Outcome, PartitionHealth, partition_of};
+use crate::gate::Permit;
 use crate::logged;
 
 /// Why events were not recorded, or why nobody knows.
@@ -30,6 +32,8 @@ pub enum TrackError {
 #[rtype(result = "()")]
 pub(crate) struct Track {
     pub(crate) events: Events,
+    /// Kept until the events are in the state, whether or not anybody waits for that.
+    pub(crate) permit: Permit,
     pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
 }
 
@@ -37,46 +41,66 @@ pub(crate) struct Track {
 #[rtype(result = "()")]
 struct Flush;
 
+/// Why a batch has no outcomes.
+enum Unsettled {
+    /// The log refused it: nothing was recorded.
+    Refused(Arc<LogError>),
+    /// It may be in the log.
+    Unknown,
+}
+
 /// What became of a batch.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Done {
     batch: u64,
-    result: Result<Vec<Outcome>, Arc<LogError>>,
+    result: Result<Vec<Outcome>, Unsettled>,
 }
 
 /// What the log carries along with a batch, for the shard and the way back.
 pub(crate) struct Ticket {
+    pub(crate) project: ProjectId,
     pub(crate) events: Events,
-    ingest: Addr<Ingest>,
-    batch: u64,
-}
-
-impl Ticket {
-    /// Takes the ticket apart: the events, and how to answer.
-    pub(crate) fn split(self) -> (Events, Return) {
-        (self.events, Return { ingest: self.ingest, batch: self.batch })
-    }
+    pub(crate) permits: Vec<Permit>,
+    pub(crate) back: Return,
 }
 
 /// The way back to the ingest actor; dropping it says that the outcome is unknown.
 pub(crate) struct Return {
-    ingest: Addr<Ingest>,
+    /// `None` once the result was brought back.
+    ingest: Option<Addr<Ingest>>,
     batch: u64,
 }
 
 impl Return {
-    /// Brings the result back.
-    pub(crate) fn finish(self, result: Result<Vec<Outcome>, Arc<LogError>>) {
+    /// Brings the outcomes back.
+    pub(crate) fn finish(mut self, outcomes: Vec<Outcome>) {
+        self.send(Ok(outcomes));
+    }
+
+    /// Tells that the log refused the batch.
+    pub(crate) fn refuse(mut self, reason: Arc<LogError>) {
+        self.send(Err(Unsettled::Refused(reason)));
+    }
+
+    fn send(&mut self, result: Result<Vec<Outcome>, Unsettled>) {
+        let Some(ingest) = self.ingest.take() else { return };
         #[expect(clippy::disallowed_methods, reason = "one answer per batch, and the gate bounds the batches under way")]
-        self.ingest.do_send(Done { batch: self.batch, result });
+        ingest.do_send(Done { batch: self.batch, result });
     }
 
     /// Brings outcomes back that are made up; the real ones find nobody waiting.
     #[cfg(feature = "fault-injection")]
     pub(crate) fn finish_early(&self, outcomes: Vec<Outcome>) {
-        #[expect(clippy::disallowed_methods, reason = "as `finish`")]
-        self.ingest.do_send(Done { batch: self.batch, result: Ok(outcomes) });
+        let Some(ingest) = &self.ingest else { return };
+        #[expect(clippy::disallowed_methods, reason = "as `send`")]
+        ingest.do_send(Done { batch: self.batch, result: Ok(outcomes) });
+    }
+}
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        self.send(Err(Unsettled::Unknown));
     }
 }
 
@@ -88,35 +112,33 @@ struct Waiting {
 #[derive(Default)]
 struct Gathering {
     events: Events,
+    permits: Vec<Permit>,
     waiting: Vec<Waiting>,
 }
 
 /// See the module.
 pub(crate) struct Ingest {
     log: Arc<GroupCommit<Ticket>>,
-    /// What has arrived in this turn, by partition.
-    gathering: Vec<(u16, Gathering)>,
+    health: Arc<PartitionHealth>,
+    /// What has arrived in this turn.
+    gathering: HashMap<ProjectId, Gathering>,
     flushing: bool,
     under_way: HashMap<u64, Vec<Waiting>>,
     next_batch: u64,
 }
 
 impl Ingest {
-    pub(crate) fn new(log: Arc<GroupCommit<Ticket>>) -> Self {
-        Self { log, gathering: Vec::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
+    pub(crate) fn new(log: Arc<GroupCommit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
+        Self { log, health, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
     }
 
-    /// What has arrived for a partition; a turn brings few different ones.
-    fn gathering_of(&mut self, partition: u16) -> &mut Gathering {
-        let place = self.gathering.iter().position(|(known, _)| *known == partition).unwrap_or_else(|| {
-            self.gathering.push((partition, Gathering::default()));
-            self.gathering.len() - 1
-        });
-        &mut self.gathering[place].1
-    }
-
-    fn submit(&mut self, partition: u16, gathering: Gathering, me: Addr<Self>) {
-        let Gathering { events, waiting } = gathering;
+    fn submit(&mut self, project: ProjectId, gathering: Gathering, me: Addr<Self>) {
+        let Gathering { events, permits, waiting } = gathering;
+        let partition = partition_of(project);
+        // The last look before the log: what is in it happens, at the latest at the next start.
+        if let Err(why) = self.health.check(partition) {
+            return refuse(waiting, why);
+        }
         let batch = self.next_batch;
         self.next_batch += 1;
         let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -124,7 +146,7 @@ impl Ingest {
             Ok(payload) => payload,
             Err(error) => return refuse(waiting, &format!("an event could not be encoded: {error}")),
         };
-        let ticket = Ticket { events, ingest: me, batch };
+        let ticket = Ticket { project, events, permits, back: Return { ingest: Some(me), batch } };
         match self.log.submit(partition, count, payload, ticket) {
             Ok(()) => drop(self.under_way.insert(batch, waiting)),
             Err(_) => refuse(waiting, "the engine is shutting down"),
@@ -144,13 +166,14 @@ impl Actor for Ingest {
 impl Handler<Track> for Ingest {
     type Result = ();
 
-    fn handle(&mut self, Track { events, answer }: Track, ctx: &mut Context<Self>) {
-        let Some(partition) = events.first().map(|event| partition_of(event.project)) else {
+    fn handle(&mut self, Track { events, permit, answer }: Track, ctx: &mut Context<Self>) {
+        let Some(project) = events.first().map(|event| event.project) else {
             let _ = answer.send(Ok(Vec::new()));
             return;
         };
-        let gathering = self.gathering_of(partition);
+        let gathering = self.gathering.entry(project).or_default();
         gathering.waiting.push(Waiting { events: events.len(), answer });
+        gathering.permits.push(permit);
         if gathering.events.is_empty() {
             gathering.events = events;
         } else {
@@ -168,8 +191,8 @@ impl Handler<Flush> for Ingest {
 
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
         self.flushing = false;
-        for (partition, gathering) in std::mem::take(&mut self.gathering) {
-            self.submit(partition, gathering, ctx.address());
+        for (project, gathering) in std::mem::take(&mut self.gathering) {
+            self.submit(project, gathering, ctx.address());
         }
     }
 }
@@ -181,7 +204,10 @@ impl Handler<Done> for Ingest {
         let Some(waiting) = self.under_way.remove(&batch) else { return };
         let outcomes = match result {
             Ok(outcomes) => outcomes,
-            Err(error) => return refuse(waiting, &error.to_string()),
+            Err(Unsettled::Refused(error)) => return refuse(waiting, &error.to_string()),
+            Err(Unsettled::Unknown) => {
+                return waiting.into_iter().for_each(|waiting| drop(waiting.answer.send(Err(TrackError::OutcomeUnknown))));
+            }
         };
         let mut rest = outcomes.into_iter();
         for Waiting { events, answer } in waiting {

@@ -12,10 +12,13 @@ mod disk;
 pub mod engine;
 #[cfg(feature = "fault-injection")]
 mod faults;
+#[cfg(test)]
+mod faulty;
 pub mod gate;
 mod geo;
 mod ingest;
 mod keeper;
+mod late;
 mod logged;
 pub mod memory;
 mod opening;
@@ -24,6 +27,7 @@ mod questions;
 pub mod registry;
 mod scan;
 pub mod secrets;
+mod spill;
 mod system;
 pub mod track;
 mod verifier;

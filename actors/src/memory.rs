@@ -11,11 +11,11 @@ pub struct MemoryShares {
     pub store_cache: usize,
     /// Events under way.
     pub admission: usize,
-    /// Records of all shards.
+    /// Records and rollups of all shards.
     pub records: usize,
 }
 
-/// What there is whatever the budget: the program, its threads, sled, the cells of the rollups.
+/// What there is whatever the budget: the program, its threads, sled.
 const FIXED_BYTES: usize = 64 << 20;
 
 /// The least share of records.
@@ -30,7 +30,7 @@ impl MemoryShares {
     pub fn of(budget: usize) -> Self {
         let budget = budget.max(MIN_MEMORY_BYTES);
         let store_cache = (budget / 128).clamp(1 << 20, 8 << 20);
-        let admission = (budget / 16).clamp(4 << 20, 64 << 20);
+        let admission = (budget / 16).clamp(8 << 20, 64 << 20);
         let rest = budget.saturating_sub(FIXED_BYTES + 3 * store_cache + 2 * admission);
         let records = (rest / 3 * 2).max(MIN_RECORD_BYTES);
         Self { store_cache, admission, records }

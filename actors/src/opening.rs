@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use headcount_domain::fold::{Fault, FaultKind, Position};
-use headcount_storage::files::create_private_dir;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
@@ -23,7 +22,6 @@ use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     let dir = config.data_dir.clone();
-    create_private_dir(&dir).map_err(directory)?;
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let format = Format::open(&dir).map_err(directory)?;
     let secrets = Secrets::open(&dir.join("keys"))?;
@@ -135,6 +133,7 @@ impl Opening<'_> {
             versions: Arc::new(Versions::new()),
             fingerprints_dir: self.derived.index_dir(),
             index: self.derived.index(format),
+            health: Arc::default(),
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),

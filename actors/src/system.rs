@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use actix::{Actor, Addr, Arbiter, System};
 use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
 
-use crate::aggregator::{Aggregator, Apply, Shard, Work};
+use crate::aggregator::{Aggregator, Apply, PartitionHealth, Shard, Work};
 use crate::config::OpenError;
 use crate::ingest::{Ingest, Ticket};
 
@@ -34,9 +34,13 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
     Ok((system, thread, addresses))
 }
 
-pub(crate) fn start_ingest(system: &System, group: Arc<GroupCommit<Ticket>>) -> Result<Addr<Ingest>, OpenError> {
+pub(crate) fn start_ingest(
+    system: &System,
+    group: Arc<GroupCommit<Ticket>>,
+    health: Arc<PartitionHealth>,
+) -> Result<Addr<Ingest>, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
-    let running = system.arbiter().spawn_fn(move || drop(started.send(Ingest::new(group).start())));
+    let running = system.arbiter().spawn_fn(move || drop(started.send(Ingest::new(group, health).start())));
     if !running {
         return Err(OpenError::Start("the actor system has stopped".into()));
     }
@@ -53,14 +57,15 @@ pub(crate) fn sink(
         for outcome in outcomes {
             match outcome {
                 LogOutcome::Committed(committed) => {
-                    let (events, back) = committed.ticket.split();
+                    let Ticket { project, events, permits, back } = committed.ticket;
                     #[cfg(feature = "fault-injection")]
                     crate::faults::acknowledge_early(&back, committed.first, events.len());
-                    let reply = Box::new(move |outcomes| back.finish(Ok(outcomes)));
-                    let work = Work { partition: committed.partition, first: committed.first, events, reply };
-                    works.entry(assignment[usize::from(committed.partition)]).or_default().push(work);
+                    let reply = Box::new(move |outcomes| back.finish(outcomes));
+                    let (partition, first) = (committed.partition, committed.first);
+                    let work = Work { partition, project, first, events, permits, reply };
+                    works.entry(assignment[usize::from(partition)]).or_default().push(work);
                 }
-                LogOutcome::Refused(refused) => refused.ticket.split().1.finish(Err(refused.reason)),
+                LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
             }
         }
         #[cfg(feature = "fault-injection")]

@@ -11,6 +11,7 @@ use headcount_domain::fold::Position;
 use headcount_domain::ids::{ProjectId, public_id};
 use headcount_domain::policy::Policy;
 use headcount_domain::submission::{Invalid, Submission};
+use headcount_domain::text::cut_bytes;
 use serde_json::value::RawValue;
 
 use crate::aggregator::{Events, Outcome};
@@ -21,8 +22,10 @@ use crate::registry::KeyedProject;
 
 /// How many events one batch may hold.
 pub const MAX_BATCH_EVENTS: usize = 5_000;
-/// How many user agents each thread remembers.
-const AGENTS: usize = 4_096;
+/// What follows in a user agent is neither read nor kept; the longest honest ones have some 400 bytes.
+const MAX_AGENT_BYTES: usize = 512;
+/// How many bytes of user agents, and of what they say, each thread remembers.
+const AGENTS_BYTES: usize = 1 << 20;
 
 /// What is known of the request that brought an event.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +108,15 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// What was probably not meant, in words for the sender. They are there once.
+    #[must_use]
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        match &mut self.verdict {
+            Verdict::Record { warnings, .. } => std::mem::take(warnings),
+            Verdict::Dropped(_) => Vec::new(),
+        }
+    }
+
     /// Whether it is to be recorded; otherwise it is dropped.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
@@ -134,6 +146,7 @@ impl Engine {
                 (user_agent.or(origin.user_agent), address.or(origin.address), self.country_of_text(address))
             }
         };
+        let user_agent = user_agent.map(|user_agent| cut_bytes(user_agent, MAX_AGENT_BYTES));
         let verdict = with_agent(user_agent.unwrap_or_default(), |agent| {
             let client =
                 Client { sender: origin.sender, address, user_agent, country, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
@@ -153,12 +166,13 @@ impl Engine {
     /// See [`TrackError`].
     pub async fn record(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
         let (event, clamped) = match prepared.verdict {
-            Verdict::Record { event, clamped } => (event, clamped),
+            Verdict::Record { event, clamped, .. } => (event, clamped),
             Verdict::Dropped(reason) => {
                 return Ok(Receipt { id: None, status: Status::Dropped(reason), clamped: false, position: None });
             }
         };
         let (project, external_id) = (event.project, event.external_id.clone());
+        self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let outcomes = tracker.record(vec![event], permit).await?;
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(receipt(project, external_id.as_deref(), *outcome, clamped))
@@ -185,9 +199,8 @@ impl Engine {
                 Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
             }
         }
-        if events.is_empty() {
-            return Ok(receipt);
-        }
+        let Some(first) = events.first() else { return Ok(receipt) };
+        self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
         for outcome in tracker.record(events, permit).await? {
             if outcome.is_duplicate() {
                 receipt.duplicates += 1;
@@ -231,7 +244,7 @@ impl Engine {
     /// See [`Refusal`].
     pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
         let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(event.size_bytes())?;
+        let permit = self.embedded_permit(project, event.size_bytes())?;
         let prepare =
             |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
         let prepared = self.judge(keyed, prepare, |judged| judged.as_ref().is_ok_and(Prepared::is_recorded)).await??;
@@ -244,7 +257,7 @@ impl Engine {
     /// See [`Refusal`]; single invalid events are in the receipt.
     pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
         let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
-        let permit = self.embedded_permit(events.iter().map(NewEvent::size_bytes).sum())?;
+        let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
         let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
             let one = |event: &NewEvent| {
                 event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER))
@@ -255,12 +268,8 @@ impl Engine {
         Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
     }
 
-    fn embedded_permit(&self, bytes: usize) -> Result<Permit, Refusal> {
-        if let Some(why) = self.unavailable() {
-            return Err(TrackError::Unavailable(why.into()).into());
-        }
-        let permit = self.admit_bytes(bytes);
-        permit.ok_or_else(|| TrackError::Unavailable("too many events are under way".into()).into())
+    fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {
+        self.admit(project, None, bytes).map_err(|why| TrackError::Unavailable(why.to_string()).into())
     }
 }
 
@@ -276,17 +285,35 @@ fn receipt(project: ProjectId, external_id: Option<&str>, outcome: Outcome, clam
 /// Calls `use_it` with what `user_agent` says; reading one costs microseconds, and the same ones come again and again.
 fn with_agent<R>(user_agent: &str, use_it: impl FnOnce(&Agent) -> R) -> R {
     thread_local! {
-        static KNOWN: RefCell<HashMap<String, Agent>> = RefCell::default();
+        static KNOWN: RefCell<KnownAgents> = RefCell::default();
     }
     KNOWN.with_borrow_mut(|known| {
-        if let Some(agent) = known.get(user_agent) {
+        if let Some(agent) = known.agents.get(user_agent) {
             return use_it(agent);
         }
-        if known.len() >= AGENTS {
-            known.clear();
-        }
-        use_it(known.entry(user_agent.to_owned()).or_insert_with(|| headcount_domain::agent::parse(user_agent)))
+        use_it(known.learn(user_agent))
     })
+}
+
+/// User agents that were read before.
+#[derive(Debug, Default)]
+struct KnownAgents {
+    agents: HashMap<Box<str>, Agent>,
+    bytes: usize,
+}
+
+impl KnownAgents {
+    /// Reads an agent, and remembers it.
+    fn learn(&mut self, user_agent: &str) -> &Agent {
+        let agent = headcount_domain::agent::parse(user_agent);
+        let texts = [&agent.browser, &agent.browser_version, &agent.os].into_iter().flatten();
+        let bytes = size_of::<(Box<str>, Agent)>() + user_agent.len() + texts.map(String::len).sum::<usize>();
+        if self.bytes + bytes > AGENTS_BYTES {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        self.agents.entry(user_agent.into()).or_insert(agent)
+    }
 }
 
 /// An event of the embedded API: the fields of `POST /track`, typed.
@@ -374,5 +401,21 @@ impl NewEvent {
         }
         submission.set_raw(self.value.as_deref(), self.metadata.as_deref(), self.timestamp.as_deref());
         use_it(&submission)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_agents_are_bounded_in_bytes() {
+        let mut known = KnownAgents::default();
+        let agent = |i: usize| format!("Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/{i}.0 {}", "x".repeat(400));
+        for i in 0..20_000 {
+            assert_eq!(known.learn(&agent(i)).browser.as_deref(), Some("Firefox"));
+            assert!(known.bytes <= AGENTS_BYTES && known.agents.len() < 3_000);
+        }
+        assert!(known.agents.len() > 1, "some are remembered");
     }
 }

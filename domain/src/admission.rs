@@ -16,6 +16,9 @@ use crate::submission::{
 use crate::text as page;
 use crate::time::{Instant, settle};
 
+/// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
+const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
+
 /// By whom an event is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
@@ -55,6 +58,8 @@ pub enum Verdict {
         event: Box<Event>,
         /// Whether its time was replaced.
         clamped: bool,
+        /// What was probably not meant, in words for the sender.
+        warnings: Vec<String>,
     },
     /// It is not to be recorded, by the project's policy.
     Dropped(DropReason),
@@ -104,9 +109,15 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         return Ok(Verdict::Dropped(DropReason::Consent));
     }
     let consent = granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize);
+    let warnings = warnings(submission, money.as_ref(), policy);
+    // It may say anything of anybody.
+    let metadata = metadata.filter(|_| consent);
     let who = if consent { who(submission, policy, client, time) } else { Who::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
     let mut details = details(submission, metadata, &signals);
+    if !consent {
+        without_person(&mut details);
+    }
     details.email = email.told.map(Into::into);
     if let Some((group_type, group_id)) = &group {
         details.group_type = Some((*group_type).into());
@@ -133,7 +144,26 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         email_company: email.company,
         details,
     };
-    Ok(Verdict::Record { event: Box::new(event), clamped })
+    Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
+}
+
+/// What was probably not meant, in words for the sender.
+fn warnings(submission: &Submission<'_>, money: Option<&Money>, policy: &Policy) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(Money { currency, in_project: None, .. }) = money {
+        let into = policy.currency;
+        warnings.push(format!("{currency} has no rate: the money is kept, and no total in {into} counts it"));
+    }
+    let absent = |field: &Option<Text<'_>>| text(field.as_ref()).is_none();
+    for (is_there, other, name) in [
+        (submission.camel_user_id.is_some() && absent(&submission.user_id), "userId", "user_id"),
+        (submission.camel_anonymous_id.is_some() && absent(&submission.anonymous_id), "anonymousId", "anonymous_id"),
+    ] {
+        if is_there {
+            warnings.push(format!("`{other}` is not known and was ignored: the field is `{name}`"));
+        }
+    }
+    warnings
 }
 
 fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
@@ -190,8 +220,12 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
     } else {
         Instant::parse_epoch_ms(raw)
     };
-    let settled = settle(Some(told.ok_or_else(wrong)?), received)
-        .map_err(|error| Invalid::parameter("timestamp", format!("`timestamp`: {error}")))?;
+    let told = told.ok_or_else(wrong)?;
+    let settled = settle(Some(told), received).map_err(|error| {
+        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
+        let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
+        Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
+    })?;
     Ok((settled.at, settled.clamped))
 }
 
@@ -350,6 +384,15 @@ fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> De
         metadata: metadata.map(Into::into),
         ..Details::default()
     }
+}
+
+/// Leaves out what can name or describe a person: what a page's address carries, which page referred, and free text.
+fn without_person(details: &mut Details) {
+    let (hostname, url) = (details.hostname.as_deref(), details.url.as_deref());
+    let host = page::referrer_host(details.referrer.as_deref(), hostname, url);
+    details.referrer = host.map(|host| page::host_as_referrer(&host).into());
+    details.url = details.url.take().map(|url| page::page(&url).into());
+    details.message = None;
 }
 
 fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {

@@ -1,7 +1,9 @@
 //! What a user agent says of itself: browser, operating system, kind of device; and whether it is a bot.
 //!
-//! Browsers and systems are told by the data of `woothee`. Bots and tablets, of which it knows few, are told here.
+//! Browsers and systems are told by the data of `woothee`. Bots are told by a maintained list of their names
+//! (`agent/data/`, made anew by `update.py` there) and by what they generally say; tablets are told here.
 
+mod names;
 mod words;
 
 use std::fmt;
@@ -91,8 +93,8 @@ pub fn parse(user_agent: &str) -> Agent {
 
 /// Whether a user agent is that of a crawler, monitor or previewer; feed readers that fetch for many count as crawlers.
 ///
-/// A program that speaks HTTP (curl, python-requests, an absent agent) is none, as servers send events that way; nor is a
-/// browser without a window, as which tests of a page come.
+/// So does a browser that a program drives (`HeadlessChrome`, Playwright). A program that speaks HTTP (curl,
+/// python-requests, an absent agent) is none, as servers send events that way.
 #[must_use]
 pub fn is_bot(user_agent: &str) -> bool {
     reads_as_bot(text::cut_bytes(user_agent.trim(), MAX_AGENT_BYTES))
@@ -103,7 +105,7 @@ static BOTS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(BOT_WORDS).ok());
 
 fn reads_as_bot(user_agent: &str) -> bool {
-    has_bot_word(user_agent) || (names_a_page(user_agent) && !is_http_program(user_agent))
+    has_bot_word(user_agent) || names::has_name(user_agent) || (names_a_page(user_agent) && !is_http_program(user_agent))
 }
 
 fn has_bot_word(user_agent: &str) -> bool {
@@ -124,13 +126,19 @@ fn is_http_program(user_agent: &str) -> bool {
         start.is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
     };
     // App Engine adds its name to the agent of whatever runs there.
-    HTTP_PROGRAMS.iter().any(|name| starts_with(name)) || user_agent.contains("AppEngine-Google")
+    user_agent.eq_ignore_ascii_case("node")
+        || HTTP_PROGRAMS.iter().any(|name| starts_with(name))
+        || user_agent.contains("AppEngine-Google")
 }
 
-/// Bots say where to read about them: `+http://…`. In a browser's agent an address without the plus is an extension's.
+/// Bots say where to read about them: `+http://…`. Without the plus, old extensions of Internet Explorer do so too.
 fn names_a_page(user_agent: &str) -> bool {
-    let is_browser = user_agent.starts_with("Mozilla/") || user_agent.starts_with("Opera/");
-    user_agent.contains("+http") || (!is_browser && (user_agent.contains("http://") || user_agent.contains("https://")))
+    let mut addresses = user_agent.match_indices("http").filter(|(at, _)| {
+        let rest = &user_agent.as_bytes()[*at..];
+        rest.starts_with(b"http://") || rest.starts_with(b"https://")
+    });
+    let is_explorer = user_agent.contains("MSIE");
+    addresses.any(|(at, _)| !is_explorer || user_agent[..at].trim_end().ends_with('+'))
 }
 
 fn known(name: &str) -> Option<String> {

@@ -12,11 +12,13 @@ mod pages;
 use serde::{Deserialize, Serialize};
 
 pub use self::pages::GroupPage;
-use self::pages::{DaySums, Item as _, List, Membership, Visit, first_number, last_number, member_number, visit_number};
+use self::pages::{Alias, DaySums, Membership, Visit};
 use crate::facts::{Moment, SeenOnDay};
 use crate::ids::RecordKey;
 use crate::money::Amount;
-use crate::paged::{Chunk as _, Paged, insert_tight, page_items, place_near_end};
+use crate::paged::{
+    Number, Paged, first_in_day, insert_tight, last_in_day, number_in_day, number_of_day, number_of_key, place_near_end,
+};
 use crate::records::{Fault, Record, page_key};
 use crate::rollup::Sign;
 use crate::time::{Day, Instant, Window};
@@ -33,10 +35,10 @@ pub struct Group {
     /// The latest name that was told, and when.
     pub name: Option<(Moment, Box<str>)>,
     /// The companies that were told to be this domain, in this project.
-    pub aliases: Vec<RecordKey>,
-    sums: Paged<List<DaySums>>,
-    roster: Paged<List<Membership>>,
-    visits: Paged<List<Visit>>,
+    aliases: Paged<Alias>,
+    sums: Paged<DaySums>,
+    roster: Paged<Membership>,
+    visits: Paged<Visit>,
     /// How many members have each day as their last.
     by_last: Vec<(Day, u32)>,
     first_seen: Edge,
@@ -52,12 +54,14 @@ impl Record for Group {
 
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &GroupPage)) {
         let mut visit = |serial: u32, page: &GroupPage| visit(page_key(key, serial), page);
-        pages::dirty(&self.sums, &mut visit);
-        pages::dirty(&self.roster, &mut visit);
-        pages::dirty(&self.visits, &mut visit);
+        self.aliases.dirty(&mut visit);
+        self.sums.dirty(&mut visit);
+        self.roster.dirty(&mut visit);
+        self.visits.dirty(&mut visit);
     }
 
     fn saved(&mut self) {
+        self.aliases.saved();
         self.sums.saved();
         self.roster.saved();
         self.visits.saved();
@@ -65,12 +69,13 @@ impl Record for Group {
 
     fn weight(&self) -> usize {
         let name = self.name.as_ref().map_or(0, |(_, name)| name.len());
-        let lists = self.sums.weight() + self.roster.weight() + self.visits.weight();
-        let small = self.aliases.capacity() * size_of::<RecordKey>() + self.by_last.capacity() * size_of::<(Day, u32)>();
+        let lists = self.aliases.weight() + self.sums.weight() + self.roster.weight() + self.visits.weight();
+        let small = self.by_last.capacity() * size_of::<(Day, u32)>();
         size_of::<Self>() + self.kind.len() + self.key.len() + name + small + lists
     }
 
     fn shed(&mut self) {
+        self.aliases.shed();
         self.sums.shed();
         self.roster.shed();
         self.visits.shed();
@@ -181,7 +186,7 @@ impl Group {
             key: key.into(),
             number,
             name: None,
-            aliases: Vec::new(),
+            aliases: Paged::default(),
             sums: Paged::default(),
             roster: Paged::default(),
             visits: Paged::default(),
@@ -199,13 +204,42 @@ impl Group {
         }
     }
 
+    /// A company was told to be this domain.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn tell_alias(&mut self, company: RecordKey, load: impl Pages) -> Result<(), Fault> {
+        let number = number_of_key(company);
+        self.aliases.load(number, number, load)?;
+        if self.aliases.get(number).is_none() {
+            self.aliases.insert(Alias(company));
+        }
+        Ok(())
+    }
+
+    /// How many companies were told to be this domain.
+    #[must_use]
+    pub fn count_aliases(&self) -> usize {
+        self.aliases.len()
+    }
+
+    /// The companies that were told to be this domain, in this project.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn aliases(&mut self, load: impl Pages) -> Result<impl Iterator<Item = RecordKey>, Fault> {
+        self.aliases.load(Number::MIN, Number::MAX, load)?;
+        Ok(self.aliases.iter().map(|alias| alias.0))
+    }
+
     /// Adds or takes out what was counted on `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
     pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl Pages) -> Result<(), Fault> {
-        pages::load(&mut self.sums, (day.0, day.0), load)?;
-        self.sums.change(day.0, |List(days)| {
+        let number = number_of_day(day);
+        self.sums.load(number, number, load)?;
+        self.sums.change(number, |days| {
             let at = place_near_end(days, |(other, _)| *other < day);
             match days.get_mut(at) {
                 Some((there, held)) if *there == day => {
@@ -217,9 +251,6 @@ impl Group {
                 _ => insert_tight(days, at, (day, sums.clone())),
             }
         });
-        if sign == Sign::Plus {
-            self.sums.seal_before(day.0);
-        }
         Ok(())
     }
 
@@ -235,9 +266,9 @@ impl Group {
     /// # Errors
     /// A page could not be loaded.
     pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl Pages) -> Result<(), Fault> {
-        let number = visit_number(day, member);
-        pages::load(&mut self.visits, (number, number), &mut load)?;
-        let is_new = self.visits.change(number, |List(visits)| {
+        let number = number_in_day(day, member);
+        self.visits.load(number, number, &mut load)?;
+        let is_new = self.visits.change(number, |visits| {
             let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
             match visits.get_mut(at) {
                 Some(visit) if (visit.day, visit.member) == (day, member) => {
@@ -252,11 +283,6 @@ impl Group {
             }
         });
         if is_new {
-            self.visits.seal_before(first_number(day));
-            if self.visits.recent().items() > 2 * page_items() {
-                // One day has more than a page holds.
-                self.visits.seal_before(first_number(Day(day.0 + 1)));
-            }
             self.enroll(day, member, load)?;
         }
         if let Some((first, last)) = did.seen.at(day) {
@@ -268,9 +294,9 @@ impl Group {
 
     /// A member has one active day more.
     fn enroll(&mut self, day: Day, member: RecordKey, load: impl Pages) -> Result<(), Fault> {
-        let number = member_number(member);
-        pages::load(&mut self.roster, (number, number), load)?;
-        let (before, after) = self.roster.change(number, |List(roster)| {
+        let number = number_of_key(member);
+        self.roster.load(number, number, load)?;
+        let (before, after) = self.roster.change(number, |roster| {
             let at = roster.partition_point(|other| other.member < member);
             match roster.get_mut(at) {
                 Some(known) if known.member == member => {
@@ -285,8 +311,6 @@ impl Group {
                 }
             }
         });
-        // Keys are no order of time: none is more recent than another.
-        self.roster.seal_before(i32::MAX);
         self.move_last(before, Some(after));
         Ok(())
     }
@@ -317,9 +341,9 @@ impl Group {
     /// # Errors
     /// A page could not be loaded.
     pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = visit_number(day, member);
-        pages::load(&mut self.visits, (number, number), &mut load)?;
-        let removed = self.visits.change(number, |List(visits)| {
+        let number = number_in_day(day, member);
+        self.visits.load(number, number, &mut load)?;
+        let removed = self.visits.change(number, |visits| {
             let at = visits.binary_search_by_key(&(day, member), |visit| (visit.day, visit.member)).ok()?;
             Some(visits.remove(at).did)
         });
@@ -339,10 +363,10 @@ impl Group {
 
     /// A member has one active day less. Its other days are looked through only if it was the last of several.
     fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = member_number(member);
-        pages::load(&mut self.roster, (number, number), &mut load)?;
+        let number = number_of_key(member);
+        self.roster.load(number, number, &mut load)?;
         let find = |roster: &[Membership]| roster.binary_search_by_key(&member, |known| known.member).ok();
-        let left = self.roster.change(number, |List(roster)| {
+        let left = self.roster.change(number, |roster| {
             let at = find(roster)?;
             roster[at].days -= 1;
             Some(if roster[at].days == 0 { (roster.remove(at).last, 0) } else { (roster[at].last, roster[at].days) })
@@ -350,9 +374,9 @@ impl Group {
         match left {
             Some((last, 0)) => self.move_last(Some(last), None),
             Some((last, _)) if last == day => {
-                pages::load(&mut self.visits, (i32::MIN, last_number(day)), load)?;
+                self.visits.load(Number::MIN, last_in_day(day), load)?;
                 let last = self.last_day_until(day, member).unwrap_or(day);
-                self.roster.change(number, |List(roster)| {
+                self.roster.change(number, |roster| {
                     if let Some(at) = find(roster) {
                         roster[at].last = last;
                     }
@@ -365,7 +389,7 @@ impl Group {
     }
 
     fn last_day_until(&self, day: Day, member: RecordKey) -> Option<Day> {
-        let mut visits = self.visits.chunks(i32::MIN, last_number(day)).rev().flat_map(|List(visits)| visits.iter().rev());
+        let mut visits = self.visits.range(Number::MIN, last_in_day(day)).rev();
         visits.find(|visit| visit.member == member).map(|visit| visit.day)
     }
 
@@ -375,13 +399,16 @@ impl Group {
     /// A page could not be loaded.
     pub fn seen(&mut self, mut load: impl Pages) -> Result<Option<(Instant, Instant)>, Fault> {
         if self.first_seen == Edge::Unknown {
-            let first = self.seen_since(i32::MIN, &mut load)?.map(|(first, _)| first).min();
+            let first_day =
+                self.visits.first().map_or(Day(i32::MIN), |number| Day(i32::try_from(number >> 96).unwrap_or(i32::MIN)));
+            let days = (first_day, Day(first_day.0.saturating_add(DAYS_OVERLAP)));
+            let first = self.seen_within(days, &mut load)?.map(|(first, _)| first).min();
             self.first_seen = first.into();
         }
         if self.last_seen == Edge::Unknown {
             let last_day = self.by_last.last().map_or(Day(i32::MIN), |(day, _)| *day);
-            let from = first_number(Day(last_day.0.saturating_sub(DAYS_OVERLAP)));
-            let last = self.seen_since(from, &mut load)?.map(|(_, last)| last).max();
+            let days = (Day(last_day.0.saturating_sub(DAYS_OVERLAP)), Day(i32::MAX));
+            let last = self.seen_within(days, &mut load)?.map(|(_, last)| last).max();
             self.last_seen = last.into();
         }
         let members = self.first_seen.known().zip(self.last_seen.known());
@@ -389,10 +416,14 @@ impl Group {
         Ok(both.or(members).or(self.nobody))
     }
 
-    fn seen_since(&mut self, number: i32, load: impl Pages) -> Result<impl Iterator<Item = (Instant, Instant)>, Fault> {
-        pages::load(&mut self.visits, (number, i32::MAX), load)?;
-        let visits = self.visits.chunks(number, i32::MAX).flat_map(|List(visits)| visits);
-        Ok(visits.filter(move |visit| visit.number() >= number).filter_map(|visit| visit.did.seen.at(visit.day)))
+    fn seen_within(
+        &mut self,
+        (first, last): (Day, Day),
+        load: impl Pages,
+    ) -> Result<impl Iterator<Item = (Instant, Instant)>, Fault> {
+        let (first, last) = (first_in_day(first), last_in_day(last));
+        self.visits.load(first, last, load)?;
+        Ok(self.visits.range(first, last).filter_map(|visit| visit.did.seen.at(visit.day)))
     }
 
     /// What was counted in `window`.
@@ -400,15 +431,10 @@ impl Group {
     /// # Errors
     /// A page could not be loaded.
     pub fn sums(&mut self, window: Window, load: impl Pages) -> Result<GroupSums, Fault> {
-        let (first, last) = (window.start.0, window.end.0);
-        pages::load(&mut self.sums, (first, last), load)?;
+        let (first, last) = (number_of_day(window.start), number_of_day(window.end));
+        self.sums.load(first, last, load)?;
         let mut total = GroupSums::default();
-        for List(days) in self.sums.chunks(first, last) {
-            let from = days.partition_point(|(day, _)| *day < window.start);
-            for (_, sums) in days[from..].iter().take_while(|(day, _)| *day <= window.end) {
-                total.add(sums, Sign::Plus);
-            }
-        }
+        self.sums.range(first, last).for_each(|(_, sums)| total.add(sums, Sign::Plus));
         Ok(total)
     }
 
@@ -438,10 +464,8 @@ impl Group {
             members.append(&mut own);
             return Ok(());
         }
-        let all = (i32::MIN, i32::MAX);
-        pages::load(&mut self.roster, all, load)?;
-        let roster = self.roster.chunks(all.0, all.1).flat_map(|List(roster)| roster);
-        members.extend(roster.filter(|known| known.last >= window.start).map(|known| known.member));
+        self.roster.load(Number::MIN, Number::MAX, load)?;
+        members.extend(self.roster.iter().filter(|known| known.last >= window.start).map(|known| known.member));
         Ok(())
     }
 
@@ -450,13 +474,9 @@ impl Group {
     /// # Errors
     /// A page could not be loaded.
     pub fn visits(&mut self, window: Window, load: impl Pages) -> Result<impl Iterator<Item = (RecordKey, MemberDay)>, Fault> {
-        let range = (first_number(window.start), last_number(window.end));
-        pages::load(&mut self.visits, range, load)?;
-        let visits = self.visits.chunks(range.0, range.1).flat_map(move |List(visits)| {
-            let from = visits.partition_point(|visit| visit.day < window.start);
-            visits[from..].iter().take_while(move |visit| visit.day <= window.end)
-        });
-        Ok(visits.map(|visit| (visit.member, visit.did)))
+        let (first, last) = (first_in_day(window.start), last_in_day(window.end));
+        self.visits.load(first, last, load)?;
+        Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
     }
 }
 

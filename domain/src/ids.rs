@@ -114,12 +114,6 @@ impl fmt::Debug for RecordKey {
 }
 
 impl RecordKey {
-    /// One of 4,096 buckets, for cells that keep something by key: keys are hashes, so 12 of their bits spread them.
-    #[must_use]
-    pub fn bucket(self) -> i32 {
-        i32::try_from(self.0 >> 116).unwrap_or_default()
-    }
-
     /// The digit that tells users' keys: of the half that hash maps don't look at.
     const OF_USER: u128 = 1 << 64;
 
@@ -224,6 +218,12 @@ impl KeyHasher {
     #[must_use]
     pub fn name(&self, text: &str) -> RecordKey {
         self.hash(9, 0, text.as_bytes())
+    }
+
+    /// The key of a type of groups.
+    #[must_use]
+    pub fn group_type(&self, group_type: &str) -> RecordKey {
+        self.hash(10, 0, group_type.as_bytes())
     }
 
     fn hash(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {

@@ -34,6 +34,38 @@ impl Record for NameText {
     }
 }
 
+/// What a text is counted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameKind {
+    /// A page.
+    Page,
+    /// A source, a medium, a campaign or a referrer.
+    Source,
+}
+
+/// How many texts a dictionary holds, by what each was first counted as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameCounts {
+    /// Pages.
+    pub pages: u32,
+    /// Sources, mediums, campaigns and referrers.
+    pub sources: u32,
+}
+
+impl NameCounts {
+    /// How many there are: the number of the next text.
+    fn all(self) -> Option<u32> {
+        self.pages.checked_add(self.sources)
+    }
+
+    fn of(&mut self, kind: NameKind) -> &mut u32 {
+        match kind {
+            NameKind::Page => &mut self.pages,
+            NameKind::Source => &mut self.sources,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -41,8 +73,8 @@ pub struct Names {
     pub ids: Table<NameId>,
     /// Texts by their numbers.
     pub texts: Table<NameText>,
-    /// How many texts have one.
-    pub count: u32,
+    /// How many texts have one. Saved with the project.
+    pub counts: NameCounts,
 }
 
 /// The key of a number's text. Consecutive numbers lie far apart, as keys of a hash table should.
@@ -51,17 +83,18 @@ fn text_key(id: NameId) -> RecordKey {
 }
 
 impl Names {
-    /// The number of `text`, which gets one if it has none.
+    /// The number of `text`, which gets one if it has none, and is counted as `kind` then.
     ///
     /// # Errors
     /// A record could not be read back, or all 4 billion numbers are taken.
-    pub fn intern(&mut self, text: &str, hasher: &KeyHasher, source: &impl Source) -> Result<NameId, Fault> {
+    pub fn intern(&mut self, text: &str, kind: NameKind, hasher: &KeyHasher, source: &impl Source) -> Result<NameId, Fault> {
         let key = hasher.name(text);
         if let Some(id) = self.ids.get(key, || source.record(key))? {
             return Ok(*id);
         }
-        let id = NameId(self.count);
-        self.count = self.count.checked_add(1).ok_or_else(|| Fault::defect("the dictionary is full"))?;
+        let number = self.counts.all().filter(|number| *number < u32::MAX);
+        let id = NameId(number.ok_or_else(|| Fault::defect("the dictionary is full"))?);
+        *self.counts.of(kind) += 1;
         self.ids.insert(key, id);
         self.texts.insert(text_key(id), NameText(text.into()));
         Ok(id)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, FactsChunk, Moment};
+use crate::facts::{Facts, FactsPage, Moment};
 use crate::fold::Association;
 use crate::ids::{RawId, RecordKey};
 use crate::records::{Record, page_key};
@@ -21,13 +21,11 @@ pub enum Person {
 impl Record for Person {
     const SPACE: u8 = 0;
     const PAGE_SPACE: u8 = 3;
-    type Page = FactsChunk;
+    type Page = FactsPage;
 
-    fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsChunk)) {
+    fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
         if let Self::Identity(identity) = self {
-            for (serial, chunk) in identity.facts.paged().dirty() {
-                visit(page_key(identity.member, serial), chunk);
-            }
+            identity.facts.dirty(&mut |serial, page| visit(page_key(identity.member, serial), page));
         }
     }
 

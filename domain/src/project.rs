@@ -1,11 +1,14 @@
 //! The state of one project, and the list of what it keeps by key.
 
+use crate::company;
 use crate::fold::{AccountSlot, Person};
 use crate::groups::{CompanyById, Group};
-use crate::ids::RecordKey;
-use crate::names::{NameId, NameText, Names};
+use crate::ids::{KeyHasher, RecordKey};
+use crate::names::{NameCounts, NameId, NameText, Names};
 use crate::people::EmailOwners;
 use crate::records::Record;
+use crate::rollup::packed::Packed;
+use crate::rollup::parts::FrozenPart;
 use crate::rollups::Rollups;
 use crate::table::{Bytes, Table};
 
@@ -28,12 +31,30 @@ pub struct Project {
     pub rollups: Rollups,
     /// Pages of records that are no more: their key spaces and keys, until a checkpoint takes them.
     pub orphans: Vec<(u8, RecordKey)>,
+    /// The parts of rollups that the checkpoint under way is still to write.
+    frozen_parts: Vec<(u8, FrozenPart)>,
 }
 
-/// Takes records of every kind, one by one.
+/// How many different things of each kind a project was told of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cardinality {
+    /// Companies, under each key that they were told by.
+    pub companies: usize,
+    /// Groups of other types.
+    pub groups: usize,
+    /// Sources, mediums, campaigns and referrers. A text that was a page before is among the pages.
+    pub sources: usize,
+    /// Pages. A text that was a source before is among the sources.
+    pub pages: usize,
+}
+
+/// Takes what a checkpoint writes, one by one.
 pub trait RecordVisitor {
-    /// Takes one record of a checkpoint, and its pages that changed.
+    /// Takes one record, and its pages that changed.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
+
+    /// Takes one part of the rollup `tag`; `None`: it is no more.
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
 }
 
 /// The list: a new kind of record is one line here.
@@ -74,12 +95,19 @@ macro_rules! for_each_table {
 impl Project {
     /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
+        debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
+        self.frozen_parts = self.rollups.freeze();
         for_each_table!(self, table => table.freeze());
     }
 
-    /// Hands up to `most` records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`: that was all.
+    /// Hands up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`:
+    /// that was all.
     pub fn drain_frozen(&mut self, most: usize, visitor: &mut impl RecordVisitor) -> bool {
-        let mut more = false;
+        for _ in 0..most {
+            let Some((tag, (number, part))) = self.frozen_parts.pop() else { break };
+            visitor.visit_part(tag, number, part.as_deref());
+        }
+        let mut more = !self.frozen_parts.is_empty();
         for_each_table!(self, table => more |= table.drain_frozen(most, |key, record| visitor.visit(key, record)));
         more
     }
@@ -89,11 +117,27 @@ impl Project {
         for_each_table!(self, table => table.settle());
     }
 
-    /// How much of its records is in memory.
+    /// How many different things it was told of. Known without looking at them, also right after a start.
+    #[must_use]
+    pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
+        let numbers = &self.rollups.group_numbers;
+        let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
+        let NameCounts { pages, sources } = self.names.counts;
+        Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
+    }
+
+    /// How much of it is in memory. Rollups can't be let go of, and saving them frees nothing: they count as resident, but
+    /// never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
-        let mut bytes = Bytes::default();
+        let mut bytes = Bytes { resident: self.rollups.weight(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
+    }
+
+    /// How many bytes of it can't be let go of.
+    #[must_use]
+    pub fn rollup_bytes(&self) -> usize {
+        self.rollups.weight()
     }
 
     /// How many records of one kind are in memory at most.

@@ -1,12 +1,22 @@
-//! What a rollup is: cells that hold a sum over entities of what each contributes.
+//! What a rollup is: rows that hold a sum over entities of what each contributes.
 //!
 //! A late event, a link, a refund and an erasure are one move: the old contribution is taken out, the facts change, and
 //! the new contribution is put in. A rollup says what one entity's facts contribute; it never sees an event.
+//!
+//! Rows are sorted by key. What an outsider chooses (days, groups, sources) is part of keys, so a rollup may have millions of
+//! rows: they are kept in [`parts`] of bounded size, each [`packed`] and saved by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod keys;
+pub mod packed;
+pub mod parts;
+#[cfg(test)]
+mod tests;
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::marker::PhantomData;
 
+pub use self::keys::{Key, Value, signed, unsigned};
+use self::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+use self::parts::{FrozenPart, Parts};
 use crate::facts::{Change, Facts};
 
 /// As what an entity contributes.
@@ -49,104 +59,156 @@ impl Sign {
     }
 }
 
-/// Cells that are kept. A new kind is one file in `rollups/` and one line in its list.
+/// Rows that are kept. A new kind is one file in `rollups/` and one line in its list.
 pub trait Kept {
     /// Its tag on disk: unique, never reused.
     const TAG: u8;
     /// Its name in logs and in `verify`.
     const NAME: &'static str;
-    /// What one bucket holds.
-    type Cell: Cell;
+    /// What its rows are found by.
+    type Key: Key;
+    /// What a row holds.
+    type Value: Value;
 }
 
-/// One maintained figure: cells that are a sum over entities of what each contributes.
+/// One maintained figure: rows that are a sum over entities of what each contributes.
 pub trait Rollup: Kept {
     /// Whether `change` can alter what an entity contributes at `level`. `true` is always sound; `false` is the fast path.
     fn concerned(level: Level, change: Change) -> bool;
 
     /// Adds, with `sign`, what `facts` contribute from what `change` touches. Called only if [concerned](Rollup::concerned).
-    fn contribute(level: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<Self::Cell>);
+    fn contribute(level: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<Self::Key, Self::Value>);
 }
 
-/// The content of one bucket: an element of a group, with an empty one that isn't stored.
-pub trait Cell: Default + Clone + PartialEq + std::fmt::Debug + Serialize + DeserializeOwned + Send + 'static {
-    /// Whether it is the neutral element.
-    fn is_empty(&self) -> bool;
+/// The rows of one kind in one project, sorted by key.
+pub struct Cells<K, V> {
+    parts: Parts,
+    kind: PhantomData<fn() -> (K, V)>,
 }
 
-/// The cells of one kind in one project, by bucket: a day, a month, or whatever the kind counts in.
-#[derive(Debug, Clone)]
-pub struct Cells<C> {
-    by_bucket: BTreeMap<i32, C>,
-    dirty: BTreeSet<i32>,
-}
-
-impl<C> Default for Cells<C> {
+impl<K, V> Default for Cells<K, V> {
     fn default() -> Self {
-        Self { by_bucket: BTreeMap::new(), dirty: BTreeSet::new() }
+        Self { parts: Parts::default(), kind: PhantomData }
     }
 }
 
-impl<C: Cell> PartialEq for Cells<C> {
-    /// Compares what the cells say, not what has been saved.
+impl<K, V> Clone for Cells<K, V> {
+    fn clone(&self) -> Self {
+        Self { parts: self.parts.clone(), kind: PhantomData }
+    }
+}
+
+impl<K, V> PartialEq for Cells<K, V> {
+    /// Compares what the rows say, not what has been saved.
     fn eq(&self, other: &Self) -> bool {
-        self.by_bucket == other.by_bucket
+        self.parts == other.parts
     }
 }
 
-impl<C: Cell> Cells<C> {
-    /// Changes the cell of `bucket`; an empty one is dropped, so that equal sums are equal bytes.
-    pub fn change(&mut self, bucket: i32, change: impl FnOnce(&mut C)) {
-        let cell = self.by_bucket.entry(bucket).or_default();
-        change(cell);
-        if cell.is_empty() {
-            self.by_bucket.remove(&bucket);
-        }
-        self.dirty.insert(bucket);
+impl<K: Key, V: Value> std::fmt::Debug for Cells<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
+}
 
-    /// The cell of `bucket`, if it is not empty.
+fn packed<K: Key>(key: K, rest: u8) -> KeyBytes {
+    let mut bytes = [rest; MAX_KEY];
+    key.pack(&mut bytes[..K::BYTES]);
+    bytes
+}
+
+fn whole<K: Key>(key: K) -> KeyBytes {
+    packed(key, 0)
+}
+
+fn row<K: Key, V: Value>((key, columns): (KeyBytes, Columns)) -> (K, V) {
+    (K::unpack(&key[..K::BYTES]), V::from_columns(&columns))
+}
+
+impl<K: Key, V: Value> Cells<K, V> {
+    /// The value of a row, if there is one.
     #[must_use]
-    pub fn get(&self, bucket: i32) -> Option<&C> {
-        self.by_bucket.get(&bucket)
+    pub fn get(&self, key: K) -> Option<V> {
+        self.parts.get(&whole(key)).map(|columns| V::from_columns(&columns))
     }
 
-    /// The non-empty cells of the buckets from `first` to `last`, both included, in order.
-    pub fn range(&self, first: i32, last: i32) -> impl DoubleEndedIterator<Item = (i32, &C)> {
-        let range = (first <= last).then(|| self.by_bucket.range(first..=last));
-        range.into_iter().flatten().map(|(bucket, cell)| (*bucket, cell))
+    /// Puts a row in, or another value into one.
+    pub fn set(&mut self, key: K, value: V) {
+        self.parts.change(K::BYTES, &whole(key), |_| Some(value.columns()));
     }
 
-    /// All non-empty cells, in order of their buckets.
-    pub fn iter(&self) -> impl Iterator<Item = (i32, &C)> {
-        self.by_bucket.iter().map(|(bucket, cell)| (*bucket, cell))
+    /// Takes a row out, if there is one.
+    pub fn remove(&mut self, key: K) {
+        self.parts.change(K::BYTES, &whole(key), |_| None);
     }
 
-    /// All non-empty cells, the last bucket first.
-    pub fn iter_back(&self) -> impl Iterator<Item = (i32, &C)> {
-        self.by_bucket.iter().rev().map(|(bucket, cell)| (*bucket, cell))
+    /// All rows whose keys begin with `key`.
+    pub fn under<P: Key>(&self, key: P) -> impl DoubleEndedIterator<Item = (K, V)> {
+        self.between(key, key)
     }
 
-    /// Puts a saved cell back; it counts as saved.
-    pub fn restore(&mut self, bucket: i32, cell: C) {
-        self.by_bucket.insert(bucket, cell);
+    /// All rows from those whose keys begin with `first` to those whose keys begin with `last`, in order.
+    pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
+        const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
+        self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
     }
 
-    /// The buckets that changed since the last call, with what they hold now (`None`: empty).
-    pub fn take_dirty(&mut self) -> impl Iterator<Item = (i32, Option<&C>)> {
-        let dirty = std::mem::take(&mut self.dirty);
-        dirty.into_iter().map(|bucket| (bucket, self.by_bucket.get(&bucket)))
+    /// All rows, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, V)> {
+        self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY]).map(row)
     }
 
-    /// How many cells are not empty.
+    /// Puts a saved part back; it counts as saved. `false`: it is not one of these rows.
+    pub fn restore(&mut self, number: u32, part: Packed) -> bool {
+        let fits = part.key_len() == K::BYTES && number <= MAX_NUMBER;
+        if fits {
+            self.parts.restore(number, part);
+        }
+        fits
+    }
+}
+
+impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
+    /// Changes a sum; one that nothing is left of goes, so that equal sums are equal rows.
+    pub fn change(&mut self, key: K, change: impl FnOnce(&mut V)) {
+        self.parts.change(K::BYTES, &whole(key), |columns| {
+            let mut value = columns.map_or_else(V::default, |columns| V::from_columns(&columns));
+            change(&mut value);
+            (value != V::default()).then(|| value.columns())
+        });
+    }
+}
+
+/// The greatest number of a part: more of them would be some hundred gigabytes.
+const MAX_NUMBER: u32 = 1 << 26;
+
+impl<K, V> Cells<K, V> {
+    /// How many rows there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.by_bucket.len()
+        self.parts.rows()
     }
 
-    /// Whether no cell holds anything.
+    /// Whether there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_bucket.is_empty()
+        self.parts.rows() == 0
+    }
+
+    /// What the rows take in memory, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.parts.bytes()
+    }
+
+    /// The rows, as they are cut into parts.
+    #[must_use]
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The parts that changed since the last call, as they are now.
+    pub fn freeze(&mut self) -> Vec<FrozenPart> {
+        self.parts.freeze()
     }
 }

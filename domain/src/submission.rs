@@ -156,6 +156,12 @@ pub struct Submission<'a> {
     pub(crate) user_agent: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) ip: Option<Text<'a>>,
+    /// Not a field: a common slip for `user_id`, which is answered with a warning.
+    #[serde(default, rename = "userId")]
+    pub(crate) camel_user_id: Option<IgnoredAny>,
+    /// Not a field: the same for `anonymous_id`.
+    #[serde(default, rename = "anonymousId")]
+    pub(crate) camel_anonymous_id: Option<IgnoredAny>,
 }
 
 /// The shape of `_acOverrides`.

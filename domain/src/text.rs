@@ -71,6 +71,12 @@ pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Op
     (!is_internal).then_some(host)
 }
 
+/// A referrer of which [`referrer_host`] reads `host`, and that says nothing else.
+#[must_use]
+pub fn host_as_referrer(host: &str) -> String {
+    if any_host(host).as_deref() == Some(host) { host.to_owned() } else { format!("//{host}") }
+}
+
 /// The parameters of a URL's query in order, names and values decoded: `+` is a space, percent escapes are UTF-8, and what
 /// is none shows as U+FFFD.
 pub fn query_params(url: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
@@ -216,6 +222,9 @@ mod tests {
             assert_eq!(referrer_host(Some(referrer), hostname, url).as_deref(), host, "{referrer} {hostname:?} {url:?}");
         }
         assert_eq!(referrer_host(None, None, own_url), None);
+        for host in ["news.example", "intranet", "[::1]", "www.example", "a.b.c"] {
+            assert_eq!(referrer_host(Some(&host_as_referrer(host)), None, None).as_deref(), Some(host));
+        }
     }
 
     #[test]

@@ -12,11 +12,14 @@ pub mod load;
 pub mod serve;
 pub mod show;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{Flags, Settings};
+use headcount_storage::private::{self, Narrowed};
+
+use crate::config::{Flags, Settings, unknown_variables};
 use crate::telemetry;
 
 /// Why a command failed: one line for people.
@@ -63,7 +66,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the server; on an empty data directory, make the first organization and print its keys, once
-    Serve,
+    Serve(init::FirstArgs),
     /// Make the first organization, project and keys, and print them, once
     Init(init::InitArgs),
     /// Print the settings in force, and where each came from
@@ -93,13 +96,40 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     // What is no Unicode is as if it were not there: no setting can be.
     let settings = Settings::resolve(&flags, |name| std::env::var(name).ok())?;
     telemetry::init(&settings.log, settings.log_format)?;
+    for warning in settings.warnings() {
+        tracing::warn!("{warning}");
+    }
+    for variable in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+        tracing::warn!(variable, "the variable means nothing; `headcount serve --help` lists those that do");
+    }
+    // What this process makes is nobody else's to read, whatever the shell allows.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_)) {
+        narrow(&settings.data_dir);
+    }
     match command {
-        Command::Serve => serve::run(&settings),
+        Command::Serve(first) => serve::run(&settings, &first),
         Command::Init(args) => init::run(&settings, &args),
         Command::Config(args) => show::run(&settings, &args),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
         Command::Load(args) => load::run(&args),
+    }
+}
+
+/// Takes away what a data directory that exists allows others.
+fn narrow(data_dir: &Path) {
+    let data_dir_text = data_dir.display();
+    match private::narrow(data_dir) {
+        Ok(Narrowed { narrowed, failed }) => {
+            if narrowed > 0 {
+                tracing::warn!(data_dir = %data_dir_text, narrowed, "files were open to other users of this machine, and no longer are");
+            }
+            if failed > 0 {
+                tracing::warn!(data_dir = %data_dir_text, failed, "files are open to other users of this machine: they belong to another user");
+            }
+        }
+        Err(error) => tracing::warn!(data_dir = %data_dir_text, %error, "who can read the data directory could not be checked"),
     }
 }
 

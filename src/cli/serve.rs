@@ -8,6 +8,7 @@ use std::time::Duration;
 use headcount_actors::{Engine, EngineConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::init::FirstArgs;
 use super::{Failure, client, import, init, runtime};
 use crate::config::Settings;
 use crate::open_files;
@@ -20,7 +21,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 ///
 /// # Errors
 /// The data directory or the address can't be used.
-pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
+pub fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     open_files::raise();
     runtime()?.block_on(async {
         // From the first moment on: a signal during a long start must not kill half of it.
@@ -41,8 +42,8 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         };
         import::settle(&engine);
         // Shown before anything else can go wrong: they are shown once.
-        if let Some(credentials) = init::first(&engine)? {
-            println!("{}", init::describe(&credentials));
+        if let Some(credentials) = init::first(&engine, first)? {
+            println!("{}", init::describe(&credentials, &settings.data_dir));
         }
         let server = listening.serve(engine.clone(), http)?;
         starting.stop().await;

@@ -20,20 +20,24 @@ pub(super) fn count(text: &str, most: usize) -> Option<Option<usize>> {
     text.parse().ok().filter(|count| (1..=most).contains(count)).map(Some)
 }
 
-/// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`.
+/// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`, and decimal `512MB`, `2GB`.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
         _ => return None,
     };
-    number.checked_mul(1 << shift)
+    number.checked_mul(unit)
 }
 
 /// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`.

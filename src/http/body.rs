@@ -10,6 +10,7 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt;
 use headcount_actors::gate::Permit;
+use headcount_domain::ids::ProjectId;
 
 use super::AppState;
 use super::error::ApiError;
@@ -33,38 +34,35 @@ pub enum Media {
 /// Refuses a body of another type. One that says nothing is taken as JSON.
 pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
+    let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
+    let essence = value.to_str().map_err(readable)?.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
     if is_json || essence.is_empty() || (media == Media::JsonOrText && essence == "text/plain") {
         return Ok(());
     }
-    let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
-fn overloaded() -> ApiError {
-    ApiError::overloaded("too many events are under way")
+/// Takes the bytes of an event of `project` from the engine's pool, if it takes events of it from this client now.
+pub fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
+    Ok(state.engine.admit(project, state.client_address(request), bytes)?)
 }
 
-/// Takes the bytes of an event from the engine's pool, if it takes events now.
-pub fn admit(state: &AppState, bytes: usize) -> Result<Permit, ApiError> {
-    match state.engine.unavailable() {
-        Some(why) => Err(ApiError::overloaded(why)),
-        None => state.engine.admit_bytes(bytes).ok_or_else(overloaded),
-    }
-}
-
-/// Reads a body through the engine's gate: its bytes are taken from the pool before they are read.
+/// Reads a body of `project` through the engine's gate: its bytes are taken from the pool before they are read.
 pub async fn read_admitted(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
+    project: ProjectId,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
     // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
-    let mut taken = announced_bytes(request, limit_bytes)?.min(EVENT_LIMIT_BYTES);
-    let mut permit = admit(state, taken)?;
-    let body = collect(payload, limit_bytes, |bytes| {
+    let announced = announced_bytes(request, limit_bytes)?;
+    let mut taken = announced.min(EVENT_LIMIT_BYTES);
+    let mut permit = admit(state, request, project, taken)?;
+    let overloaded = || ApiError::overloaded("too many events are under way");
+    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
         let more = bytes.saturating_sub(taken);
         taken += more;
         if more == 0 || permit.grow(more) { Ok(()) } else { Err(overloaded()) }
@@ -80,8 +78,8 @@ pub async fn read_admitted(
 
 /// Reads a body that carries no events.
 pub async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    announced_bytes(request, limit_bytes)?;
-    let body = collect(payload, limit_bytes, |_| Ok(())).await?;
+    let announced = announced_bytes(request, limit_bytes)?;
+    let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
     decode(request, body, limit_bytes)
 }
 
@@ -92,8 +90,22 @@ fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, A
     if length > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(length) }
 }
 
+/// A body and how many bytes of it are to be read: all, where nothing is said.
+struct Incoming {
+    payload: Payload,
+    left: Option<usize>,
+}
+
+/// A request that asks for another protocol, which is not followed, has the body that it announces. The framework takes all that
+/// comes after the head for its body.
+fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
+    let headers = request.headers();
+    let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
+    Incoming { payload, left: is_cut.then_some(announced) }
+}
+
 async fn collect(
-    mut payload: Payload,
+    mut payload: Incoming,
     limit_bytes: usize,
     mut grown_to: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
@@ -119,9 +131,17 @@ async fn collect(
     }
 }
 
-async fn next(payload: &mut Payload) -> Result<Option<Bytes>, ApiError> {
-    let chunk = payload.next().await.transpose();
-    chunk.map_err(|_| ApiError::bad_request("incomplete_body", "the body ended before it was complete"))
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    if incoming.left == Some(0) {
+        return Ok(None);
+    }
+    let incomplete = |_| ApiError::bad_request("incomplete_body", "the body ended before it was complete");
+    let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
+    if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
+        bytes.truncate(*left);
+        *left -= bytes.len();
+    }
+    Ok(chunk)
 }
 
 fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
@@ -131,11 +151,12 @@ fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
 /// Undoes the body's encoding, stopping at the limit.
 fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };
-    let encoding = encoding.to_str().unwrap_or_default().trim().to_ascii_lowercase();
+    let readable = |_| ApiError::unsupported_media("the content encoding must be gzip, br or zstd, in ASCII");
+    let encoding = encoding.to_str().map_err(readable)?.trim().to_ascii_lowercase();
     match encoding.as_str() {
         "" | "identity" => Ok(body),
         "gzip" | "x-gzip" => inflate(flate2::read::MultiGzDecoder::new(&body[..]), limit_bytes),
-        "br" => inflate(brotli::Decompressor::new(&body[..], 4096), limit_bytes),
+        "br" => inflate_brotli(&body, limit_bytes),
         "zstd" => match zstd::stream::read::Decoder::new(&body[..]) {
             Ok(decoder) => inflate(decoder, limit_bytes),
             Err(_) => Err(broken()),
@@ -150,6 +171,30 @@ fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
     decoder.take(limit + 1).read_to_end(&mut body).map_err(|_| broken())?;
     within(body.len(), limit_bytes)?;
     Ok(body.into())
+}
+
+/// Unlike the reader that `brotli` has, it sees what follows the end.
+fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let mut state = brotli::BrotliState::new(
+        brotli::enc::StandardAlloc::default(),
+        brotli::enc::StandardAlloc::default(),
+        brotli::enc::StandardAlloc::default(),
+    );
+    let (mut left, mut at, mut total) = (body.len(), 0, 0);
+    let mut decoded = Vec::new();
+    let mut part = [0; 8 << 10];
+    loop {
+        let (mut room, mut written) = (part.len(), 0);
+        let result =
+            brotli::BrotliDecompressStream(&mut left, &mut at, body, &mut room, &mut written, &mut part, &mut total, &mut state);
+        decoded.extend_from_slice(part.get(..written).unwrap_or_default());
+        within(decoded.len(), limit_bytes)?;
+        match result {
+            brotli::BrotliResult::NeedsMoreOutput => {}
+            brotli::BrotliResult::ResultSuccess if left == 0 => return Ok(decoded.into()),
+            _ => return Err(broken()),
+        }
+    }
 }
 
 fn broken() -> ApiError {

@@ -8,6 +8,9 @@ use super::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");
+/// `sendBeacon` with a JSON body sends its request with credentials, and browsers then want this. There are none that this server
+/// reads: what a page may send is decided by its key and origin.
+const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Refuses a page of an origin that the project doesn't list. A request without one (a server, an app) is not asked.
@@ -16,6 +19,22 @@ pub fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(),
         Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
         _ => Ok(()),
     }
+}
+
+/// The same for a pixel: browsers send no origin with an image, but the page that shows it.
+pub fn check_referrer(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+    if request.headers().contains_key(header::ORIGIN) {
+        return Ok(());
+    }
+    let referrer = request.headers().get(header::REFERER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if project.allows_origin(origin_of(referrer)) { Ok(()) } else { Err(ApiError::origin_forbidden()) }
+}
+
+/// Scheme, host and port of a page's address.
+fn origin_of(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |colon| colon + 3);
+    let end = url.get(host..).and_then(|rest| rest.find(['/', '?', '#', '\\'])).map_or(url.len(), |end| host + end);
+    url.get(..end).unwrap_or_default()
 }
 
 /// Lets the page that sent the request read the answer, also why its event was refused; but not if the page itself was.
@@ -31,6 +50,7 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
     if let Some(origin) = origin {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, CREDENTIALS);
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     }
     response

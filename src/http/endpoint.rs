@@ -38,6 +38,17 @@ impl Endpoint {
         self.on(Method::POST, handler)
     }
 
+    /// Answers a method that is refused to everybody, each for his own reason; it is not among those that there are.
+    pub fn unlisted<F, Args>(mut self, method: Method, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.resource = self.resource.route(web::method(method).to(handler));
+        self
+    }
+
     /// Answers any other method.
     pub fn on<F, Args>(mut self, method: Method, handler: F) -> Self
     where

@@ -35,6 +35,7 @@ pub async fn envelope<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
     let began = Instant::now();
     let id = request_id(&request);
+    let method = request.method().clone();
     request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>().cloned();
     // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
@@ -49,11 +50,15 @@ pub async fn envelope<B: MessageBody + 'static>(
     let count = |status| state.iter().for_each(|state| state.traffic.count(status, began.elapsed()));
     let mut response = match response {
         Ok(response) => match refusal(&response) {
-            Some(error) => response.into_response(error.respond(id.as_str())).map_into_right_body(),
+            Some(error) => {
+                error.log(id.as_str(), &method, response.request().match_pattern().as_deref());
+                response.into_response(error.respond(id.as_str())).map_into_right_body()
+            }
             None => response.map_into_left_body(),
         },
         Err(error) => {
             count(error.status());
+            error.log(id.as_str(), &method, None);
             return Err(error.of_request(id.as_str()).into());
         }
     };

@@ -6,6 +6,7 @@ use std::fmt;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
+use headcount_actors::gate;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::track::Refusal;
 use headcount_actors::{AskError, TrackError};
@@ -16,6 +17,8 @@ use utoipa::ToSchema;
 
 /// After how many seconds a client may try again what was refused for want of room.
 const RETRY_AFTER_SECONDS: u32 = 1;
+/// The same for what a quota refused: it frees itself slowly, or not at all.
+const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
 const ORIGIN_FORBIDDEN: &str = "origin_forbidden";
 
 /// What kind of refusal it is: what programs decide by.
@@ -140,6 +143,7 @@ impl ApiError {
             return self;
         }
         self.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
+            .with_header(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"))
             .with_header(header::VARY, HeaderValue::from_static("Origin"))
     }
 
@@ -179,6 +183,12 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, ErrorType::Conflict, code, message)
     }
 
+    /// 429: the project has as many of something as it may.
+    pub fn quota_exceeded(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorType::RateLimited, "quota_exceeded", message)
+            .with_header(header::RETRY_AFTER, HeaderValue::from(QUOTA_RETRY_AFTER_SECONDS))
+    }
+
     /// 503: no room now, and nothing was recorded.
     pub fn overloaded(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorType::Overloaded, "overloaded", message)
@@ -206,6 +216,22 @@ impl ApiError {
     fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.push((name, value));
         self
+    }
+
+    /// Logs it: once for each request. What the request said is not repeated, since it can name a person or hold a secret.
+    pub fn log(&self, request_id: &str, method: &Method, path: Option<&str>) {
+        let Refused { status, kind, code, .. } = &*self.0;
+        let status = status.as_u16();
+        if *kind == ErrorType::Internal {
+            tracing::error!(request_id, %method, path, status, %code, "a request failed");
+        } else {
+            tracing::debug!(request_id, %method, path, status, %code, "a request was refused");
+        }
+    }
+
+    /// What exactly, for programs.
+    pub fn code(&self) -> &str {
+        &self.0.code
     }
 
     /// Its status.
@@ -278,6 +304,12 @@ impl From<TrackError> for ApiError {
             TrackError::Unavailable(why) => Self::overloaded(why),
             TrackError::OutcomeUnknown => Self::outcome_unknown(),
         }
+    }
+}
+
+impl From<gate::Refused> for ApiError {
+    fn from(refused: gate::Refused) -> Self {
+        Self::overloaded(refused.to_string())
     }
 }
 

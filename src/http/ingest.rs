@@ -20,8 +20,8 @@ use super::auth::{self, MinRole};
 use super::body::{self, Media};
 use super::error::ApiError;
 use super::openapi::{
-    EventShape, KeyErrors, KeyQuery, ProjectPath, PublicEventErrors, RequestErrors, ServerEventErrors, TooLargeErrors,
-    UnavailableErrors,
+    EventShape, KeyErrors, KeyQuery, ProjectPath, PublicEventErrors, QuotaErrors, RequestErrors, ServerEventErrors,
+    TooLargeErrors, UnavailableErrors,
 };
 use super::params::Query;
 use super::{AppState, cors};
@@ -47,6 +47,10 @@ pub struct TrackAnswer {
     position: Option<u64>,
     /// Its `timestamp` lay too far ahead, and the time of receipt is used.
     clamped: bool,
+    /// What was probably not meant, for people. Absent where there is nothing to say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<String>,
 }
 
 /// Whether an event counts.
@@ -109,15 +113,15 @@ pub struct Recorded(TrackAnswer);
 #[allow(dead_code, reason = "the shape for the document")]
 pub struct BatchRecorded(BatchAnswer);
 
-impl From<Receipt> for TrackAnswer {
-    fn from(receipt: Receipt) -> Self {
+impl TrackAnswer {
+    fn new(receipt: Receipt, warnings: Vec<String>) -> Self {
         let (status, reason) = match receipt.status {
             Status::Recorded => (TrackStatus::Recorded, None),
             Status::Duplicate => (TrackStatus::Duplicate, None),
             Status::Dropped(reason) => (TrackStatus::Dropped, Some(reason.as_str())),
         };
         let duplicate = receipt.status == Status::Duplicate;
-        Self { id: receipt.id, status, duplicate, reason, position: receipt.position, clamped: receipt.clamped }
+        Self { id: receipt.id, status, duplicate, reason, position: receipt.position, clamped: receipt.clamped, warnings }
     }
 }
 
@@ -236,7 +240,7 @@ async fn track_one(
     project: Arc<KeyedProject>,
     sender: Sender,
 ) -> Result<TrackAnswer, ApiError> {
-    let (body, permit) = body::read_admitted(state, request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::EVENT_LIMIT_BYTES).await?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     record(state, tracker, project, &body, &origin, permit).await
@@ -252,8 +256,9 @@ async fn record(
 ) -> Result<TrackAnswer, ApiError> {
     let engine = &state.engine;
     let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
-    let prepared = engine.judge(project, |policy| engine.prepare(policy, body, origin), is_recorded).await??;
-    Ok(engine.record(tracker, prepared, permit).await?.into())
+    let mut prepared = engine.judge(project, |policy| engine.prepare(policy, body, origin), is_recorded).await??;
+    let warnings = prepared.take_warnings();
+    Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
 }
 
 /// Records a batch.
@@ -313,7 +318,7 @@ async fn track_batch(
     project: Arc<KeyedProject>,
     sender: Sender,
 ) -> Result<BatchAnswer, ApiError> {
-    let (body, permit) = body::read_admitted(state, request, payload, body::BATCH_LIMIT_BYTES).await?;
+    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::BATCH_LIMIT_BYTES).await?;
     let events = batch_events(&body)?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
@@ -361,7 +366,7 @@ fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: 
     ),
     responses(
         (status = 200, description = "It is on disk, and every later read counts it.", content_type = "image/gif"),
-        RequestErrors, KeyErrors, TooLargeErrors, UnavailableErrors,
+        RequestErrors, KeyErrors, TooLargeErrors, QuotaErrors, UnavailableErrors,
     ),
 )]
 pub async fn pixel(
@@ -372,13 +377,14 @@ pub async fn pixel(
     let answer = async {
         let query = Query::read_leniently(&request);
         let project = public_key(&state, &request, &query)?;
+        cors::check_referrer(&project, &request)?;
         let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
         let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
         let body = decoded.map_err(|_| ApiError::parameter("d", "`d` must be the event's JSON in base64url"))?;
         if body.len() > body::EVENT_LIMIT_BYTES {
             return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
         }
-        let permit = body::admit(&state, body.len())?;
+        let permit = body::admit(&state, &request, project.policy.project, body.len())?;
         let mut address = String::new();
         let origin = origin(&state, &request, Sender::Public, &mut address);
         record(&state, &tracker, project, &body, &origin, permit).await?;

@@ -13,6 +13,7 @@ pub mod filters;
 pub mod groups;
 pub mod identities;
 pub mod ingest;
+pub mod large;
 pub mod management;
 pub mod number;
 pub mod openapi;
@@ -23,6 +24,7 @@ pub mod revenue;
 pub mod traffic;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
@@ -57,6 +59,7 @@ impl AppState {
     pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
         let peer = peer(request)?;
         if !self.is_trusted(&peer) {
+            warn_of_untrusted(request);
             return Some(peer);
         }
         let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
@@ -83,6 +86,17 @@ impl AppState {
 
     fn is_trusted(&self, address: &IpAddr) -> bool {
         self.trusted_proxies.iter().any(|network| network.contains(address))
+    }
+}
+
+/// Says once that `X-Forwarded-For` is not believed: then all visitors may have the address of a proxy.
+fn warn_of_untrusted(request: &HttpRequest) {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if !IS_SAID.load(Ordering::Relaxed)
+        && request.headers().contains_key("x-forwarded-for")
+        && !IS_SAID.swap(true, Ordering::Relaxed)
+    {
+        tracing::warn!("X-Forwarded-For is ignored: it came from an address that trusted_proxies doesn't name; said once");
     }
 }
 

@@ -17,8 +17,8 @@ use utoipa::{IntoParams, Modify, OpenApi, ToSchema};
 
 pub use event::{EventShape, OverridesShape};
 pub use responses::{
-    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, PublicEventErrors, RequestErrors, ServerEventErrors,
-    TokenErrors, TooLargeErrors, UnavailableErrors,
+    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, PublicEventErrors, QuotaErrors, RequestErrors,
+    ServerEventErrors, TokenErrors, TooLargeErrors, UnavailableErrors,
 };
 
 use super::error::ErrorBody;
@@ -54,7 +54,7 @@ pub struct AnyJson(serde_json::Value);
 /// Everything.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "headcount", version = ops::API_VERSION, description = include_str!("assets/openapi.md")),
+    info(title = "headcount", version = ops::API_SEMVER, description = include_str!("assets/openapi.md")),
     paths(
         ingest::track, ingest::track_documented, ingest::pixel, ingest::batch, ingest::server_track, ingest::server_batch,
         analytics::count_unique_users_per_day,
@@ -70,7 +70,7 @@ pub struct AnyJson(serde_json::Value);
     ),
     components(schemas(ErrorBody, ingest::TrackAnswer, ingest::BatchAnswer), responses(
         responses::BadRequest, responses::Unauthorized, responses::KeyUnknown, responses::Forbidden, responses::OriginForbidden,
-        responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::Internal,
+        responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::TooMany, responses::Internal,
         responses::Unavailable,
     )),
     tags(

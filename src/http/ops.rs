@@ -1,6 +1,7 @@
 //! What operators ask: is it alive, is it ready, which version, how is it doing, and what is the interface.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,13 +25,25 @@ use super::traffic::{BUCKETS_US, TrafficFigures};
 /// The date of the interface. It changes with what clients see, and only by additions.
 pub const API_VERSION: &str = "2026-11-20";
 
+/// The same as a version that generators of clients accept.
+pub const API_SEMVER: &str = "2026.11.20";
+
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 const DOCS: &str = include_str!("assets/docs.html");
 /// The page runs its own script and asks this server, nothing else.
 const DOCS_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
                            base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Headers that say that a request was passed on.
-const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+/// Headers that say that a request was passed on; so does whatever begins with `x-forwarded`.
+const FORWARDED: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-original-forwarded-for",
+];
 
 /// When the process began to serve, in seconds since 1970.
 static STARTED: OnceLock<f64> = OnceLock::new();
@@ -114,7 +127,7 @@ pub async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<
         Ok(()) => Ok(ok()),
         Err(why) => {
             tracing::warn!(%why, "not ready");
-            Err(ApiError::overloaded("a part of the engine is not available; the log says why"))
+            Err(ApiError::overloaded(why))
         }
     }
 }
@@ -132,7 +145,7 @@ pub async fn version(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     Ok(tagged(&request, "application/json", json.into()))
 }
 
-/// Figures about the process, for Prometheus. From the machine itself it needs no token.
+/// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
     responses(
@@ -185,8 +198,25 @@ pub async fn docs(request: HttpRequest) -> Result<HttpResponse, ApiError> {
 
 /// Whether the request comes from this machine, and not from a proxy on it that passes on somebody else's.
 fn is_local(request: &HttpRequest) -> bool {
-    let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
-    !is_forwarded && request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback())
+    let forwards = |name: &header::HeaderName| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded");
+    let is_forwarded = request.headers().keys().any(forwards);
+    let from_here = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    // A proxy that adds no header passes on the name by which its clients call it.
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    !is_forwarded && from_here && host.is_some_and(is_loopback_name)
+}
+
+/// Whether `host`, which may have a port, names the machine itself.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && (!name.contains(':') || name.ends_with(']')) => {
+            name
+        }
+        _ => host,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name == "localhost" || name.ends_with(".localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 fn started() -> f64 {
@@ -203,7 +233,7 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
     text.latencies(traffic);
-    let gauges: [(&str, &str, u64); 8] = [
+    let gauges: [(&str, &str, u64); 11] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
@@ -216,6 +246,21 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
         ("headcount_record_bytes", "Bytes of records in memory, estimated.", as_u64(vitals.record_bytes)),
         ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
+        (
+            "headcount_checkpoint_failing_partitions",
+            "Partitions whose checkpoint could not be written yet.",
+            as_u64(vitals.checkpoints_failing),
+        ),
+        (
+            "headcount_checkpoint_refusing_partitions",
+            "Of these, partitions that take no events until it can be.",
+            as_u64(vitals.partitions_refusing),
+        ),
+        (
+            "headcount_checkpoint_unsaved_seconds",
+            "For how long some event has been in no durable checkpoint; 0: all are in one.",
+            vitals.unsaved_for.as_secs(),
+        ),
     ];
     for (name, help, value) in gauges {
         text.family(name, "gauge", help);
@@ -297,7 +342,8 @@ mod tests {
     #[actix_web::test]
     async fn metrics_are_open_to_the_machine_itself_only() {
         let server = Server::start();
-        let from = |address| TestRequest::with_uri("/metrics").peer_addr(peer(address));
+        let from =
+            |address| TestRequest::with_uri("/metrics").insert_header((header::HOST, "localhost")).peer_addr(peer(address));
         for address in ["127.0.0.1:5000", "[::1]:5000", "[::ffff:127.0.0.1]:5000"] {
             assert_eq!(server.send(from(address)).await.status, 200, "{address}");
         }
@@ -317,7 +363,9 @@ mod tests {
         let server = Server::start();
         server.send(TestRequest::with_uri("/healthz")).await;
         server.send(TestRequest::with_uri("/nothing")).await;
-        let answer = server.send(TestRequest::with_uri("/metrics").peer_addr(peer("127.0.0.1:1"))).await;
+        let from_here =
+            TestRequest::with_uri("/metrics").insert_header((header::HOST, "[::1]:80")).peer_addr(peer("127.0.0.1:1"));
+        let answer = server.send(from_here).await;
         assert_eq!(answer.headers.get(header::CONTENT_TYPE).unwrap(), METRICS_TYPE);
         let text = String::from_utf8(answer.body.to_vec()).unwrap();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -331,6 +379,9 @@ mod tests {
             "headcount_http_request_duration_seconds_bucket{le=\"+Inf\"} 2",
             "headcount_http_request_duration_seconds_count 2",
             "headcount_dead_letters 0",
+            "headcount_checkpoint_failing_partitions 0",
+            "headcount_checkpoint_refusing_partitions 0",
+            "headcount_checkpoint_unsaved_seconds 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }

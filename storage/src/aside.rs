@@ -3,11 +3,10 @@
 //! What is derived from the log (the store, the index of external ids) is never removed when it is found damaged. It is renamed
 //! to `<name>.damaged-N`, and a file in it says why. [`remove_old`] is for the caller to call once a start has succeeded.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::files::{PRIVATE_FILE, parent_of, sync_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, parent_of, sync_dir, write_atomically};
 
 /// The file in a directory that was moved aside, which says why. A directory without it is never removed.
 const REASON: &str = "REASON";
@@ -20,7 +19,7 @@ pub fn move_aside(dir: &Path, reason: &str) -> io::Result<PathBuf> {
     write_atomically(&dir.join(REASON), format!("{reason}\n").as_bytes(), PRIVATE_FILE)?;
     let next = numbers(dir)?.last().map_or(1, |last| last + 1);
     let moved_to = numbered(dir, next)?;
-    fs::rename(dir, &moved_to)?;
+    files::rename(dir, &moved_to)?;
     sync_dir(parent_of(dir))?;
     Ok(moved_to)
 }
@@ -33,7 +32,7 @@ pub fn remove_old(dir: &Path, kept: usize) -> io::Result<()> {
     for number in numbers(dir)?.iter().rev().skip(kept) {
         let path = numbered(dir, *number)?;
         if path.join(REASON).exists() {
-            fs::remove_dir_all(path)?;
+            files::remove_dir_all(&path)?;
         }
     }
     Ok(())
@@ -53,10 +52,9 @@ fn prefix(dir: &Path) -> io::Result<String> {
 fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
     let prefix = prefix(dir)?;
     let mut taken = Vec::new();
-    for entry in fs::read_dir(parent_of(dir))? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(&prefix)).and_then(|number| number.parse::<u64>().ok());
-        taken.extend(number);
+    for path in files::list(parent_of(dir))? {
+        let name = path.file_name().and_then(|name| name.to_str());
+        taken.extend(name.and_then(|name| name.strip_prefix(&prefix)).and_then(|number| number.parse::<u64>().ok()));
     }
     taken.sort_unstable();
     Ok(taken)
@@ -64,6 +62,8 @@ fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

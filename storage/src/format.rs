@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::files::{PRIVATE_FILE, create_private_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, create_private_dir, write_atomically};
 
 /// The layout that this program writes.
 pub const LAYOUT_VERSION: u32 = 1;
 
-const FILE_NAME: &str = "FORMAT";
+pub(crate) const FILE_NAME: &str = "FORMAT";
 const TITLE: &str = "headcount data directory";
 
 /// A step from one layout to the next. It must do no harm when it is done again after a crash in its middle.
@@ -126,7 +126,7 @@ impl Format {
         let path = dir.join(FILE_NAME);
         let failed = |source| FormatError::Io { path: path.clone(), source };
         create_private_dir(dir).map_err(failed)?;
-        let format = match fs::read_to_string(&path) {
+        let format = match files::read_to_string(&path) {
             Ok(text) => Self::parse(&text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {

@@ -5,7 +5,7 @@
 //! ```
 //! use headcount_storage::keys::{Key, Partition};
 //!
-//! let key = Key::Cells { partition: Partition(7), project: 42, rollup: 3, bucket: -1 };
+//! let key = Key::Cells { partition: Partition(7), project: 42, rollup: 3, part: 1 };
 //! assert_eq!(Key::decode(&key.encode()), Ok(key));
 //! ```
 
@@ -68,10 +68,9 @@ pub enum Key {
         /// The partition.
         partition: Partition,
     },
-    /// The cells of one rollup of a project in one bucket of time.
+    /// One part of the rows of a rollup of a project.
     ///
-    /// Key: `partition:u16 2 project:u64 rollup:u8 bucket:i32` (the bucket's sign bit flipped, so that buckets before
-    /// 1970 sort first). Value: a page of cells, in the encoding of the rollup.
+    /// Key: `partition:u16 2 project:u64 rollup:u8 part:u32`. Value: some kilobytes of rows, in the encoding of the rollup.
     Cells {
         /// The partition.
         partition: Partition,
@@ -79,8 +78,8 @@ pub enum Key {
         project: u64,
         /// The disk tag of the rollup.
         rollup: u8,
-        /// The bucket: a day since 1970-01-01, or whatever the rollup counts in.
-        bucket: i32,
+        /// The number of the part.
+        part: u32,
     },
     /// What is known of one identity, account or other thing of a project.
     ///
@@ -133,9 +132,9 @@ impl Key {
     pub fn encode(&self) -> Vec<u8> {
         match *self {
             Self::Position { partition } => partition.space(POSITION),
-            Self::Cells { partition, project, rollup, bucket } => {
+            Self::Cells { partition, project, rollup, part } => {
                 let mut bytes = Prefix::rollup(partition, project, rollup);
-                bytes.extend_from_slice(&(bucket.cast_unsigned() ^ SIGN).to_be_bytes());
+                bytes.extend_from_slice(&part.to_be_bytes());
                 bytes
             }
             Self::Record { partition, project, space, id } => {
@@ -164,8 +163,6 @@ impl Key {
         }
     }
 }
-
-const SIGN: u32 = 1 << 31;
 
 /// Prefixes to scan by: all keys of one kind under something, and no others.
 #[derive(Debug)]
@@ -246,7 +243,7 @@ impl Reader<'_> {
                 partition,
                 project: u64::from_be_bytes(self.take()?),
                 rollup: self.u8()?,
-                bucket: (u32::from_be_bytes(self.take()?) ^ SIGN).cast_signed(),
+                part: u32::from_be_bytes(self.take()?),
             },
             RECORD => Key::Record {
                 partition,
@@ -270,8 +267,8 @@ mod tests {
         let partition = any::<u16>().prop_map(Partition);
         prop_oneof![
             partition.clone().prop_map(|partition| Key::Position { partition }),
-            (partition.clone(), any::<u64>(), any::<u8>(), any::<i32>())
-                .prop_map(|(partition, project, rollup, bucket)| Key::Cells { partition, project, rollup, bucket }),
+            (partition.clone(), any::<u64>(), any::<u8>(), any::<u32>())
+                .prop_map(|(partition, project, rollup, part)| Key::Cells { partition, project, rollup, part }),
             (partition.clone(), any::<u64>(), any::<u8>(), any::<u128>())
                 .prop_map(|(partition, project, space, id)| Key::Record { partition, project, space, id }),
             (partition, any::<u8>()).prop_map(|(partition, item)| Key::Meta { partition, item }),
@@ -293,8 +290,8 @@ mod tests {
         }
 
         #[test]
-        fn the_order_of_bytes_is_that_of_buckets(a in any::<i32>(), b in any::<i32>()) {
-            let key = |bucket| Key::Cells { partition: Partition(1), project: 2, rollup: 3, bucket }.encode();
+        fn the_order_of_bytes_is_that_of_parts(a in any::<u32>(), b in any::<u32>()) {
+            let key = |part| Key::Cells { partition: Partition(1), project: 2, rollup: 3, part }.encode();
             prop_assert_eq!(key(a).cmp(&key(b)), a.cmp(&b));
         }
     }
@@ -304,8 +301,8 @@ mod tests {
         let hex = |key: Key| key.encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let partition = Partition(0x0102);
         assert_eq!(hex(Key::Position { partition }), "010201");
-        let cells = Key::Cells { partition, project: 5, rollup: 9, bucket: -1 };
-        assert_eq!(hex(cells), "010202".to_owned() + "0000000000000005" + "09" + "7fffffff");
+        let cells = Key::Cells { partition, project: 5, rollup: 9, part: 0x0a0b };
+        assert_eq!(hex(cells), "010202".to_owned() + "0000000000000005" + "09" + "00000a0b");
         let record = Key::Record { partition, project: 5, space: 8, id: 1 };
         assert_eq!(hex(record), "010203".to_owned() + "0000000000000005" + "08" + &format!("{:032x}", 1));
         assert_eq!(hex(Key::Meta { partition, item: 7 }), "01020407");

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod lock;
 pub mod log;
 pub mod pace;
+pub mod private;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};

@@ -268,3 +268,64 @@ fn the_root_token_makes_organizations_and_nothing_else() {
         assert_refused(&filled(operation.path, &tenant), &answer, 401, "invalid_credential", None);
     }
 }
+
+#[test]
+fn a_token_of_one_project_shows_and_changes_it() {
+    let tenant = Tenant::new();
+    let (own, other) = (tenant.project(&json!({})), tenant.project(&json!({})));
+    let token = tenant.token("admin", &["admin"], Some(&own.id));
+    let path = format!("/projects/{}", own.id);
+    let shown = tenant.send(Call::get(&*path).bearer(&token)).ok(200);
+    assert_eq!(shown["public_key"], own.key.as_str());
+    let changed = tenant.send(Call::patch(&*path).bearer(&token).json(&json!({"name": "renamed"}))).ok(200);
+    assert_eq!(changed["name"], "renamed");
+    assert_refused("removal", &tenant.send(Call::delete(&*path).bearer(&token)), 403, "project_forbidden", None);
+    let sibling = format!("/projects/{}", other.id);
+    let patch = |path: &str, token: &str| Call::patch(path).bearer(token).json(&json!({"name": "x"}));
+    for call in [Call::get(&*sibling).bearer(&token), patch(&sibling, &token)] {
+        assert_refused("a sibling", &tenant.send(call), 403, "project_forbidden", None);
+    }
+    let theirs = format!("/projects/{}", Tenant::new().project);
+    for call in [Call::get(&*theirs).bearer(&token), patch(&theirs, &token)] {
+        assert_refused("another organization's", &tenant.send(call), 404, "not_found", None);
+    }
+    let reader = tenant.token("admin", &["analytics:read"], Some(&own.id));
+    assert_refused("without the scope", &tenant.send(patch(&path, &reader)), 403, "insufficient_scope", None);
+    let member = tenant.token("member", &["admin"], Some(&own.id));
+    assert_refused("without the role", &tenant.send(patch(&path, &member)), 403, "insufficient_role", None);
+}
+
+#[test]
+fn the_last_owner_stays() {
+    let tenant = Tenant::new();
+    let tokens = tenant.get("/api-tokens").json();
+    let first = tokens["api_tokens"][0]["token_id"].as_str().expect("an id").to_owned();
+    // None of these could make another owner.
+    tenant.token("admin", &all_scopes_but(""), None);
+    tenant.token("owner", &all_scopes_but(""), Some(&tenant.project));
+    tenant.token("owner", &["analytics:read"], None);
+    let soon = rfc3339(now_ms() + 1_500);
+    let brief = json!({"name": "brief", "role": "owner", "scopes": ["admin"], "expires_at": soon});
+    assert_eq!(tenant.post("/api-tokens", &brief).status, 201);
+    std::thread::sleep(Duration::from_millis(1_600));
+    let last = tenant.delete(&format!("/api-tokens/{first}"));
+    assert_refused("the last owner", &last, 409, "last_owner", None);
+    assert_eq!(tenant.get("/organization").status, 200, "it is still valid");
+    let second = tenant.token("owner", &["admin"], None);
+    assert_eq!(tenant.delete(&format!("/api-tokens/{first}")).status, 204);
+    let listed = tenant.send(Call::get("/api-tokens").bearer(&second)).ok(200);
+    let id = listed["api_tokens"].as_array().and_then(|tokens| tokens.last()).expect("tokens")["token_id"].clone();
+    let last = tenant.send(Call::delete(format!("/api-tokens/{}", id.as_str().expect("an id"))).bearer(&second));
+    assert_refused("the last owner by itself", &last, 409, "last_owner", None);
+}
+
+#[test]
+fn several_credentials_are_refused() {
+    let tenant = Tenant::new();
+    for (first, second) in [(&tenant.token, "sk_x"), (&tenant.token, &*tenant.token), (&"sk_x".to_owned(), &*tenant.token)] {
+        for path in ["/organization", &tenant.path("revenue/metrics"), "/identities/profile?user_id=ada"] {
+            let answer = tenant.send(Call::get(path).bearer(first).bearer(second));
+            assert_refused(path, &answer, 400, "duplicate_credentials", None);
+        }
+    }
+}

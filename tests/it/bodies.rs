@@ -128,6 +128,11 @@ fn bodies_that_are_not_what_their_encoding_says_are_refused() {
         let mut cut = compressed(encoding, &event(2_000));
         cut.truncate(cut.len() / 2);
         assert_refused(&format!("{encoding}, cut"), &send(encoding, cut), 400, "invalid_encoding", None);
+        for trailing in [&b"more"[..], &[0; 100], b"{"] {
+            let mut longer = compressed(encoding, &event(2_000));
+            longer.extend_from_slice(trailing);
+            assert_refused(&format!("{encoding}, with more"), &send(encoding, longer), 400, "invalid_encoding", None);
+        }
     }
     for encoding in ["deflate", "compress", "gzip, br", "rot13"] {
         assert_refused(encoding, &send(encoding, event(200)), 415, "unsupported_media_type", None);

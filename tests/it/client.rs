@@ -89,7 +89,10 @@ impl Call {
     }
 
     fn write(&self, stream: &mut impl Write) -> io::Result<()> {
-        let mut head = format!("{} {} HTTP/1.1\r\nhost: headcount.test\r\n", self.method, self.target);
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            head += "host: headcount.test\r\n";
+        }
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }

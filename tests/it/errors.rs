@@ -145,7 +145,7 @@ fn unknown_names_are_refused_in_queries() {
     let root = tenant.server.initial("root_token");
     calls.push(("POST /organizations".to_owned(), Call::post("/organizations?start_dat=1").bearer(root).json(&name)));
     for path in ["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs"] {
-        calls.push((path.to_owned(), Call::get(format!("{path}?start_dat=1"))));
+        calls.push((path.to_owned(), Call::get(format!("{path}?start_dat=1")).header("host", "localhost")));
     }
     let mut taken = Vec::new();
     for (what, call) in calls {
@@ -216,4 +216,45 @@ fn the_timezone_is_fixed_once_an_event_is_recorded() {
     assert_refused("after an event", &zone("UTC"), 409, "timezone_fixed", None);
     assert_eq!(zone("Asia/Kolkata").status, 200, "the same one is no change");
     assert_eq!(tenant.get("/organization").ok(200)["timezone"], "Asia/Kolkata");
+}
+
+#[test]
+fn types_and_encodings_that_are_not_ascii_are_415() {
+    let tenant = Tenant::new();
+    let event = json!({"name": "a"}).to_string();
+    for value in ["application/jsön", "ü", "application/json; charset=\u{201c}utf-8\u{201d}"] {
+        let public = tenant.send(Call::post("/i").key(&tenant.key).text(value, &*event));
+        assert_refused(value, &public, 415, "unsupported_media_type", None);
+        let made = tenant.send(Call::post("/projects").bearer(&tenant.token).text(value, "{\"name\": \"a\"}"));
+        assert_refused(value, &made, 415, "unsupported_media_type", None);
+        let encoded = Call::post("/i").key(&tenant.key).header("content-encoding", value).text("application/json", &*event);
+        assert_refused(value, &tenant.send(encoded), 415, "unsupported_media_type", None);
+    }
+}
+
+#[test]
+fn refusals_are_logged_once_with_their_id() {
+    let server = std::sync::Arc::new(crate::server::TestServer::start_with(&["--log", "debug"]));
+    let tenant = Tenant::on(&server);
+    let calls = [
+        ("refused-1", Call::post("/i").key(&tenant.key).json(&json!({})), "missing_parameter"),
+        ("refused-2", Call::get("/nothing"), "not_found"),
+        ("refused-3", Call::get("/organization"), "invalid_credential"),
+        ("refused-4", Call::new("PUT", "/organization"), "method_not_allowed"),
+    ];
+    for (id, call, _) in &calls {
+        assert!(tenant.send(call.clone().header("x-request-id", *id)).status >= 400);
+    }
+    assert_eq!(tenant.send(Call::get("/healthz").header("x-request-id", "taken-1")).status, 200);
+    for address in ["203.0.113.9", "203.0.113.10"] {
+        tenant.send(Call::post("/i").key(&tenant.key).header("x-forwarded-for", address).json(&json!({"name": "a"})));
+    }
+    assert!(server.stop().success());
+    let log = server.log();
+    for (id, _, code) in calls {
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(id)).collect();
+        assert!(lines.len() == 1 && lines[0].contains(code) && lines[0].contains("DEBUG"), "{lines:?}");
+    }
+    assert!(!log.contains("taken-1"));
+    assert_eq!(log.lines().filter(|line| line.contains("X-Forwarded-For")).count(), 1, "{log}");
 }

@@ -319,3 +319,34 @@ fn money_is_exact() {
     let text = tenant.get(&path).text();
     assert!(text.contains("\"total_revenue\":1000000000000.3,"), "0.1 + 0.2 + 0.000001 + 999999999999.999999: {text}");
 }
+
+#[test]
+fn what_was_probably_not_meant_is_answered_with_a_warning() {
+    let tenant = Tenant::new();
+    let table = [
+        (json!({"name": "a", "value": 5, "currency": "EUR"}), Some("EUR has no rate")),
+        (json!({"name": "a", "value": 5, "currency": "USD"}), None),
+        (json!({"name": "a", "currency": "EUR"}), None),
+        (json!({"name": "a", "userId": "ada"}), Some("`user_id`")),
+        (json!({"name": "a", "userId": 5, "user_id": ""}), Some("`user_id`")),
+        (json!({"name": "a", "userId": "ada", "user_id": "ada"}), None),
+        (json!({"name": "a", "anonymousId": "a1"}), Some("`anonymous_id`")),
+        (json!({"name": "a"}), None),
+    ];
+    for (event, expected) in &table {
+        for path in ["/i", "/track"] {
+            let answer = tenant.send(Call::post(path).key(&tenant.key).agent(BROWSER).json(event)).ok(202);
+            assert_eq!(answer["status"], "recorded", "{answer}");
+            match expected {
+                None => assert!(answer.get("warnings").is_none(), "{answer}"),
+                Some(words) => {
+                    let warnings = answer["warnings"].as_array().unwrap_or_else(|| panic!("no warning: {answer}"));
+                    assert!(warnings.len() == 1 && warnings[0].as_str().is_some_and(|said| said.contains(words)), "{answer}");
+                }
+            }
+        }
+    }
+    // This is not recorded at all: it lies before 1990.
+    let seconds = tenant.track(&json!({"name": "a", "timestamp": crate::tenant::now_ms() / 1000}));
+    assert!(seconds.status == 400 && seconds.text().contains("milliseconds"), "{}", seconds.text());
+}

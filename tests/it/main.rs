@@ -7,8 +7,10 @@
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
+//! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
+//! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -19,6 +21,7 @@ mod bounds;
 mod caching;
 mod cases;
 mod client;
+mod command_line;
 mod errors;
 mod geo;
 mod histories;
@@ -32,5 +35,6 @@ mod privacy;
 mod questions;
 mod secrets;
 mod server;
+mod slow_clients;
 mod starting;
 mod tenant;

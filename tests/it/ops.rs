@@ -29,7 +29,7 @@ fn the_server_says_how_it_is() {
 
 /// The samples of `/metrics`: their values by name and labels. Checks the text format on the way.
 fn samples(tenant: &Tenant) -> BTreeMap<String, f64> {
-    let answer = tenant.send(Call::get("/metrics"));
+    let answer = tenant.send(Call::get("/metrics").header("host", "localhost"));
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert!(answer.header("content-type").is_some_and(|kind| kind.starts_with("text/plain; version=0.0.4")));
     let text = answer.text();
@@ -204,4 +204,37 @@ fn a_page_shows_the_document() {
     let text = page.text();
     assert!(text.contains("openapi.json"), "it reads the document");
     assert!(!text.contains("src=\"http") && !text.contains("href=\"http"), "it needs nothing from elsewhere");
+}
+
+#[test]
+fn metrics_need_no_token_by_a_loopback_name_only() {
+    let tenant = Tenant::new();
+    let port = tenant.server.address().port();
+    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "127.8.8.8:80", "[::1]", "a.localhost", &format!("127.0.0.1:{port}")] {
+        let answer = tenant.send(Call::get("/metrics").header("host", host));
+        assert_eq!(answer.status, 200, "{host}: {}", answer.text());
+    }
+    // A proxy on this machine that adds no header.
+    for host in ["stats.example", "stats.example:80", "127.0.0.1.example", "localhost.example", "192.0.2.1", "[2001:db8::1]", ""]
+    {
+        let answer = tenant.send(Call::get("/metrics").header("host", host));
+        assert_refused(host, &answer, 401, "invalid_credential", None);
+    }
+    for header in
+        ["x-forwarded-for", "X-Forwarded-Proto", "x-forwarded-host", "forwarded", "via", "x-real-ip", "cf-connecting-ip"]
+    {
+        let answer = tenant.send(Call::get("/metrics").header("host", "localhost").header(header, "1.1 a"));
+        assert_refused(header, &answer, 401, "invalid_credential", None);
+    }
+}
+
+#[test]
+fn the_document_has_a_version_of_three_numbers() {
+    let tenant = Tenant::new();
+    let api = tenant.send(Call::get("/version")).field("api");
+    let version = document(&tenant)["info"]["version"].as_str().expect("a version").to_owned();
+    let numbers: Vec<u32> = version.split('.').map(|part| part.parse().expect("a number")).collect();
+    assert_eq!(numbers.len(), 3, "{version}");
+    assert!(numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".") == version, "no leading zeros: {version}");
+    assert_eq!(format!("{:04}-{:02}-{:02}", numbers[0], numbers[1], numbers[2]), api);
 }

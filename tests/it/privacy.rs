@@ -1,8 +1,12 @@
 //! Consent, privacy signals, and which pages may send events.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
+use crate::errors::assert_refused;
+use crate::server::TestServer;
 use crate::tenant::{BROWSER, Tenant};
 
 /// An order of ada's, with more fields.
@@ -178,4 +182,96 @@ fn other_paths_are_not_for_pages() {
         let preflight = Call::new("OPTIONS", path).header("origin", PAGE).header("access-control-request-method", "GET");
         assert!(!allows(&tenant.send(preflight)), "{path}");
     }
+}
+
+#[test]
+fn without_consent_only_what_names_nobody_is_stored() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let gpc = tenant.project(&json!({"signals_policy": "anonymize"}));
+    // Texts that nothing else has: `kept…` may be stored, `lost…` may not.
+    let event = |mark: &str| {
+        json!({
+            "name": "pageview", "user_id": format!("lost-user-{mark}"), "anonymous_id": format!("lost-anonymous-{mark}"),
+            "url": format!("https://kept-{mark}.example/kept-page-{mark}?q=lost-query-{mark}&utm_source=lost-source-{mark}#lost-part-{mark}"),
+            "referrer": format!("https://kept-{mark}.referrer.example/lost-path-{mark}?lost-search-{mark}"),
+            "message": format!("lost-message-{mark}"), "metadata": {"a": format!("lost-metadata-{mark}")},
+            "_acOverrides": {"source": format!("lost-override-{mark}")}, "language": format!("kept-language-{mark}"),
+            "screen": format!("kept-screen-{mark}"), "group_type": "team", "group_id": format!("kept-group-{mark}"),
+            "external_id": format!("kept-key-{mark}"), "consent_source": format!("kept-consent-{mark}"),
+        })
+    };
+    let mut refused = event("refused");
+    refused["pc"] = json!("");
+    let send = |key: &str, event: &Value| {
+        let call = Call::post("/track").key(key).agent("LostBrowser/5.0").header("sec-gpc", "1");
+        assert_eq!(tenant.send(call.json(event)).ok(202)["status"], "recorded");
+    };
+    send(&tenant.key, &refused);
+    send(&gpc.key, &event("signalled"));
+    send(&tenant.key, &event("granted"));
+    for project in [&tenant.project, &gpc.id] {
+        let asked = json!({"start_date": "2020-01-01", "filters": [{"field": "utm_source", "operator": "is_not_set"}]});
+        let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
+        assert_eq!(tenant.post(&path, &asked).ok(200)["total_unique_users"], 0);
+    }
+    assert!(server.stop().success());
+    let stored: Vec<Vec<u8>> =
+        crate::secrets::files(server.data_dir()).iter().map(|path| std::fs::read(path).expect("a file")).collect();
+    let is_stored = |text: &str| stored.iter().any(|file| file.windows(text.len()).any(|window| window == text.as_bytes()));
+    for lost in ["lost-metadata-granted", "lost-message-granted", "lost-query-granted", "lost-path-granted"] {
+        assert!(is_stored(lost), "with consent all of it is stored: {lost}");
+    }
+    for mark in ["refused", "signalled"] {
+        assert!(is_stored(&format!("kept-language-{mark}")), "the event itself is stored");
+        let lost = ["user", "anonymous", "query", "source", "part", "path", "search", "message", "metadata", "override"];
+        for lost in lost.map(|name| format!("lost-{name}-{mark}")) {
+            assert!(!is_stored(&lost), "{lost} is stored");
+        }
+    }
+    assert!(!is_stored("LostBrowser"));
+}
+
+/// Browsers send no origin with an image.
+#[test]
+fn pixels_are_checked_by_the_page_that_shows_them() {
+    let tenant = Tenant::new();
+    let named = tenant.project(&json!({"allowed_origins": [PAGE, "https://port.example:8443"]}));
+    let pixel = |key: &str| Call::get(format!("/i?pk={key}&d=eyJuYW1lIjoiYSJ9"));
+    for page in ["https://shop.example", "https://shop.example/", "https://SHOP.example/a/b?c#d", "https://port.example:8443/x"] {
+        assert_eq!(tenant.send(pixel(&named.key).header("referer", page)).status, 200, "{page}");
+        assert_eq!(tenant.send(pixel(&tenant.key).header("referer", page)).status, 200, "{page}: a project that names none");
+    }
+    let others =
+        ["https://shop.example.evil.example/", "http://shop.example/", "https://shop.example:1/", "https://a@shop.example/"];
+    for page in
+        others.into_iter().chain(["https://port.example/", "shop.example", "", "https://evil.example/https://shop.example"])
+    {
+        let answer = tenant.send(pixel(&named.key).header("referer", page));
+        assert_refused(page, &answer, 403, "origin_forbidden", None);
+    }
+    assert_refused("no page", &tenant.send(pixel(&named.key)), 403, "origin_forbidden", None);
+    // The origin goes before the page's address.
+    let by_origin = pixel(&named.key).header("origin", PAGE).header("referer", "https://evil.example/");
+    assert_eq!(tenant.send(by_origin).status, 200);
+    let by_origin = pixel(&named.key).header("origin", "https://evil.example").header("referer", PAGE);
+    assert_eq!(tenant.send(by_origin).status, 403);
+    assert_eq!(tenant.send(pixel(&tenant.key)).status, 200, "a project that names none");
+}
+
+/// `sendBeacon` with a JSON blob asks first, with credentials; browsers then want an origin by name, and leave for credentials.
+#[test]
+fn beacons_of_json_are_let_through() {
+    let tenant = Tenant::new();
+    let preflight = Call::new("OPTIONS", "/i").header("origin", PAGE).header("access-control-request-method", "POST");
+    let asked = tenant.send(preflight.header("access-control-request-headers", "content-type"));
+    let path = format!("/i?pk={}", tenant.key);
+    let sent = from_page(&tenant, &tenant.key, &path, &json!({"name": "a"}));
+    let refused = from_page(&tenant, &tenant.key, &path, &json!({}));
+    for answer in [&asked, &sent, &refused] {
+        assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE), "{answer:?}");
+        assert_eq!(answer.header("access-control-allow-credentials"), Some("true"), "{answer:?}");
+        assert!(answer.header("vary").is_some_and(|vary| vary.to_ascii_lowercase().contains("origin")), "{answer:?}");
+    }
+    assert_eq!((asked.status, sent.status, refused.status), (204, 202, 400));
 }

@@ -101,7 +101,7 @@ fn is_private_copy(path: &Path) -> bool {
     path.ends_with("credentials.json") && mode & 0o077 == 0
 }
 
-fn files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }

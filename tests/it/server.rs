@@ -108,6 +108,19 @@ impl TestServer {
         Connection::open(address).unwrap_or_else(|error| panic!("{error}\n{}", self.log()))
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        lock(&self.process).address
+    }
+
+    /// How much memory the process has, in MiB.
+    pub(crate) fn resident_mib(&self) -> u64 {
+        let pid = lock(&self.process).child.id();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    }
+
     /// Stops it as an operator would, and starts it again on the same data.
     pub(crate) fn restart(&self) {
         let mut process = lock(&self.process);

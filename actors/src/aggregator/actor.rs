@@ -5,21 +5,27 @@
 
 use std::time::{Duration, Instant as Stopwatch};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
+use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
 use super::checkpoint::Next;
-use super::shard::{Shard, Work};
-use crate::keeper::Saved;
+use super::shard::{Asking, Shard, Work};
 
 const TICK: Duration = Duration::from_secs(1);
+/// How long what is queued is applied once the engine closes. The rest is left to the next start.
+const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
 /// See the module.
 pub(crate) struct Aggregator {
     shard: Shard,
-    /// Whether an [`Advance`] is on its way.
+    /// Whether a turn is on its way.
     advancing: bool,
+    /// Whether a [`Step`] is on its way.
+    stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
+    /// Until when what is queued is applied; `None`: nobody drains.
+    fold_until: Option<Stopwatch>,
 }
 
 /// Work for the shard's partitions, durable already.
@@ -27,12 +33,16 @@ pub(crate) struct Aggregator {
 #[rtype(result = "()")]
 pub(crate) struct Apply(pub(crate) Vec<Work>);
 
-/// A question to the shard; it brings its own way to answer.
+/// A question to the shard, of somebody who asks about an organization.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Ask(pub(crate) Box<dyn FnOnce(&mut Shard) + Send>);
+pub(crate) struct Ask {
+    /// Who gets a turn; `None`: the engine itself.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) question: Box<dyn Asking>,
+}
 
-/// Write everything down; answered when a last round of checkpoints is durable.
+/// Apply what is queued for a while, then write everything down; answered when a last round of checkpoints is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
@@ -41,52 +51,89 @@ pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
 #[rtype(result = "()")]
 struct Advance;
 
+/// A rebuild has something to apply.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Woken;
+
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Step;
 
+/// The keeper has reported something.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Kept(Saved);
+struct Kept;
 
 impl Aggregator {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, drained: Vec::new() }
+        Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
+    }
+
+    /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
+    fn schedule(&mut self, ctx: &mut Context<Self>) {
+        if !self.advancing {
+            self.advancing = true;
+            ctx.notify(Advance);
+        }
     }
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
         if self.shard.is_pressed() {
-            self.begin(ctx);
+            // Before its time, unless a round is under way.
+            let next = self.shard.begin_checkpoints(true);
+            self.step(next, ctx);
         }
         if self.advancing {
-            ctx.notify(Advance);
+            // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
+            // timer would fire, and nobody could stop it.
+            let turn = tokio::task::yield_now().into_actor(self);
+            ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
+        }
+        match self.fold_until {
+            Some(until) => self.fold_for_the_drain(until, ctx),
+            None if !self.advancing => self.drain(ctx),
+            None => {}
         }
     }
 
-    /// Begins a round of checkpoints before its time, unless one is under way.
-    fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.shard.begin_checkpoints(true) == Next::Step {
+    /// Once nothing is queued or time is up, what is applied is written down.
+    fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
+        if self.shard.has_queued() {
+            if Stopwatch::now() < until {
+                return;
+            }
+            self.shard.drop_queues();
+        }
+        self.fold_until = None;
+        self.drain(ctx);
+    }
+
+    fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
+        if next == Next::Step && !self.stepping {
+            self.stepping = true;
             ctx.notify(Step);
         }
     }
 
     fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
-        match next {
-            Next::Step => ctx.notify(Step),
-            Next::Wait => {}
-            Next::Rest if self.drained.is_empty() => {}
-            Next::Rest => self.finish_drain(ctx),
+        self.step(next, ctx);
+        if next == Next::Rest {
+            self.drain(ctx);
         }
     }
 
-    /// Another round if one is needed; else everybody who waits for the drain hears of it.
-    fn finish_drain(&mut self, ctx: &mut Context<Self>) {
-        match self.shard.begin_checkpoints(true) {
+    /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
+    fn drain(&mut self, ctx: &mut Context<Self>) {
+        if self.drained.is_empty() || self.fold_until.is_some() {
+            return;
+        }
+        match self.shard.drain() {
             Next::Rest => self.drained.drain(..).for_each(|waiting| {
                 let _ = waiting.send(());
             }),
-            _ => ctx.notify(Step),
+            next => self.step(next, ctx),
         }
     }
 }
@@ -95,12 +142,28 @@ impl Actor for Aggregator {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        let me = ctx.address().downgrade();
+        self.shard.nudge_by(move || {
+            #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Kept);
+            }
+        });
+        // What was reported before.
+        ctx.notify(Kept);
+        let me = ctx.address().downgrade();
+        self.shard.set_wake(move || {
+            #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Woken);
+            }
+        });
         ctx.run_interval(TICK, |actor, ctx| {
             actor.shard.relieve();
             let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
-            if next == Next::Step {
-                ctx.notify(Step);
-            }
+            actor.step(next, ctx);
+            // Where applying waits for memory, others may have made room.
+            actor.schedule(ctx);
         });
     }
 }
@@ -110,9 +173,16 @@ impl Handler<Apply> for Aggregator {
 
     fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
         works.into_iter().for_each(|work| self.shard.enqueue(work));
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Ask> for Aggregator {
+    type Result = ();
+
+    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_question(organization, question);
+        self.schedule(ctx);
     }
 }
 
@@ -124,13 +194,11 @@ impl Handler<Advance> for Aggregator {
     }
 }
 
-impl Handler<Ask> for Aggregator {
+impl Handler<Woken> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Ask(question): Ask, _: &mut Context<Self>) {
-        let began = Stopwatch::now();
-        question(&mut self.shard);
-        self.shard.answered_one(began.elapsed());
+    fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
+        self.schedule(ctx);
     }
 }
 
@@ -138,9 +206,8 @@ impl Handler<Step> for Aggregator {
     type Result = ();
 
     fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
-        let me = ctx.address();
-        #[expect(clippy::disallowed_methods, reason = "one answer per checkpoint, and a shard has one checkpoint at a time")]
-        let next = self.shard.step_checkpoint(move |saved| me.do_send(Kept(saved)));
+        self.stepping = false;
+        let next = self.shard.step_checkpoint();
         self.go_on(next, ctx);
     }
 }
@@ -148,14 +215,11 @@ impl Handler<Step> for Aggregator {
 impl Handler<Kept> for Aggregator {
     type Result = ();
 
-    fn handle(&mut self, Kept(saved): Kept, ctx: &mut Context<Self>) {
-        let next = self.shard.saved(saved);
+    fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
+        let next = self.shard.hear_keeper();
         self.go_on(next, ctx);
         // What waited for room.
-        self.shard.relieve();
-        if !self.advancing {
-            self.advance(ctx);
-        }
+        self.schedule(ctx);
     }
 }
 
@@ -164,8 +228,10 @@ impl Handler<Drain> for Aggregator {
 
     fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
         self.drained.push(waiting);
-        if self.drained.len() == 1 && self.shard.checkpoints_idle() {
-            self.finish_drain(ctx);
+        if self.drained.len() == 1 {
+            let until = Stopwatch::now() + FOLD_AT_CLOSE;
+            self.fold_until = Some(until);
+            self.fold_for_the_drain(until, ctx);
         }
     }
 }

@@ -39,6 +39,11 @@ impl Entries {
         self.spans.push(Span { block, start: narrow(start), key: narrow(key.len()), value: None });
     }
 
+    /// What they take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.blocks.iter().map(Vec::capacity).sum::<usize>() + self.spans.capacity() * size_of::<Span>()
+    }
+
     /// All of them, in the order in which they were added, or in that of [`Entries::sort`].
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.spans.iter().filter_map(|span| {

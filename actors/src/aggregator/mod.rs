@@ -3,18 +3,30 @@
 mod actor;
 mod checkpoint;
 mod entries;
+mod fair;
 pub(crate) mod fault;
+mod health;
+mod ids;
 mod memory;
+mod mending;
 mod partition;
+mod progress;
 mod shard;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use actor::{Aggregator, Apply, Ask, Drain};
 pub use checkpoint::CheckpointPolicy;
 pub(crate) use checkpoint::Checkpoints;
 pub(crate) use entries::Entries;
+pub(crate) use health::{Condition, PartitionHealth};
 pub(crate) use memory::{Memory, Shares};
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
-pub(crate) use shard::{Events, Probe, Shard, Work};
+pub(crate) use progress::Progress;
+pub(crate) use shard::{Asking, Events, Probe, Shard, Work};
+pub(crate) use source::saved_serial;
+#[cfg(test)]
+pub(crate) use source::standing_entry;

@@ -13,11 +13,14 @@ use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
-use headcount_storage::store::Store;
+use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
 use super::fault;
-use super::source::{Collect, ProjectMeta, Records, Standing, StoreSource, load_cells, meta_key, position_key, read};
+use super::health::PartitionHealth;
+use super::source::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+};
 use crate::progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
@@ -60,10 +63,22 @@ pub(crate) struct Shared {
     pub(crate) fingerprints_dir: PathBuf,
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
+    pub(crate) health: Arc<PartitionHealth>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
 }
+
+/// A checkpoint that has begun.
+pub(crate) struct Begun {
+    /// Its number, which no other checkpoint of the partition has.
+    pub(crate) serial: u64,
+    /// The external ids that have to be durable before it counts.
+    pub(crate) new_ids: Option<Frozen>,
+}
+
+/// What an external id takes in memory until it is written.
+const ID_BYTES: usize = 40;
 
 struct State {
     project: Project,
@@ -83,11 +98,24 @@ impl State {
 /// See the module.
 pub(crate) struct Partition {
     number: u16,
+    /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
+    realm: u16,
     shared: Shared,
     applied: Position,
-    saved: Position,
+    /// The highest position that the checkpoint reflects, which it was opened from.
+    ahead: Position,
+    /// The number of its last checkpoint.
+    serial: u64,
+    /// The first event that no checkpoint has begun with.
+    unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
     fingerprints: Option<Fingerprints>,
+    /// How many different external ids the applied events have.
+    external_ids: u64,
+    /// What the checkpoint that is being written keeps in memory until it is.
+    writing_bytes: usize,
+    /// That checkpoint could not be written yet, or never will be.
+    is_stuck: bool,
     /// The projects of the checkpoint under way that are still to be collected.
     freezing: Vec<ProjectId>,
 }
@@ -95,18 +123,47 @@ pub(crate) struct Partition {
 impl Partition {
     /// The partition as its last checkpoint left it.
     pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
-        let Standing { position, external_ids } = read(&*shared.store, &position_key(number))?.unwrap_or_default();
+        Self::open_in(number, number, shared)
+    }
+
+    /// The partition as its last checkpoint in `realm` left it.
+    pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids, serial } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
+            realm,
             shared,
             applied: position,
-            saved: position,
+            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            serial,
+            unsaved_from: None,
             projects: HashMap::new(),
             fingerprints: None,
+            external_ids,
+            writing_bytes: 0,
+            is_stuck: false,
             freezing: Vec::new(),
         };
         partition.check_fingerprints(external_ids)?;
         Ok(partition)
+    }
+
+    /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
+    /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
+    pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
+        for realm in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
+            let standing: Option<Standing> = read(&*shared.store, &position_key(realm))?;
+            if standing.is_none() {
+                return Self::open_in(realm, number, shared);
+            }
+        }
+        Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
+    }
+
+    /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
+    pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
+        Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string())).map_err(fault::of_index)
     }
 
     /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
@@ -129,19 +186,19 @@ impl Partition {
         self.number
     }
 
-    /// The position of the last event that the state reflects.
+    /// The part of the store that it is kept in.
+    pub(crate) fn realm(&self) -> Realm {
+        Realm::new(self.realm)
+    }
+
+    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
+    /// in any order: what is below may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
 
-    /// The position that the last checkpoint reflects.
-    pub(crate) fn saved(&self) -> Position {
-        self.saved
-    }
-
-    /// Folds one event. What is at or below [`Partition::applied`] must not come again.
+    /// Folds one event. Those of one project must come in the order of their positions, once.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
-        debug_assert!(position > self.applied, "events come in order, once");
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
@@ -151,42 +208,68 @@ impl Partition {
             None => position,
         };
         if first == position {
-            let Self { number, shared, projects, .. } = self;
-            let state = state(projects, shared, *number, event.project)?;
-            let source = state.source(&*shared.store, *number, event.project);
-            state.project.apply(event, position, &shared.hasher, &source)?;
-            state.last = position;
-            state.changed = true;
-            state.version.store(position, Ordering::Release);
+            let Self { realm, shared, projects, external_ids, .. } = self;
+            let state = state(projects, shared, *realm, event.project)?;
+            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            if position > state.last {
+                let source = state.source(&*shared.store, *realm, event.project);
+                state.project.apply(event, position, &shared.hasher, &source)?;
+                state.last = position;
+                state.changed = true;
+                state.version.store(position, Ordering::Release);
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
+            }
         }
-        self.applied = position;
+        self.pass(position);
         Ok(Outcome { position, first })
     }
 
     /// Passes over an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
-        self.applied = position;
+        self.pass(position);
+    }
+
+    fn pass(&mut self, position: Position) {
+        self.applied = self.applied.max(position);
+        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
+    }
+
+    /// The position of the first event that no checkpoint has, or is about to have.
+    pub(crate) fn unsaved_from(&self) -> Option<Position> {
+        self.unsaved_from
     }
 
     /// Reads a project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let Self { number, shared, projects, .. } = self;
-        Ok(question(&state(projects, shared, *number, project)?.project))
+        let Self { realm, shared, projects, .. } = self;
+        Ok(question(&state(projects, shared, *realm, project)?.project))
+    }
+
+    /// The position of a project's last event that counted.
+    pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
+        let Self { realm, shared, projects, .. } = self;
+        Ok(state(projects, shared, *realm, project)?.last)
     }
 
     /// Answers a question about a project.
     pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
-        let Self { number, shared, projects, .. } = self;
-        let state = state(projects, shared, *number, id)?;
-        let source = state.source(&*shared.store, *number, id);
+        let Self { realm, shared, projects, .. } = self;
+        let state = state(projects, shared, *realm, id)?;
+        let source = state.source(&*shared.store, *realm, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
-    /// How much of its projects' records is in memory.
+    /// How much of its projects is in memory.
     pub(crate) fn bytes(&mut self) -> Bytes {
         let mut total = Bytes::default();
         self.projects.values_mut().for_each(|state| total += state.project.bytes());
         total
+    }
+
+    /// How many bytes of its projects' rollups are in memory, where they stay.
+    pub(crate) fn rollup_bytes(&self) -> usize {
+        self.projects.values().map(|state| state.project.rollup_bytes()).sum()
     }
 
     /// How many records of one kind there are at most, if any can be let go of.
@@ -205,7 +288,7 @@ impl Partition {
         freed
     }
 
-    fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
+    pub(super) fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
             let opened = Fingerprints::open(&dir, self.shared.index).map_err(|error| {
@@ -217,38 +300,56 @@ impl Partition {
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
-    /// Begins a checkpoint of what has been applied, and returns its position. Cells, metas and the position are few, and
-    /// copied at once; records follow by [`Partition::collect_records`].
-    pub(crate) fn freeze(&mut self, entries: &mut Entries) -> Result<Position, Fault> {
+    /// The highest position that the state reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.applied.max(self.ahead)
+    }
+
+    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
+    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
+    /// a checkpoint must not count before the ids that it covers are durable.
+    ///
+    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
+    /// the position of each project's last event what is applied already.
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+        let new_ids = match self.freeze_ids() {
+            Freeze::Busy => return Ok(None),
+            Freeze::Nothing => None,
+            Freeze::Write(frozen) => Some(frozen),
+        };
         self.freezing.clear();
+        self.unsaved_from = None;
+        self.writing_bytes = self.bytes().unsaved;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
                 continue;
             }
             state.project.freeze();
             self.freezing.push(*id);
-            let mut collect = Collect { partition: self.number, project: *id, entries };
+            let mut collect = Collect { partition: self.realm, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            state.project.rollups.save(&mut collect)?;
-            collect.meta(ProjectMeta { last: state.last, names: state.project.names.count })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
         }
         // The position is the partition's, whatever the project of the collector.
-        let standing = Standing { position: self.applied, external_ids: self.external_ids() };
-        Collect { partition: self.number, project: ProjectId(0), entries }.standing(standing)?;
-        // What is indexed from here on is beyond the checkpoint, and may be written with it or not.
-        Ok(self.applied)
+        self.serial += 1;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let highest = self.reflected();
+        let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
+        collect.highest(highest)?;
+        collect.standing(standing)?;
+        Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
-    /// How many external ids are known. Those in memory are written with the checkpoint, before it counts.
-    fn external_ids(&self) -> u64 {
-        self.fingerprints.as_ref().map_or(0, |known| known.entries() + known.unwritten() as u64)
+    /// Moves the external ids that are not written yet aside.
+    pub(super) fn freeze_ids(&mut self) -> Freeze {
+        self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
     }
 
-    /// The next part of a checkpoint: up to `most` records. `false`: that was all.
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
-        let mut collect = Collect { partition: self.number, project: id, entries };
+        let mut collect = Collect { partition: self.realm, project: id, entries };
         let mut records = Records { collect: &mut collect, result: Ok(()) };
         let more = state.project.drain_frozen(most, &mut records);
         records.result?;
@@ -258,23 +359,47 @@ impl Partition {
         Ok(!self.freezing.is_empty())
     }
 
-    /// Moves the new fingerprints aside, for the keeper to write, and says which older ones are worth merging.
-    pub(crate) fn fingerprint_jobs(&mut self) -> (Option<Frozen>, Option<Merge>) {
-        let Some(fingerprints) = &mut self.fingerprints else { return (None, None) };
-        let merge = fingerprints.merge();
-        match fingerprints.freeze() {
-            Freeze::Write(frozen) => (Some(frozen), merge),
-            Freeze::Nothing | Freeze::Busy => (None, merge),
+    /// Everything of a checkpoint is collected, in so many bytes, and goes to the keeper.
+    pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
+        self.writing_bytes += encoded_bytes;
+    }
+
+    /// The checkpoint that went to the keeper is not in the store, and won't be soon.
+    pub(crate) fn set_stuck(&mut self) {
+        self.is_stuck = true;
+    }
+
+    /// Whether no further checkpoint can be begun: what the last one took would be missing from it.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// What a stuck partition keeps in memory until its checkpoint can be written: all that changed since the one before.
+    pub(crate) fn stuck_bytes(&mut self) -> usize {
+        if !self.is_stuck {
+            return 0;
+        }
+        let ids = self.fingerprints.as_ref().map_or(0, Fingerprints::unwritten) * ID_BYTES;
+        self.bytes().unsaved + self.writing_bytes + ids
+    }
+
+    /// The checkpoint is durable.
+    pub(crate) fn settle(&mut self) {
+        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.writing_bytes = 0;
+        self.is_stuck = false;
+    }
+
+    /// Uses a run of external ids that was written, whatever became of the checkpoint.
+    pub(crate) fn adopt(&mut self, run: Written) {
+        if let Some(fingerprints) = &mut self.fingerprints {
+            fingerprints.adopt(run);
         }
     }
 
-    /// A checkpoint of `position` is durable, and so are the `runs` of fingerprints that were written with it.
-    pub(crate) fn saved_at(&mut self, position: Position, runs: Vec<Written>) {
-        self.saved = self.saved.max(position);
-        self.projects.values_mut().for_each(|state| state.project.settle());
-        if let Some(fingerprints) = &mut self.fingerprints {
-            runs.into_iter().for_each(|run| fingerprints.adopt(run));
-        }
+    /// Runs of external ids that are worth merging.
+    pub(crate) fn merge(&mut self) -> Option<Merge> {
+        self.fingerprints.as_mut()?.merge()
     }
 }
 
@@ -295,7 +420,7 @@ fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> 
     let mut project = Project::default();
     load_cells(&*shared.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.names.count = names;
+    project.names.counts = names;
     let version = Arc::clone(&shared.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
     Ok(State { project, last, version, complete: meta.is_none(), changed: false })

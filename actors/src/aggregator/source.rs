@@ -1,13 +1,13 @@
-//! Records and cells between the domain's types and the store's bytes.
+//! Records and parts of rollups between the domain's types and the store's bytes.
 
 use std::ops::ControlFlow;
 
 use headcount_domain::fold::{Fault, Position, Project, Source};
 use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::names::NameCounts;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
-use headcount_domain::rollup::Cell;
-use headcount_domain::rollups::{CellReader, CellWriter};
+use headcount_domain::rollup::packed::Packed;
 use headcount_storage::codec;
 use headcount_storage::keys::{Key, Partition, Prefix};
 use headcount_storage::store::Store;
@@ -18,7 +18,7 @@ use super::entries::Entries;
 use super::fault;
 
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
-pub(crate) const RECORD_VERSION: u8 = 3;
+pub(crate) const RECORD_VERSION: u8 = 4;
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
@@ -29,16 +29,18 @@ pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
     /// How many texts its dictionary holds.
-    pub(crate) names: u32,
+    pub(crate) names: NameCounts,
 }
 
 /// Where a partition stands; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
-    /// The position that the checkpoint reflects.
+    /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many external ids were known then.
+    /// How many different external ids the events that it reflects have.
     pub(crate) external_ids: u64,
+    /// The number of the checkpoint. Its position may be that of the one before.
+    pub(crate) serial: u64,
 }
 
 /// Reads one project's records from the store.
@@ -73,7 +75,19 @@ pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result
     }
 }
 
-/// Reads the cells of a project.
+/// The number of a partition's last checkpoint; 0 if there is none.
+pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
+    let standing: Option<Standing> = read(store, &position_key(partition))?;
+    Ok(standing.unwrap_or_default().serial)
+}
+
+/// Adds a partition's standing to a checkpoint that a test makes.
+#[cfg(test)]
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
+}
+
+/// Reads the rollups of a project.
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
     store
@@ -89,22 +103,13 @@ pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, 
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
-    let Ok(Key::Cells { rollup, bucket, .. }) = Key::decode(key) else {
-        return Err(Fault::damaged_store("a key among the cells is none"));
+    let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
+        return Err(Fault::damaged_store("a key among the rollups is none"));
     };
-    match into.rollups.restore(rollup, bucket, &mut Decode(bytes))? {
+    let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault::of_stored)?;
+    match into.rollups.restore(rollup, part, rows) {
         true => Ok(()),
-        false => Err(Fault::damaged_store(format!("cells of an unknown rollup {rollup}"))),
-    }
-}
-
-struct Decode<'b>(&'b [u8]);
-
-impl CellReader for Decode<'_> {
-    type Error = Fault;
-
-    fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        codec::decode(RECORD_VERSION, self.0).map_err(fault::of_stored)
+        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
     }
 }
 
@@ -125,6 +130,11 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), &meta)
     }
 
+    /// The highest position of which the checkpoint reflects anything.
+    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&highest_key(self.partition), &position)
+    }
+
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
         self.put(&position_key(self.partition), &standing)
     }
@@ -134,7 +144,7 @@ impl Collect<'_> {
     }
 }
 
-/// Collects records; the first that can't be encoded ends it.
+/// Collects parts and records; the first that can't be encoded ends it.
 pub(crate) struct Records<'c, 'e> {
     pub(crate) collect: &'c mut Collect<'e>,
     pub(crate) result: Result<(), Fault>,
@@ -154,19 +164,15 @@ impl RecordVisitor for Records<'_, '_> {
             put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), chunk));
         });
     }
-}
 
-impl CellWriter for Collect<'_> {
-    type Error = Fault;
-
-    fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        let key = Key::Cells { partition: Partition(self.partition), project: self.project.0, rollup: tag, bucket }.encode();
-        match cell {
-            Some(cell) => self.put(&key, cell),
-            None => {
-                self.entries.delete(&key);
-                Ok(())
-            }
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let Records { collect, result } = self;
+        let (partition, project) = (Partition(collect.partition), collect.project.0);
+        let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
+        match part {
+            Some(_) if result.is_err() => {}
+            Some(part) => *result = collect.put(&key, part),
+            None => collect.entries.delete(&key),
         }
     }
 }
@@ -174,6 +180,12 @@ impl CellWriter for Collect<'_> {
 /// Where a project's [`ProjectMeta`] is.
 pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
+}
+
+/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
+/// before have none: they reflect everything up to their position, and nothing beyond.
+pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
+    record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
 /// Where a partition's [`Standing`] is.

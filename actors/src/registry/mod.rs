@@ -41,8 +41,8 @@ use headcount_domain::time::Instant;
 pub use cache::{KeyedProject, Principal};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use model::{
-    ApiToken, BadTokenId, Initial, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch, Project,
-    ProjectPatch, TokenId,
+    ApiToken, BadTokenId, Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch,
+    Project, ProjectPatch, TokenId,
 };
 pub use names::{Capability, Role, Scope, UnknownName};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};

@@ -99,6 +99,11 @@ impl ApiToken {
         self.scopes.contains(&scope)
     }
 
+    /// Whether the token can do everything in its organization at `now`, making other tokens included.
+    pub(super) fn manages(&self, now: Instant) -> bool {
+        self.role == Role::Owner && self.project.is_none() && self.has(Scope::Admin) && !self.is_expired(now)
+    }
+
     /// Whether the token is refused at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
@@ -211,6 +216,17 @@ pub struct OrganizationPatch {
     pub capabilities: Option<Vec<Capability>>,
     /// Another balance of Actions.
     pub actions_balance: Option<u64>,
+}
+
+/// An organization to be made: what is `None` gets its default.
+#[derive(Debug, Clone, Default)]
+pub struct NewOrganization {
+    /// Its name. Default `default`.
+    pub name: Option<String>,
+    /// Default UTC.
+    pub timezone: Option<Timezone>,
+    /// Its currency, and that of its first project. Default USD.
+    pub currency: Option<Currency>,
 }
 
 /// A project to be made: what is `None` gets its default.

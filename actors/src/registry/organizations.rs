@@ -8,7 +8,7 @@ use headcount_domain::policy::Rates;
 use headcount_domain::time::{Instant, Timezone};
 
 use super::error::RegistryError;
-use super::model::{Initial, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
+use super::model::{Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
 use super::names::{Role, Scope};
 use super::record::ControlRecord;
 use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, random_u64};
@@ -24,13 +24,21 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Conflict`] `already_initialized` if there is an organization; [`RegistryError::Storage`].
     pub fn initialize(&self, now: Instant) -> Result<Initial, RegistryError> {
+        self.initialize_as(NewOrganization::default(), now)
+    }
+
+    /// The same with settings of its own. The project gets the organization's currency.
+    ///
+    /// # Errors
+    /// As [`Registry::initialize`], and [`RegistryError::Invalid`] for a bad name; then nothing is made.
+    pub fn initialize_as(&self, new: NewOrganization, now: Instant) -> Result<Initial, RegistryError> {
         let mut change = self.change()?;
         if !change.state().tenants.is_empty() {
             let message = "there is an organization already";
             return Err(RegistryError::conflict("already_initialized", message));
         }
         let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
-        let keys = change.create_organization(DEFAULT_NAME, Some(SecretHash::of(root_token.expose())), now)?;
+        let keys = change.create_organization(new, Some(SecretHash::of(root_token.expose())), now)?;
         let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
         Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
     }
@@ -40,7 +48,8 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Invalid`] for a bad name; [`RegistryError::Storage`].
     pub fn create_organization(&self, name: &str, now: Instant) -> Result<OrganizationKeys, RegistryError> {
-        self.change()?.create_organization(name, None, now)
+        let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
+        self.change()?.create_organization(new, None, now)
     }
 
     /// An organization as it is at this moment.
@@ -110,15 +119,15 @@ impl Change<'_> {
 
     fn create_organization(
         &mut self,
-        name: &str,
+        new: NewOrganization,
         root_token: Option<SecretHash>,
         now: Instant,
     ) -> Result<OrganizationKeys, RegistryError> {
         let organization = Organization {
             id: unused_organization_id(&self.state())?,
-            name: validate::name(name)?,
-            timezone: Timezone::UTC,
-            currency: Currency::USD,
+            name: validate::name(new.name.as_deref().unwrap_or(DEFAULT_NAME))?,
+            timezone: new.timezone.unwrap_or(Timezone::UTC),
+            currency: new.currency.unwrap_or(Currency::USD),
             fx_rates: Rates::new(),
             capabilities: Vec::new(),
             actions_balance: 0,
@@ -126,7 +135,7 @@ impl Change<'_> {
             events_recorded: false,
         };
         let organization_id = organization.id;
-        let project = NewProject { name: DEFAULT_NAME.to_owned(), ..NewProject::default() };
+        let project = NewProject { name: DEFAULT_NAME.to_owned(), currency: new.currency, ..NewProject::default() };
         let project = project.build(organization_id, unused_project_id(&self.state())?, now)?;
         let token = NewToken {
             name: DEFAULT_NAME.to_owned(),

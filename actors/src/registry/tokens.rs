@@ -55,12 +55,20 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NotFound`], also if it is another organization's or was revoked before;
+    /// [`RegistryError::Conflict`] `last_owner` if no other valid token could manage the organization;
     /// [`RegistryError::Storage`].
-    pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId) -> Result<(), RegistryError> {
+    pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId, now: Instant) -> Result<(), RegistryError> {
         let mut change = self.change()?;
-        let is_there = change.state().tenants.get(&organization).is_some_and(|tenant| tenant.tokens.contains_key(token_id));
-        if !is_there {
-            return Err(RegistryError::NotFound { what: "API token" });
+        {
+            let state = change.state();
+            let tokens = state.tenants.get(&organization).map(|tenant| &tenant.tokens);
+            let (token, _) =
+                tokens.and_then(|tokens| tokens.get(token_id)).ok_or(RegistryError::NotFound { what: "API token" })?;
+            let others = tokens.into_iter().flat_map(|tokens| tokens.values()).filter(|(other, _)| other.token_id != *token_id);
+            if token.manages(now) && !others.into_iter().any(|(other, _)| other.manages(now)) {
+                let message = "this is the last valid token of role owner; make another one first";
+                return Err(RegistryError::conflict("last_owner", message));
+            }
         }
         change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() })
     }

@@ -32,7 +32,7 @@ fn browsers_tell_what_they_are() {
         ("Mozilla/5.0 (Linux; Android 13; SM-X700) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/24.0 Chrome/117.0.0.0 Safari/537.36", "Samsung Internet 24.0 Android tablet"),
         ("Mozilla/5.0 (Linux; Android 9; BRAVIA 4K VH2) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/112.0.0.0 Safari/537.36", "Chrome 112.0.0.0 Android other"),
         ("Mozilla/5.0 (Linux; Android 11; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/99.0.4844.88 Mobile Safari/537.36", "Chrome 99.0.4844.88 Android mobile"),
-        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/124.0.0.0 Safari/537.36", "Chrome 124.0.0.0 Linux desktop"),
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/124.0.0.0 Safari/537.36", "Chrome 124.0.0.0 Linux bot"),
         ("curl/7.22.0 (i686-pc-linux-gnu) libcurl/7.22.0 OpenSSL/1.0.1 zlib/1.2.3.4 libidn/1.23 librtmp/2.3", "- - - other"),
         ("python-requests/1.2.0 CPython/2.7.4 Linux/3.8.0-33-generic", "- - - other"),
         ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot - - bot"),
@@ -100,6 +100,47 @@ fn words_are_in_lower_case_and_each_is_needed() {
     for (index, word) in BOT_WORDS.iter().enumerate() {
         let mut others = BOT_WORDS.iter().enumerate().filter(|(other, _)| *other != index);
         assert!(!others.any(|(_, other)| word.contains(other)), "another word is part of {word}");
+    }
+}
+
+/// The lines of a file of `data/` without its comments.
+fn agents(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.lines().filter(|line| !line.starts_with('#'))
+}
+
+#[test]
+fn the_examples_of_the_list_of_crawlers_are_bots() {
+    let examples: Vec<&str> = agents(include_str!("data/crawlers.txt")).collect();
+    assert!(examples.len() > 2_000);
+    let missed: Vec<&str> = examples.iter().copied().filter(|user_agent| !is_bot(user_agent)).collect();
+    // Whatever runs on App Engine, not only crawlers.
+    assert!(missed.iter().all(|user_agent| user_agent.contains("AppEngine-Google")), "{missed:#?}");
+    assert!(missed.len() * 100 <= examples.len());
+}
+
+#[test]
+fn no_browser_of_a_person_is_a_bot() {
+    let browsers: Vec<&str> = agents(include_str!("data/browsers.txt")).collect();
+    assert!(browsers.len() > 900);
+    let taken: Vec<&str> = browsers.into_iter().filter(|user_agent| is_bot(user_agent)).collect();
+    assert!(taken.is_empty(), "{taken:#?}");
+}
+
+#[test]
+#[rustfmt::skip]
+fn the_browsers_inside_of_programs_are_no_bots() {
+    const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)";
+    for rest in [
+        "Mobile/15E148 Instagram 325.0.3.34.90 (iPhone14,5; iOS 17_4; en_US; en; scale=3.00; 1170x2532; 582503256)",
+        "Mobile/15E148 [FBAN/FBIOS;FBAV/455.0.0.40.109;FBBV/577098365;FBDV/iPhone14,5;FBMD/iPhone;FBSN/iOS;FBSV/17.4]",
+        "Mobile/15E148 [Pinterest/iOS]", "Mobile/15E148 [LinkedInApp]/9.29.8962", "Mobile/15E148 Safari Line/14.2.1",
+        "Version/17.4 Mobile/15E148 Snapchat/12.80.0.29 (like Safari/8617.2.4.10.8, panda)",
+        "Version/17.4 Mobile/15E148 DuckDuckGo/7 Safari/605.1.15", "Mobile/15E148 Twitter for iPhone/10.33",
+        "Version/17.0 Mobile/15E148 Safari/604.1 Viber/21.8.1", "GSA/307.0.612938137 Mobile/15E148 Safari/604.1",
+        "Mobile/15E148 MicroMessenger/8.0.47(0x18002f2c) NetType/WIFI Language/zh_CN",
+        "Slack/4.37.98 Chrome/122.0.6261.111 Electron/29.1.4 Safari/537.36 Sonic Slack_SSB/4.37.98",
+    ] {
+        assert!(!is_bot(&format!("{PHONE} {rest}")), "{rest}");
     }
 }
 

@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 
 use super::question::{Question, Reader, candidates, rank};
-use super::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue, Unconverted};
+use super::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
 use crate::acquisition::{DIRECT, NONE};
-use crate::facts::MoneySums;
 use crate::fold::Project;
 use crate::money::ratio;
 use crate::names::NameId;
 use crate::records::{Fault, Source};
 use crate::rollup::Sign;
-use crate::rollups::TouchSums;
-use crate::time::{Month, Window};
+use crate::rollups::{CohortSums, TouchSums, Under};
+use crate::time::{Day, Month, Window};
 
 /// Asks for the orders of a window by what brought the buyers.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,7 @@ impl Question for AskAttribution {
         rank(&mut touches, |row| row.revenue, |row| row.dimension.clone());
         touches.truncate(self.limit);
         let truncated = total > self.limit;
-        let unconverted = unconverted(reader.project, self.window.start.0, self.window.end.0);
+        let unconverted = reader.project.rollups.revenue.sums(self.window.start, self.window.end).unconverted;
         Ok(AttributedRevenue { touches: Listed { rows: touches, truncated }, unconverted })
     }
 }
@@ -76,28 +75,20 @@ impl AskAttribution {
             TouchModel::LastTouch => last,
         };
         let mut sums: HashMap<Option<NameId>, TouchSums> = HashMap::new();
-        for (_, cell) in cells.range(self.window.start.0, self.window.end.0) {
-            let rows = cell.rows.iter().map(|(touch, row)| (*touch, row));
-            for (touch, row) in rows.chain(cell.bundles.iter().map(|(bundle, row)| (bundles.touch_of(*bundle), row))) {
-                let name = touch.map(|touch| match self.dimension {
-                    Dimension::Source => touch.source,
-                    Dimension::Medium => touch.medium,
-                    Dimension::Campaign => touch.campaign,
-                });
-                sums.entry(name).or_default().add(*row, Sign::Plus);
-            }
+        for ((_, under), row) in cells.between(self.window.start.0, self.window.end.0) {
+            let touch = match under {
+                Under::Touch(touch) => touch,
+                Under::Bundle(bundle) => bundles.get(bundle).flatten(),
+            };
+            let name = touch.map(|touch| match self.dimension {
+                Dimension::Source => touch.source,
+                Dimension::Medium => touch.medium,
+                Dimension::Campaign => touch.campaign,
+            });
+            sums.entry(name).or_default().add(row, Sign::Plus);
         }
         sums
     }
-}
-
-/// What had no rate, on the days from `first` to `last`.
-fn unconverted(project: &Project, first: i32, last: i32) -> Unconverted {
-    let mut sums = MoneySums::default();
-    for (_, cell) in project.rollups.revenue.range(first, last).filter(|(_, cell)| !cell.unconverted.is_empty()) {
-        sums.add(cell, Sign::Plus);
-    }
-    sums.unconverted
 }
 
 /// Asks for lifetime value by month of first sight.
@@ -118,15 +109,15 @@ impl Question for AskCohorts {
             EntityLevel::Identity => &rollups.cohorts_by_identity,
             EntityLevel::Account => &rollups.cohorts_by_account,
         };
-        let cohort = |(month, sums): (i32, &crate::rollups::CohortSums)| Cohort {
+        let cohort = |(month, sums): (i32, CohortSums)| Cohort {
             month: Month(month).to_string(),
             entities: sums.entities,
             revenue: sums.revenue,
             orders: sums.orders,
             ltv: ratio(sums.revenue, sums.entities.unsigned_abs()),
         };
-        let rows = cells.iter_back().take(self.limit).map(cohort).collect();
+        let rows = cells.iter().rev().take(self.limit).map(cohort).collect();
         let cohorts = Listed { rows, truncated: cells.len() > self.limit };
-        Ok(LtvCohorts { cohorts, unconverted: unconverted(reader.project, i32::MIN, i32::MAX) })
+        Ok(LtvCohorts { cohorts, unconverted: rollups.revenue.sums(Day(i32::MIN), Day(i32::MAX)).unconverted })
     }
 }

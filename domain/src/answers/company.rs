@@ -17,7 +17,7 @@ use crate::rollups::CompanyLink;
 use crate::table::KeyHashBuilder;
 use crate::time::{Instant, Window};
 
-pub(super) const COMPANY: &str = "company";
+pub(super) const COMPANY: &str = crate::company::GROUP_TYPE;
 
 /// Asks what some companies are linked to.
 #[derive(Debug, Clone)]
@@ -54,13 +54,14 @@ impl Question for AskAliases {
     type Part = Vec<Keys>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Keys>, Fault> {
-        let source = reader.source;
-        let groups = &mut reader.project.groups;
-        let aliases = |domain: &RecordKey| {
-            let group = groups.get(*domain, || source.record(*domain))?;
-            Ok(group.map(|group| group.aliases.clone()).unwrap_or_default())
-        };
-        self.domains.iter().map(aliases).collect()
+        let mut aliases = Vec::with_capacity(self.domains.len());
+        for domain in &self.domains {
+            aliases.push(match reader.group(*domain)? {
+                Some((group, load)) => group.aliases(load)?.collect(),
+                None => Keys::new(),
+            });
+        }
+        Ok(aliases)
     }
 }
 
@@ -289,7 +290,9 @@ impl Question for AskLastSeenAt {
         let seen = |who: &Who| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
             let member = identity.member;
-            identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))?;
+            let page = |serial| source.page::<Person>(page_key(member, serial));
+            identity.facts.load_days(Span::ALL, page)?;
+            identity.facts.load_named(Span::ALL, page)?;
             Ok(last_seen(identity, &keys))
         };
         self.users.iter().map(seen).collect()
@@ -314,8 +317,8 @@ fn known<'r, S: Source>(who: Who, reader: &'r mut Reader<'_, S>) -> Result<Optio
 fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> {
     let own = identity.company.map(|association| association.company);
     let here = |named: Option<Named>| named.and_then(Named::company).or(own).is_some_and(|company| keys.contains(&company));
-    let days = identity.facts.days(Span::ALL).filter(|entry| here(entry.named.as_deref().copied()));
-    days.filter_map(|entry| entry.sums.seen.at(entry.day)).map(|(_, last)| last).max()
+    let days = identity.facts.named_days(Span::ALL).filter(|(_, named, _)| here(*named));
+    days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max()
 }
 
 /// Who was active at a company, with how many events: those that can be among the first `limit`, and whether there are more.

@@ -89,7 +89,8 @@ impl Question for AskNamed {
         }
         if let Some((kind, window)) = &self.events {
             let activity = &reader.project.rollups.group_activity;
-            let events = activity.sums_of(kind, &numbers, &activity.cover(*window));
+            let kind = reader.hasher.group_type(kind);
+            let events = activity.sums_of(kind, &numbers, &activity.cover(kind, *window));
             places.into_iter().zip(events).for_each(|(place, events)| named[place].events += events);
         }
         Ok(named)

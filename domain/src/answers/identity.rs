@@ -38,7 +38,10 @@ impl<S: Source> Reader<'_, S> {
         if let Some(window) = window {
             let member = identity.member;
             let span = Span { first: window.start, last: window.end };
-            identity.facts.load(span, |serial| source.page::<Person>(page_key(member, serial)))?;
+            let page = |serial| source.page::<Person>(page_key(member, serial));
+            identity.facts.load_days(span, page)?;
+            identity.facts.load_sessions(Times::around(span), page)?;
+            identity.facts.load_hits(span, page)?;
         }
         Ok(Some(identity)
             .filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody)

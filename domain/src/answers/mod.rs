@@ -69,17 +69,14 @@ impl Project {
     #[must_use]
     pub fn unique_users(&self, window: Window) -> UniqueUsers {
         let cells = &self.rollups.unique_users;
-        let series = window.days().map(|day| (day, cells.get(day.0).map_or(0, distinct::Distinct::on_the_day)));
+        let series = window.days().map(|day| (day, distinct::on_the_day(cells, day)));
         UniqueUsers { series: series.collect(), total: distinct::total(cells, window) }
     }
 
     /// Revenue, orders and averages of `window`.
     #[must_use]
     pub fn revenue_metrics(&self, window: Window) -> RevenueMetrics {
-        let mut sums = MoneySums::default();
-        for (_, cell) in self.rollups.revenue.range(window.start.0, window.end.0) {
-            sums.add(cell, Sign::Plus);
-        }
+        let sums = self.rollups.revenue.sums(window.start, window.end);
         let total_revenue = sums.revenue;
         RevenueMetrics {
             total_revenue,
@@ -94,14 +91,12 @@ impl Project {
     /// Revenue and orders by day of `window`.
     #[must_use]
     pub fn revenue_series(&self, window: Window) -> RevenueSeries {
-        let mut unconverted = MoneySums::default();
         let cells = &self.rollups.revenue;
-        let series = window.days().map(|day| match cells.get(day.0) {
-            Some(cell) => {
-                unconverted.add(cell, Sign::Plus);
-                (day, cell.revenue, cell.orders)
-            }
-            None => (day, Amount::default(), 0),
+        let mut unconverted = MoneySums::default();
+        let series = window.days().map(|day| {
+            let sums = cells.sums(day, day);
+            unconverted.add(&sums, Sign::Plus);
+            (day, sums.revenue, sums.orders)
         });
         RevenueSeries { series: series.collect(), unconverted: unconverted.unconverted }
     }

@@ -41,7 +41,8 @@ impl Question for AskTop {
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPart, Fault> {
         let rollups = &reader.project.rollups;
         let activity = &rollups.group_activity;
-        let sums = activity.sums(&self.kind, rollups.group_numbers.count(&self.kind), &activity.cover(self.window));
+        let kind = reader.hasher.group_type(&self.kind);
+        let sums = activity.sums(kind, rollups.group_numbers.count(kind), &activity.cover(kind, self.window));
         let mut active: Vec<(i64, u32)> =
             (0..).zip(sums).filter(|(_, sum)| *sum > 0).map(|(number, sum)| (sum, number)).collect();
         let mut others = 0;
@@ -50,7 +51,7 @@ impl Question for AskTop {
             others = next.0;
             active.truncate(self.most);
         }
-        let keys = rollups.group_numbers.keys(&self.kind, active.iter().map(|(_, number)| *number));
+        let keys = rollups.group_numbers.keys(kind, active.iter().map(|(_, number)| *number));
         let told = keys.into_iter().zip(active).filter_map(|(key, (sum, _))| Some((key?, sum))).collect();
         Ok(TopPart { told, others, aliases: rollups.company_links.most().into() })
     }

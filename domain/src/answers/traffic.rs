@@ -10,7 +10,7 @@ use crate::facts::Touch;
 use crate::money::ratio_of_counts;
 use crate::names::NameId;
 use crate::records::{Fault, Source};
-use crate::rollups::{Visits, VisitsByTouch};
+use crate::rollups::Visits;
 use crate::time::Window;
 
 /// Asks for the sessions that began in a window.
@@ -24,12 +24,11 @@ impl Question for AskTraffic {
     type Part = Traffic;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Traffic, Fault> {
-        let days = reader.project.rollups.traffic.range(self.window.start.0, self.window.end.0);
-        let days: Vec<&VisitsByTouch> = days.map(|(_, cell)| cell).collect();
-        let rows = || days.iter().flat_map(|cell| &cell.rows);
-        let by = |name: fn(&Touch) -> NameId| sums(rows().map(|((_, touch), visits)| (touch.as_ref().map(name), *visits)));
+        let traffic = &reader.project.rollups.traffic;
+        let rows = || traffic.between(self.window.start.0, self.window.end.0);
+        let by = |name: fn(&Touch) -> NameId| sums(rows().map(|((_, _, touch), visits)| (touch.as_ref().map(name), visits)));
         let (sources, mediums, campaigns) = (by(|touch| touch.source), by(|touch| touch.medium), by(|touch| touch.campaign));
-        let channels = sums(rows().map(|((channel, _), visits)| (*channel, *visits)));
+        let channels = sums(rows().map(|((_, channel, _), visits)| (channel, visits)));
         let total = channels.values().copied().fold(Visits::default(), Visits::plus);
 
         let channels = channels.into_iter().map(|(channel, visits)| row(channel.name().to_owned(), visits));

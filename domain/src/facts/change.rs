@@ -1,6 +1,7 @@
 //! What a change of facts will touch: which rollups it concerns, and which days and orders of theirs.
 
 use super::{Facts, Moment, Session, Sums, TouchAt};
+use crate::paged::number_of_day;
 use crate::rollup::Sign;
 use crate::time::{Day, Instant};
 
@@ -18,20 +19,22 @@ impl Span {
     pub const ALL: Self = Self { first: Day(i32::MIN), last: Day(i32::MAX) };
 }
 
-/// A range of instants, both ends included; empty if it ends before it begins.
+/// A range of moments, both ends included; empty if it ends before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// The first instant.
-    pub from: Instant,
-    /// The last instant.
-    pub to: Instant,
+    /// The first moment.
+    pub from: Moment,
+    /// The last moment.
+    pub to: Moment,
 }
 
 impl Times {
+    const FIRST: Moment = Moment { time: Instant(i64::MIN), position: 0 };
+    const LAST: Moment = Moment { time: Instant(i64::MAX), position: u64::MAX };
     /// All time.
-    pub const ALL: Self = Self { from: Instant(i64::MIN), to: Instant(i64::MAX) };
+    pub const ALL: Self = Self { from: Self::FIRST, to: Self::LAST };
     /// No time.
-    pub const NONE: Self = Self { from: Instant(i64::MAX), to: Instant(i64::MIN) };
+    pub const NONE: Self = Self { from: Self::LAST, to: Self::FIRST };
 
     /// Whether there is nothing in it.
     #[must_use]
@@ -39,11 +42,12 @@ impl Times {
         self.to < self.from
     }
 
-    /// All instants that can lie on the days of `span`, in whatever timezone.
+    /// All moments that can lie on the days of `span`, in whatever timezone.
     #[must_use]
     pub fn around(span: Span) -> Self {
         let at = |day: i64| Instant(day.saturating_mul(86_400_000));
-        Self { from: at(i64::from(span.first.0) - 1), to: at(i64::from(span.last.0) + 2) }
+        let (from, to) = (at(i64::from(span.first.0) - 1), at(i64::from(span.last.0) + 2));
+        Self { from: Moment::first_of(from), to: Moment::last_of(to) }
     }
 }
 
@@ -96,14 +100,14 @@ impl Change {
     /// An order comes or goes.
     #[must_use]
     pub fn of_order(at: Moment) -> Self {
-        let orders = Times { from: at.time, to: at.time };
+        let orders = Times { from: at, to: at };
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
     /// Only how many events the session of this entry has.
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
-        Self { sessions: Times { from: at.time, to: at.time }, ..Self::NONE }
+        Self { sessions: Times { from: at, to: at }, ..Self::NONE }
     }
 }
 
@@ -112,29 +116,24 @@ impl Facts {
     /// the next one.
     #[must_use]
     pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> Change {
-        let mut there = 0u64;
-        let mut next = None;
-        for entry in self.days(Span { first: day, last: Day(i32::MAX) }) {
-            if entry.day != day {
-                next = Some(entry.day);
-                break;
-            }
-            there += u64::from(entry.sums.events);
-        }
+        let number = number_of_day(day);
+        let there = self.days.get(number).map_or(0, |entry| entry.sums.events);
         let new_day = match sign {
             Sign::Plus => there == 0,
-            Sign::Minus => there <= u64::from(sums.events),
+            Sign::Minus => there <= sums.events,
         };
         let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
-        let last = if new_day { next.unwrap_or(day) } else { day };
+        let next = || self.days.after(number).and_then(|next| i32::try_from(next).ok()).map(Day);
+        let last = if new_day { next().unwrap_or(day) } else { day };
         Change { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..Change::NONE }
     }
 
     /// What putting `session` in the place of the sessions that it was joined from will change.
     #[must_use]
     pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> Change {
-        let entries = || joined.iter().chain([session]).map(|session| session.at.time);
-        let sessions = Times { from: entries().min().unwrap_or_default(), to: entries().max().unwrap_or_default() };
+        let entries = || joined.iter().map(|session| session.at);
+        let (from, to) = (entries().fold(session.at, Moment::min), entries().fold(session.at, Moment::max));
+        let sessions = Times { from, to };
         let before: Vec<TouchAt> = joined.iter().filter_map(Session::touch_at).collect();
         let after: Vec<TouchAt> = session.touch_at().into_iter().collect();
         Change { sessions, ..self.change_of_touches(&before, &after) }
@@ -159,7 +158,7 @@ impl Facts {
             return Change::NONE;
         }
         let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-        let orders = Times { from, to: next.max(to) };
+        let orders = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
         let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
         Change { orders, orders_by_first, first_touch, ..Change::NONE }
     }

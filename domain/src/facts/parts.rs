@@ -8,6 +8,7 @@ use crate::acquisition::Channel;
 use crate::ids::RecordKey;
 use crate::money::{Amount, Currency};
 use crate::names::NameId;
+use crate::paged::Number;
 use crate::rollup::Sign;
 use crate::time::{Day, Instant};
 
@@ -24,19 +25,23 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The number of its UTC day, by which time-ordered lists are cut into pages: unlike a calendar day's, it never goes
-    /// back while time goes on.
+    /// Before all others of an instant.
     #[must_use]
-    pub fn number(self) -> i32 {
-        number_of(self.time)
+    pub fn first_of(time: Instant) -> Self {
+        Self { time, position: 0 }
     }
-}
 
-/// The number of the UTC day of an instant.
-#[must_use]
-pub fn number_of(time: Instant) -> i32 {
-    let day = time.0.div_euclid(86_400_000);
-    i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX })
+    /// After all others of an instant.
+    #[must_use]
+    pub fn last_of(time: Instant) -> Self {
+        Self { time, position: u64::MAX }
+    }
+
+    /// Its number in lists that are ordered by time.
+    #[must_use]
+    pub fn number(self) -> Number {
+        Number::from(self.time.0) << 64 | Number::from(self.position)
+    }
 }
 
 /// A group that an event named.
@@ -276,13 +281,26 @@ impl Sums {
     }
 }
 
-/// One day, one named group.
+/// One day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayEntry {
     /// The day.
     pub day: Day,
-    /// The group that its events named themselves.
+    /// The group that its events named themselves, if all of them named the same.
     pub named: Option<Box<Named>>,
+    /// Whether they named several groups, or some of them none: then each has a [`NamedDay`].
+    pub several: bool,
+    /// Their sums.
+    pub sums: Sums,
+}
+
+/// One day, one named group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedDay {
+    /// The day.
+    pub day: Day,
+    /// The group that its events named themselves.
+    pub named: Option<Named>,
     /// Their sums.
     pub sums: Sums,
 }

@@ -2,7 +2,7 @@
 
 use super::{Account, AccountSlot, Fault, Fold, Order, Session, Sign, Source, Span};
 use crate::company::CompanyKey;
-use crate::facts::{Change, Facts, Moment, Sums, Times, TouchAt};
+use crate::facts::{Change, Facts, Moment, Pages, Sums, Times, TouchAt};
 use crate::ids::RecordKey;
 use crate::project::Project;
 use crate::records::{Record, page_key};
@@ -17,13 +17,15 @@ enum Share<'s> {
 }
 
 impl Share<'_> {
-    /// Whether it touches nothing but the recent part.
-    fn is_recent(&self, facts: &Facts) -> bool {
-        let recent = |at: Moment| facts.is_recent_touch(at);
+    /// Brings into memory what it touches.
+    fn load(&self, facts: &mut Facts, page: impl Pages) -> Result<(), Fault> {
         match self {
-            Self::Day(day, ..) => facts.is_recent_day(*day),
-            Self::Touches { gone, new } => gone.iter().chain(*new).all(|touch| recent(touch.at)),
-            Self::Order(order, _) => facts.is_recent_day(Day(order.at.number())),
+            Self::Day(day, ..) => facts.load_day(*day, None, page),
+            Self::Touches { gone, new } => {
+                let moments: Vec<Moment> = gone.iter().chain(*new).map(|touch| touch.at).collect();
+                facts.load_touches(&moments, page)
+            }
+            Self::Order(order, _) => facts.load_order(order.at, page),
         }
     }
 
@@ -83,15 +85,14 @@ impl<S: Source> Fold<'_, S> {
         let Project { accounts, rollups, .. } = &mut *self.project;
         if let Some(AccountSlot::Account(account)) = accounts.get_mut(key, || source.record(key))? {
             let facts = &mut account.facts;
-            if !share.is_recent(facts) {
-                facts.load(Span::ALL, |serial| source.page::<AccountSlot>(page_key(key, serial)))?;
-            }
+            let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
+            share.load(facts, page)?;
             let change = share.change(facts);
+            facts.load_change(change, page)?;
             rollups.contribute(Level::Account, facts, Sign::Minus, change);
             facts.bundle_orders(key, change);
             share.apply(facts);
             rollups.contribute(Level::Account, facts, Sign::Plus, change);
-            facts.seal();
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl<S: Source> Fold<'_, S> {
         let key = self.company(domain)?;
         self.remember_link(company, key, told)?;
         let facts = &mut former.facts;
-        facts.load(Span::ALL, |serial| source.page::<AccountSlot>(page_key(company, serial)))?;
+        facts.load_all(|serial| source.page::<AccountSlot>(page_key(company, serial)))?;
         self.project.rollups.contribute(Level::Account, facts, Sign::Minus, Change::ANY);
         self.project.accounts.insert(company, AccountSlot::Linked(key));
         for entry in facts.days(Span::ALL) {
@@ -132,7 +133,7 @@ impl<S: Source> Fold<'_, S> {
         for order in facts.orders(Times::ALL) {
             self.share_order(key, order, Sign::Plus)?;
         }
-        let pages = facts.paged().serials().map(|serial| (AccountSlot::PAGE_SPACE, page_key(company, serial)));
+        let pages = facts.serials().map(|serial| (AccountSlot::PAGE_SPACE, page_key(company, serial)));
         self.project.orphans.extend(pages);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
 //! identity's company and group get their share.
 
-use super::{Change, Fault, Fold, Identity, Named, Order, Session, Sign, Source, contribute_own};
+use super::{Change, Fault, Fold, Hit, Identity, Named, Order, Session, Sign, Source, contribute_own};
 use crate::facts::Sums;
 use crate::rollup::Level;
 use crate::time::{Day, Instant};
@@ -9,7 +9,10 @@ use crate::time::{Day, Instant};
 impl<S: Source> Fold<'_, S> {
     /// Adds `sums` of events that named `named` themselves, or nothing.
     pub(super) fn add_day(&mut self, identity: &mut Identity, day: Day, named: Option<Named>, sums: &Sums) -> Result<(), Fault> {
+        let page = self.pages_of(identity);
+        identity.facts.load_day(day, named, page)?;
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
+        identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, change, Sign::Minus);
         // Nobody's days never move to another company, so which one they named need not be kept.
         let kept = named.filter(|_| super::level(identity) != Level::Nobody);
@@ -20,9 +23,12 @@ impl<S: Source> Fold<'_, S> {
 
     /// Adds a session (an event is one by itself), which joins those that it meets.
     pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
+        let page = self.pages_of(identity);
+        identity.facts.load_session(&session, page)?;
         let met = identity.facts.met_by(&session);
         let joined = met.iter().cloned().fold(session, Session::join);
         let change = identity.facts.change_of_sessions(&met, &joined);
+        identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, change, Sign::Minus);
         identity.facts.bundle_orders(identity.member, change);
         identity.facts.replace_sessions(&met, joined.clone());
@@ -41,9 +47,19 @@ impl<S: Source> Fold<'_, S> {
         contribute_own(self.project, identity, change, Sign::Plus);
     }
 
+    /// Counts a hit.
+    pub(super) fn add_hit(&mut self, identity: &mut Identity, hit: Hit) -> Result<(), Fault> {
+        let page = self.pages_of(identity);
+        identity.facts.load_hit(&hit, page)?;
+        identity.facts.add_hit(hit);
+        Ok(())
+    }
+
     /// Adds an order or a refund.
     pub(super) fn add_order(&mut self, identity: &mut Identity, order: Order) -> Result<(), Fault> {
-        let change = Change::of_order(order.at);
+        let (change, page) = (Change::of_order(order.at), self.pages_of(identity));
+        identity.facts.load_order(order.at, page)?;
+        identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, change, Sign::Minus);
         identity.facts.add_order(order.clone());
         contribute_own(self.project, identity, change, Sign::Plus);

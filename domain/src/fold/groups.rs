@@ -14,7 +14,7 @@ use crate::submission::metadata_text;
 use crate::time::Day;
 
 /// The type of a group that is a company.
-const COMPANY: &str = "company";
+const COMPANY: &str = crate::company::GROUP_TYPE;
 
 impl<S: Source> Fold<'_, S> {
     /// The group that the event names, whose record exists from here on, and what the event tells of it.
@@ -56,7 +56,7 @@ impl<S: Source> Fold<'_, S> {
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
         let source = self.source;
         if self.project.groups.get(key, || source.record(key))?.is_none() {
-            let number = self.project.rollups.group_numbers.assign(kind, key);
+            let number = self.project.rollups.group_numbers.assign(self.hasher.group_type(kind), key);
             self.project.groups.insert(key, Group::new(kind, id, number));
         }
         Ok(())
@@ -74,8 +74,8 @@ impl<S: Source> Fold<'_, S> {
         let source = self.source;
         self.project.rollups.company_links.remember(company, domain, told);
         if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
-            group.aliases.push(company);
-            let told = group.aliases.len();
+            group.tell_alias(company, |serial| source.page::<Group>(page_key(domain, serial)))?;
+            let told = group.count_aliases();
             self.project.rollups.company_links.remember_most(told);
         }
         Ok(())
@@ -161,7 +161,7 @@ impl<S: Source> Fold<'_, S> {
             // Nobody's days are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
-        rollups.group_activity.count(day, &group.kind, group.number, sums.events, sign);
+        rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);
         Ok(())
     }
 

@@ -11,8 +11,9 @@ pub use self::subject::set_short_history;
 use crate::acquisition::Channel;
 use crate::company::CompanyKey;
 use crate::event::Event;
-use crate::facts::{Change, Facts, FactsChunk, Hit, HitKind, Moment, Named, Order, Session, Span, Touch, number_of};
+use crate::facts::{Change, Facts, FactsPage, Hit, HitKind, Moment, Named, Order, Session, Span, Touch};
 use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::names::{NameId, NameKind};
 use crate::people::EmailOwners;
 pub use crate::people::{Identity, Person};
 pub use crate::project::Project;
@@ -20,7 +21,6 @@ pub use crate::records::{Fault, FaultKind, NoSource, Source};
 use crate::records::{Record, page_key};
 use crate::rollup::{Level, Sign};
 use crate::text;
-use crate::time::Day;
 
 /// The place of an event in the order in which events were recorded.
 pub type Position = u64;
@@ -55,13 +55,11 @@ pub struct Account {
 impl Record for AccountSlot {
     const SPACE: u8 = 1;
     const PAGE_SPACE: u8 = 4;
-    type Page = FactsChunk;
+    type Page = FactsPage;
 
-    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsChunk)) {
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
         if let Self::Account(account) = self {
-            for (serial, chunk) in account.facts.paged().dirty() {
-                visit(page_key(key, serial), chunk);
-            }
+            account.facts.dirty(&mut |serial, page| visit(page_key(key, serial), page));
         }
     }
 
@@ -128,7 +126,6 @@ impl<S: Source> Fold<'_, S> {
         // What most events do is to make the last session longer, and nothing else of it changes.
         let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
         let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
-        self.load_for(&mut identity, event, session.as_ref().and_then(|session| session.touch))?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
         match session {
             Some(session) => self.add_session(&mut identity, session)?,
@@ -144,7 +141,6 @@ impl<S: Source> Fold<'_, S> {
             let company = named.and_then(Named::company).map(Box::new);
             self.add_order(&mut identity, Order { at, day: event.day, revenue, orders, company })?;
         }
-        identity.facts.seal();
         self.put_identity(person, identity)
     }
 
@@ -174,9 +170,9 @@ impl<S: Source> Fold<'_, S> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
             Some(acquisition) => Some(Touch {
-                source: self.intern(&acquisition.source)?,
-                medium: self.intern(&acquisition.medium)?,
-                campaign: self.intern(&acquisition.campaign)?,
+                source: self.intern(&acquisition.source, NameKind::Source)?,
+                medium: self.intern(&acquisition.medium, NameKind::Source)?,
+                campaign: self.intern(&acquisition.campaign, NameKind::Source)?,
             }),
             None => None,
         };
@@ -205,34 +201,30 @@ impl<S: Source> Fold<'_, S> {
     fn count_hits(&mut self, identity: &mut Identity, event: &Event) -> Result<(), Fault> {
         let details = &event.details;
         if let Some(url) = details.url.as_deref().filter(|_| event.is_pageview()) {
-            let page = self.intern(text::page(url))?;
-            identity.facts.add_hit(Hit { day: event.day, what: HitKind::Page(page), count: 1 });
+            let page = self.intern(text::page(url), NameKind::Page)?;
+            self.add_hit(identity, Hit { day: event.day, what: HitKind::Page(page), count: 1 })?;
         }
         if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref())
         {
-            let referrer = self.intern(&host)?;
-            identity.facts.add_hit(Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 });
+            let referrer = self.intern(&host, NameKind::Source)?;
+            self.add_hit(identity, Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 })?;
         }
         Ok(())
     }
 
-    fn intern(&mut self, text: &str) -> Result<crate::names::NameId, Fault> {
-        self.project.names.intern(text, self.hasher, self.source)
-    }
-
-    /// Loads what adding the event will touch: nothing, for one in order.
-    fn load_for(&mut self, identity: &mut Identity, event: &Event, touch: Option<Touch>) -> Result<(), Fault> {
-        let facts = &identity.facts;
-        let recent = match identity.id {
-            RawId::Nobody => facts.is_recent_day(event.day) && facts.is_recent_day(Day(number_of(event.time))),
-            _ => facts.is_recent(event.day, event.time, touch),
-        };
-        if recent { Ok(()) } else { self.load_all(identity) }
+    fn intern(&mut self, text: &str, kind: NameKind) -> Result<NameId, Fault> {
+        self.project.names.intern(text, kind, self.hasher, self.source)
     }
 
     fn load_all(&mut self, identity: &mut Identity) -> Result<(), Fault> {
+        let page = self.pages_of(identity);
+        identity.facts.load_all(page)
+    }
+
+    /// What loads the pages of an identity.
+    fn pages_of(&self, identity: &Identity) -> impl Fn(u32) -> Result<FactsPage, Fault> + Copy + use<'_, S> {
         let (source, member) = (self.source, identity.member);
-        identity.facts.load(Span::ALL, |serial| source.page::<Person>(page_key(member, serial)))
+        move |serial| source.page::<Person>(page_key(member, serial))
     }
 }
 

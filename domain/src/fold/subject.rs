@@ -87,9 +87,8 @@ impl<S: Source> Fold<'_, S> {
         self.adopt_company(&mut base, small.company)?;
         base.id = id;
         self.know_member(&base);
-        self.load_for_all_of(&mut base, &small)?;
-        for entry in small.facts.days(Span::ALL) {
-            self.add_day(&mut base, entry.day, entry.named.as_deref().copied(), &entry.sums)?;
+        for (day, named, sums) in small.facts.named_days(Span::ALL) {
+            self.add_day(&mut base, day, named, sums)?;
         }
         for session in small.facts.sessions(Times::ALL) {
             self.add_session(&mut base, session.clone())?;
@@ -98,7 +97,7 @@ impl<S: Source> Fold<'_, S> {
             self.add_order(&mut base, order.clone())?;
         }
         for hit in small.facts.hits(Span::ALL) {
-            base.facts.add_hit(hit);
+            self.add_hit(&mut base, hit)?;
         }
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
@@ -107,17 +106,8 @@ impl<S: Source> Fold<'_, S> {
         for (email, told) in small.emails.iter() {
             base.emails.tell(email, *told);
         }
-        self.project
-            .orphans
-            .extend(small.facts.paged().serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
+        self.project.orphans.extend(small.facts.serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
         Ok(base)
-    }
-
-    /// Loads what adding all of `small` will touch: nothing, if all of that is recent.
-    fn load_for_all_of(&mut self, base: &mut Identity, small: &Identity) -> Result<(), Fault> {
-        let (Some(first_day), Some((first, _))) = (small.facts.first_day(), small.seen) else { return Ok(()) };
-        let touch = small.facts.first_touch().map(|first| first.touch);
-        if base.facts.is_recent(first_day, first.time, touch) { Ok(()) } else { self.load_all(base) }
     }
 
     /// Of two associations the one that was recorded first counts for both histories.
@@ -137,8 +127,8 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
         contribute_own(self.project, identity, Change::ANY, sign);
         let own = identity.company.map(|association| association.company);
-        for entry in identity.facts.days(Span::ALL) {
-            self.share_day(identity, entry.day, entry.named.as_deref().copied(), &entry.sums, sign)?;
+        for (day, named, sums) in identity.facts.named_days(Span::ALL) {
+            self.share_day(identity, day, named, sums, sign)?;
         }
         for session in identity.facts.sessions(Times::ALL) {
             if let Some(company) = session.company.as_deref().copied().or(own) {

@@ -34,6 +34,18 @@ impl Currency {
         if iso4217::is_listed(code) { Ok(Currency(code)) } else { Err(CurrencyError) }
     }
 
+    /// The three letters of the code.
+    #[must_use]
+    pub fn code(self) -> [u8; 3] {
+        self.0
+    }
+
+    /// Reads what [`Currency::code`] told. `None`: ISO 4217 doesn't list it.
+    #[must_use]
+    pub fn of_code(code: [u8; 3]) -> Option<Currency> {
+        iso4217::is_listed(code).then_some(Currency(code))
+    }
+
     /// The code, in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,9 +1,9 @@
 //! Active accounts per day: companies, and identities that have none. The divisor of `arpa`.
 
 use super::at_level::at_level;
-use super::distinct::{self, Distinct};
+use super::distinct::{self, DayAndGap};
 
 at_level!(
     /// See the module.
-    ActiveAccounts, 2, "active_accounts", Distinct, Account, distinct::concerned, distinct::contribute
+    ActiveAccounts, 2, "active_accounts", DayAndGap => i64, Account, distinct::concerned, distinct::contribute
 );

@@ -3,7 +3,10 @@
 /// Makes a rollup of a level: `$concerned(own, level, change)` says whether a change at `level` can alter it, and
 /// `$contribute(facts, change, sign, cells)` adds what facts contribute.
 macro_rules! at_level {
-    ($(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $cell:ty, $level:ident, $concerned:path, $contribute:path) => {
+    (
+        $(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $key:ty => $value:ty, $level:ident, $concerned:path,
+        $contribute:path
+    ) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name;
@@ -11,7 +14,8 @@ macro_rules! at_level {
         impl crate::rollup::Kept for $name {
             const TAG: u8 = $tag;
             const NAME: &'static str = $text;
-            type Cell = $cell;
+            type Key = $key;
+            type Value = $value;
         }
 
         impl crate::rollup::Rollup for $name {
@@ -24,7 +28,7 @@ macro_rules! at_level {
                 facts: &crate::facts::Facts,
                 change: crate::facts::Change,
                 sign: crate::rollup::Sign,
-                cells: &mut crate::rollup::Cells<$cell>,
+                cells: &mut crate::rollup::Cells<$key, $value>,
             ) {
                 $contribute(facts, change, sign, cells);
             }

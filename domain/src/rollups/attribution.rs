@@ -4,18 +4,15 @@
 //! entity that has many are counted in a *bundle* once its first touch changes: under the entity's key, which the days show
 //! instead of a touch. What touch a bundle is under is kept once, and looked up by who reads the days.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use super::at_level::at_level;
 use crate::facts::{Change, Facts, Order, Touch};
 use crate::ids::RecordKey;
 use crate::money::Amount;
-use crate::rollup::{Cell, Cells, Level, Sign};
+use crate::rollup::packed::Columns;
+use crate::rollup::{Cells, Key, Level, Sign, Value, signed, unsigned};
 
 /// Orders and refunds under one touch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TouchSums {
     /// How many orders and refunds: while there are any, the row is there, whatever they add up to.
     pub entries: i64,
@@ -41,29 +38,54 @@ impl TouchSums {
     }
 }
 
-/// One day's orders by touch; none is `(direct)`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByTouch {
-    /// The rows.
-    pub rows: BTreeMap<Option<Touch>, TouchSums>,
-    /// Bundled orders, by the key of their bundle: rows of the touch that it is under. Of first touches only.
-    pub bundles: BTreeMap<RecordKey, TouchSums>,
-}
+impl Value for TouchSums {
+    fn columns(self) -> Columns {
+        [unsigned(self.entries.into()), unsigned(self.orders.into()), unsigned(self.revenue.0), 0]
+    }
 
-impl Cell for ByTouch {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.bundles.is_empty()
+    fn from_columns(columns: &Columns) -> Self {
+        Self {
+            entries: i64::from_columns(columns),
+            orders: i64::try_from(signed(columns[1])).unwrap_or_default(),
+            revenue: Amount(signed(columns[2])),
+        }
     }
 }
 
-/// Adds to a row or takes out of it; one that nothing is left of goes.
-fn add<K: Ord + Copy>(rows: &mut BTreeMap<K, TouchSums>, key: K, sums: TouchSums, sign: Sign) {
-    let row = rows.entry(key).or_default();
-    row.add(sums, sign);
-    if *row == TouchSums::default() {
-        rows.remove(&key);
+/// What some orders of a day are counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Under {
+    /// A touch; none is `(direct)`.
+    Touch(Option<Touch>),
+    /// A bundle, by its key: rows of the touch that it is under. Of first touches only.
+    Bundle(RecordKey),
+}
+
+impl Key for Under {
+    const BYTES: usize = 17;
+
+    fn pack(self, to: &mut [u8]) {
+        to.fill(0);
+        let (kind, rest) = to.split_at_mut(1);
+        match self {
+            Self::Touch(touch) => touch.pack(&mut rest[..Option::<Touch>::BYTES]),
+            Self::Bundle(key) => {
+                1u8.pack(kind);
+                key.pack(rest);
+            }
+        }
+    }
+
+    fn unpack(from: &[u8]) -> Self {
+        match from.split_at(1) {
+            ([0], rest) => Self::Touch(Key::unpack(&rest[..Option::<Touch>::BYTES])),
+            (_, rest) => Self::Bundle(Key::unpack(rest)),
+        }
     }
 }
+
+/// A day, and what its orders are counted under.
+pub type DayAndUnder = (i32, Under);
 
 /// Nobody's orders are under no touch at either level.
 fn has_orders(own: Level, level: Level) -> bool {
@@ -78,78 +100,58 @@ fn by_last(own: Level, level: Level, change: Change) -> bool {
     has_orders(own, level) && !change.orders.is_empty()
 }
 
-fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<ByTouch>) {
+fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     let first_touch = facts.first_touch().map(|first| first.touch);
-    let bundle = facts.bundle();
+    let under = facts.bundle().map_or(Under::Touch(first_touch), Under::Bundle);
     for order in facts.orders(change.orders_by_first) {
-        cells.change(order.day.0, |cell| match bundle {
-            Some(bundle) => add(&mut cell.bundles, bundle, TouchSums::of(order), sign),
-            None => add(&mut cell.rows, first_touch, TouchSums::of(order), sign),
-        });
+        cells.change((order.day.0, under), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
-fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<ByTouch>) {
+fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     for order in facts.orders(change.orders) {
         let touch = facts.touch_at(order.at.time);
-        cells.change(order.day.0, |cell| add(&mut cell.rows, touch, TouchSums::of(order), sign));
+        cells.change((order.day.0, Under::Touch(touch)), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
 at_level!(
     /// By the first touch of the identity.
-    FirstTouchByIdentity, 4, "first_touch_by_identity", ByTouch, Identity, by_first, under_first
+    FirstTouchByIdentity, 4, "first_touch_by_identity", DayAndUnder => TouchSums, Identity, by_first, under_first
 );
 at_level!(
     /// By the last touch of the identity.
-    LastTouchByIdentity, 5, "last_touch_by_identity", ByTouch, Identity, by_last, under_last
+    LastTouchByIdentity, 5, "last_touch_by_identity", DayAndUnder => TouchSums, Identity, by_last, under_last
 );
 at_level!(
     /// By the first touch of the account.
-    FirstTouchByAccount, 6, "first_touch_by_account", ByTouch, Account, by_first, under_first
+    FirstTouchByAccount, 6, "first_touch_by_account", DayAndUnder => TouchSums, Account, by_first, under_first
 );
 at_level!(
     /// By the last touch of the account.
-    LastTouchByAccount, 7, "last_touch_by_account", ByTouch, Account, by_last, under_last
+    LastTouchByAccount, 7, "last_touch_by_account", DayAndUnder => TouchSums, Account, by_last, under_last
 );
 
-/// What touch each of some bundles is under; none is `(direct)`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bundles {
-    by_key: BTreeMap<RecordKey, Option<Touch>>,
-}
-
-impl Cell for Bundles {
-    fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
-    }
-}
-
-impl Cells<Bundles> {
-    /// What touch a bundle is under.
-    #[must_use]
-    pub fn touch_of(&self, bundle: RecordKey) -> Option<Touch> {
-        self.get(bundle.bucket()).and_then(|cell| cell.by_key.get(&bundle).copied().flatten())
-    }
-}
+/// What touch a bundle is under; none is `(direct)`.
+pub type Bundles = Cells<RecordKey, Option<Touch>>;
 
 fn by_bundle(own: Level, level: Level, change: Change) -> bool {
     level == own && change.first_touch
 }
 
-fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<Bundles>) {
+fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Bundles) {
     let Some(bundle) = facts.bundle() else { return };
-    cells.change(bundle.bucket(), |cell| match sign {
-        Sign::Plus => drop(cell.by_key.insert(bundle, facts.first_touch().map(|first| first.touch))),
-        Sign::Minus => drop(cell.by_key.remove(&bundle)),
-    });
+    match sign {
+        Sign::Plus => cells.set(bundle, facts.first_touch().map(|first| first.touch)),
+        Sign::Minus => cells.remove(bundle),
+    }
 }
 
 at_level!(
     /// What touch the bundles of identities are under.
-    BundlesByIdentity, 15, "bundles_by_identity", Bundles, Identity, by_bundle, name_bundle
+    BundlesByIdentity, 15, "bundles_by_identity", RecordKey => Option<Touch>, Identity, by_bundle, name_bundle
 );
 at_level!(
     /// What touch the bundles of accounts are under.
-    BundlesByAccount, 16, "bundles_by_account", Bundles, Account, by_bundle, name_bundle
+    BundlesByAccount, 16, "bundles_by_account", RecordKey => Option<Touch>, Account, by_bundle, name_bundle
 );

@@ -1,14 +1,13 @@
 //! Lifetime value: entities by the month of their first event, and all that they ever paid.
 
-use serde::{Deserialize, Serialize};
-
 use super::at_level::at_level;
 use crate::facts::{Change, Facts};
 use crate::money::Amount;
-use crate::rollup::{Cell, Cells, Level, Sign};
+use crate::rollup::packed::Columns;
+use crate::rollup::{Cells, Level, Sign, Value, signed, unsigned};
 
 /// The entities that were first seen in one month.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CohortSums {
     /// How many, paying or not.
     pub entities: i64,
@@ -18,21 +17,29 @@ pub struct CohortSums {
     pub orders: i64,
 }
 
-impl Cell for CohortSums {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
+impl Value for CohortSums {
+    fn columns(self) -> Columns {
+        [unsigned(self.entities.into()), unsigned(self.revenue.0), unsigned(self.orders.into()), 0]
+    }
+
+    fn from_columns(columns: &Columns) -> Self {
+        Self {
+            entities: i64::from_columns(columns),
+            revenue: Amount(signed(columns[1])),
+            orders: i64::try_from(signed(columns[2])).unwrap_or_default(),
+        }
     }
 }
 
-fn contribute(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<CohortSums>) {
+fn contribute(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
     let Some(first) = facts.first_day() else { return };
     let (revenue, orders) = facts.total_money().map_or_else(Default::default, |money| (money.revenue, money.orders));
-    cells.change(first.month().0, |cell| {
-        cell.entities += sign.factor();
-        cell.orders += sign.factor() * orders;
+    cells.change(first.month().0, |row| {
+        row.entities += sign.factor();
+        row.orders += sign.factor() * orders;
         match sign {
-            Sign::Plus => cell.revenue += revenue,
-            Sign::Minus => cell.revenue -= revenue,
+            Sign::Plus => row.revenue += revenue,
+            Sign::Minus => row.revenue -= revenue,
         }
     });
 }
@@ -43,9 +50,9 @@ fn concerned(own: Level, level: Level, change: Change) -> bool {
 
 at_level!(
     /// Of identities.
-    CohortsByIdentity, 8, "cohorts_by_identity", CohortSums, Identity, concerned, contribute
+    CohortsByIdentity, 8, "cohorts_by_identity", i32 => CohortSums, Identity, concerned, contribute
 );
 at_level!(
     /// Of accounts.
-    CohortsByAccount, 9, "cohorts_by_account", CohortSums, Account, concerned, contribute
+    CohortsByAccount, 9, "cohorts_by_account", i32 => CohortSums, Account, concerned, contribute
 );

@@ -5,24 +5,12 @@
 //! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the
 //! project gave to the group ([`super::group_numbers`]), so that sums are added up in a list.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use crate::rollup::{Cell, Cells, Kept, Sign};
+use crate::ids::RecordKey;
+use crate::rollup::{Cells, Kept, Sign};
 use crate::time::{Day, Window};
 
-/// How many events the groups of one day or block had, by type and number.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ActiveGroups {
-    by_type: BTreeMap<Box<str>, BTreeMap<u32, i64>>,
-}
-
-impl Cell for ActiveGroups {
-    fn is_empty(&self) -> bool {
-        self.by_type.is_empty()
-    }
-}
+/// The key of a type, the bucket of a day or block, and the number of a group: a row is how many events the group had then.
+pub type ActiveGroup = (RecordKey, i32, u32);
 
 /// See the module.
 #[derive(Debug)]
@@ -31,7 +19,8 @@ pub struct GroupActivity;
 impl Kept for GroupActivity {
     const TAG: u8 = 11;
     const NAME: &'static str = "group_activity";
-    type Cell = ActiveGroups;
+    type Key = ActiveGroup;
+    type Value = i64;
 }
 
 /// The days and blocks that make up a window: their buckets, and whether they are added or taken out.
@@ -82,22 +71,23 @@ impl Cover {
     }
 }
 
-impl Cells<ActiveGroups> {
+impl Cells<ActiveGroup, i64> {
     /// Adds or takes out events of a group on `day`.
-    pub fn count(&mut self, day: Day, kind: &str, number: u32, events: u64, sign: Sign) {
+    pub fn count(&mut self, day: Day, kind: RecordKey, number: u32, events: u64, sign: Sign) {
         if events == 0 {
             return;
         }
         let events = sign.factor() * i64::try_from(events).unwrap_or(i64::MAX);
         for (level, digits) in LEVELS.into_iter().enumerate() {
-            self.change(bucket(level, day.0 >> digits), |cell| cell.count(kind, number, events));
+            self.change((kind, bucket(level, day.0 >> digits), number), |sum| *sum += events);
         }
     }
 
-    /// What makes up a window. Where there is nothing beyond its ends, it is as good as one that reaches to the end of a block.
+    /// What makes up a window, for groups of a type. Where there is nothing beyond its ends, it is as good as one that reaches
+    /// to the end of a block.
     #[must_use]
-    pub fn cover(&self, window: Window) -> Cover {
-        let mut days = self.range(DAYS.0, DAYS.1).map(|(day, _)| day);
+    pub fn cover(&self, kind: RecordKey, window: Window) -> Cover {
+        let mut days = self.between((kind, DAYS.0), (kind, DAYS.1)).map(|((_, day, _), _)| day);
         let Some(least) = days.next() else { return Cover(Vec::new()) };
         let greatest = days.next_back().unwrap_or(least);
         let (first, last) = (window.start.0.max(least), window.end.0.min(greatest));
@@ -110,17 +100,13 @@ impl Cells<ActiveGroups> {
         Cover(Cover::of(first, last, TOP, Sign::Plus))
     }
 
-    fn counted<'c>(&'c self, kind: &str, cover: &Cover) -> impl Iterator<Item = (Sign, &'c BTreeMap<u32, i64>)> {
-        cover.0.iter().filter_map(move |(bucket, sign)| Some((*sign, self.get(*bucket)?.by_type.get(kind)?)))
-    }
-
     /// How many events each group of a type had, by number; there are no more than `groups`.
     #[must_use]
-    pub fn sums(&self, kind: &str, groups: usize, cover: &Cover) -> Vec<i64> {
+    pub fn sums(&self, kind: RecordKey, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];
-        for (sign, counted) in self.counted(kind, cover) {
-            for (number, events) in counted {
-                if let Some(sum) = sums.get_mut(*number as usize) {
+        for (bucket, sign) in &cover.0 {
+            for ((_, _, number), events) in self.under((kind, *bucket)) {
+                if let Some(sum) = sums.get_mut(number as usize) {
                     *sum += sign.factor() * events;
                 }
             }
@@ -130,29 +116,10 @@ impl Cells<ActiveGroups> {
 
     /// How many events each of some groups of a type had.
     #[must_use]
-    pub fn sums_of(&self, kind: &str, numbers: &[u32], cover: &Cover) -> Vec<i64> {
-        let counted: Vec<_> = self.counted(kind, cover).collect();
-        let events = |number: &u32| {
-            counted.iter().map(|(sign, counted)| sign.factor() * counted.get(number).copied().unwrap_or_default()).sum()
-        };
-        numbers.iter().map(events).collect()
-    }
-}
-
-impl ActiveGroups {
-    fn count(&mut self, kind: &str, number: u32, events: i64) {
-        if !self.by_type.contains_key(kind) {
-            self.by_type.insert(kind.into(), BTreeMap::new());
-        }
-        let Some(groups) = self.by_type.get_mut(kind) else { return };
-        let sum = groups.entry(number).or_default();
-        *sum += events;
-        if *sum == 0 {
-            groups.remove(&number);
-        }
-        if groups.is_empty() {
-            self.by_type.remove(kind);
-        }
+    pub fn sums_of(&self, kind: RecordKey, numbers: &[u32], cover: &Cover) -> Vec<i64> {
+        let of =
+            |number: u32, (bucket, sign): &(i32, Sign)| sign.factor() * self.get((kind, *bucket, number)).unwrap_or_default();
+        numbers.iter().map(|number| cover.0.iter().map(|block| of(*number, block)).sum()).collect()
     }
 }
 
@@ -160,25 +127,28 @@ impl ActiveGroups {
 mod tests {
     use super::*;
 
+    const TEAM: RecordKey = RecordKey(7);
+    const SQUAD: RecordKey = RecordKey(8);
+
     /// Some days have nothing, and group 1 less than group 0.
     fn events(number: u32, day: i32) -> u64 {
         if day.rem_euclid(7) == 3 { 0 } else { u64::from((day + 3000).unsigned_abs()) * u64::from(number == 0) + 1 }
     }
 
     fn compare(first: i32, last: i32, windows: impl Iterator<Item = (i32, i32)>) {
-        let mut cells: Cells<ActiveGroups> = Cells::default();
+        let mut cells: Cells<ActiveGroup, i64> = Cells::default();
         for (day, number) in (first..=last).flat_map(|day| [(day, 0), (day, 1)]) {
-            cells.count(Day(day), "team", number, events(number, day), Sign::Plus);
+            cells.count(Day(day), TEAM, number, events(number, day), Sign::Plus);
         }
         for (start, end) in windows {
-            let cover = cells.cover(Window { start: Day(start), end: Day(end) });
+            let cover = cells.cover(TEAM, Window { start: Day(start), end: Day(end) });
             assert!(cover.0.len() <= 20 + (last - first).unsigned_abs() as usize / 256, "{start} to {end}: {cover:?}");
             let expected = [0, 1].map(|number| -> i64 {
                 (start.max(first)..=end.min(last)).map(|day| i64::try_from(events(number, day)).unwrap()).sum()
             });
-            assert_eq!(cells.sums("team", 2, &cover), expected, "{start} to {end}");
-            assert_eq!(cells.sums_of("team", &[0, 1], &cover), expected, "{start} to {end}");
-            assert_eq!(cells.sums("squad", 2, &cover), [0, 0]);
+            assert_eq!(cells.sums(TEAM, 2, &cover), expected, "{start} to {end}");
+            assert_eq!(cells.sums_of(TEAM, &[0, 1], &cover), expected, "{start} to {end}");
+            assert_eq!(cells.sums(SQUAD, 2, &cover), [0, 0]);
         }
     }
 
@@ -190,9 +160,9 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_leaves_nothing() {
-        let mut cells: Cells<ActiveGroups> = Cells::default();
+        let mut cells: Cells<ActiveGroup, i64> = Cells::default();
         for sign in [Sign::Plus, Sign::Minus] {
-            (0..40).for_each(|day| cells.count(Day(day * 7), "team", 5, 3, sign));
+            (0..40).for_each(|day| cells.count(Day(day * 7), TEAM, 5, 3, sign));
         }
         assert!(cells.is_empty());
     }

@@ -1,24 +1,11 @@
 //! The number of each company and group among those of its type, in the order in which this project was told of them: a list
 //! by number is quicker to add up than one by key.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::ids::RecordKey;
-use crate::rollup::{Cell, Cells, Kept};
+use crate::rollup::{Cells, Kept};
 
-/// The keys of some numbers, by type.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NumberedGroups {
-    by_type: BTreeMap<Box<str>, Vec<RecordKey>>,
-}
-
-impl Cell for NumberedGroups {
-    fn is_empty(&self) -> bool {
-        self.by_type.is_empty()
-    }
-}
+/// The key of a type, and a number of it: a row has the key of the group.
+pub type GroupNumber = (RecordKey, u32);
 
 /// See the module.
 #[derive(Debug)]
@@ -27,38 +14,28 @@ pub struct GroupNumbers;
 impl Kept for GroupNumbers {
     const TAG: u8 = 13;
     const NAME: &'static str = "group_numbers";
-    type Cell = NumberedGroups;
+    type Key = GroupNumber;
+    type Value = RecordKey;
 }
 
-/// How many numbers of a type share a cell, so that a new group doesn't have all of them written.
-const TOGETHER: usize = 1024;
-
-fn bucket(number: usize) -> i32 {
-    i32::try_from(number / TOGETHER).unwrap_or(i32::MAX)
-}
-
-impl Cells<NumberedGroups> {
+impl Cells<GroupNumber, RecordKey> {
     /// How many groups of a type there are.
     #[must_use]
-    pub fn count(&self, kind: &str) -> usize {
-        let last = self.iter_back().find_map(|(bucket, cell)| Some((bucket, cell.by_type.get(kind)?.len())));
-        last.map_or(0, |(bucket, there)| usize::try_from(bucket).unwrap_or_default() * TOGETHER + there)
+    pub fn count(&self, kind: RecordKey) -> usize {
+        self.under(kind).next_back().map_or(0, |((_, last), _)| last as usize + 1)
     }
 
     /// Gives a new group its number.
-    pub fn assign(&mut self, kind: &str, key: RecordKey) -> u32 {
-        let number = self.count(kind);
-        self.change(bucket(number), |cell| cell.by_type.entry(kind.into()).or_default().push(key));
-        u32::try_from(number).unwrap_or(u32::MAX)
+    pub fn assign(&mut self, kind: RecordKey, key: RecordKey) -> u32 {
+        let number = u32::try_from(self.count(kind)).unwrap_or(u32::MAX);
+        self.set((kind, number), key);
+        number
     }
 
     /// The keys of some numbers of a type.
     #[must_use]
-    pub fn keys(&self, kind: &str, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {
-        // No bucket before the last one of a type is without it.
-        let lists: Vec<&[RecordKey]> = self.iter().map_while(|(_, cell)| cell.by_type.get(kind).map(Vec::as_slice)).collect();
-        let key = |number: u32| lists.get(number as usize / TOGETHER)?.get(number as usize % TOGETHER).copied();
-        numbers.map(key).collect()
+    pub fn keys(&self, kind: RecordKey, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {
+        numbers.map(|number| self.get((kind, number))).collect()
     }
 }
 
@@ -66,16 +43,20 @@ impl Cells<NumberedGroups> {
 mod tests {
     use super::*;
 
+    const TEAM: RecordKey = RecordKey(7);
+    const SQUAD: RecordKey = RecordKey(8);
+    const CREW: RecordKey = RecordKey(9);
+
     #[test]
     fn numbers_find_their_keys() {
-        let mut cells: Cells<NumberedGroups> = Cells::default();
+        let mut cells: Cells<GroupNumber, RecordKey> = Cells::default();
         for number in 0..3000 {
-            assert_eq!(cells.assign("team", RecordKey(number)), u32::try_from(number).unwrap());
+            assert_eq!(cells.assign(TEAM, RecordKey(number)), u32::try_from(number).unwrap());
         }
-        assert_eq!((cells.assign("squad", RecordKey(7)), cells.assign("squad", RecordKey(8))), (0, 1));
-        assert_eq!((cells.count("team"), cells.count("squad"), cells.count("crew")), (3000, 2, 0));
-        let keys = |kind: &str, numbers: &[u32]| cells.keys(kind, numbers.iter().copied());
-        assert_eq!(keys("team", &[2047, 0, 3000]), [Some(RecordKey(2047)), Some(RecordKey(0)), None]);
-        assert_eq!((keys("squad", &[1, 2]), keys("crew", &[0])), (vec![Some(RecordKey(8)), None], vec![None]));
+        assert_eq!((cells.assign(SQUAD, RecordKey(7)), cells.assign(SQUAD, RecordKey(8))), (0, 1));
+        assert_eq!((cells.count(TEAM), cells.count(SQUAD), cells.count(CREW)), (3000, 2, 0));
+        let keys = |kind: RecordKey, numbers: &[u32]| cells.keys(kind, numbers.iter().copied());
+        assert_eq!(keys(TEAM, &[2047, 0, 3000]), [Some(RecordKey(2047)), Some(RecordKey(0)), None]);
+        assert_eq!((keys(SQUAD, &[1, 2]), keys(CREW, &[0])), (vec![Some(RecordKey(8)), None], vec![None]));
     }
 }

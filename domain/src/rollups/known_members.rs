@@ -3,15 +3,12 @@
 //!
 //! Few are in here: a link moves a short history to the user's own key, and most ids without a user never tell an address.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::ids::RecordKey;
-use crate::rollup::{Cell, Cells, Kept};
+use crate::rollup::packed::Columns;
+use crate::rollup::{Cells, Kept, Value};
 
 /// What is known of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownAs {
     /// It is this user.
     User(RecordKey),
@@ -19,15 +16,16 @@ pub enum KnownAs {
     Addressed,
 }
 
-/// Some members.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Members {
-    by_key: BTreeMap<RecordKey, KnownAs>,
-}
+impl Value for KnownAs {
+    fn columns(self) -> Columns {
+        match self {
+            Self::Addressed => [0; 4],
+            Self::User(RecordKey(user)) => [1, user, 0, 0],
+        }
+    }
 
-impl Cell for Members {
-    fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
+    fn from_columns(columns: &Columns) -> Self {
+        if columns[0] == 0 { Self::Addressed } else { Self::User(RecordKey(columns[1])) }
     }
 }
 
@@ -38,22 +36,19 @@ pub struct KnownMembers;
 impl Kept for KnownMembers {
     const TAG: u8 = 14;
     const NAME: &'static str = "known_members";
-    type Cell = Members;
+    type Key = RecordKey;
+    type Value = KnownAs;
 }
 
-impl Cells<Members> {
+impl Cells<RecordKey, KnownAs> {
     /// Takes note of a member whose key is not a user's own.
     pub fn learn(&mut self, member: RecordKey, known: KnownAs) {
-        if self.of(member) != Some(known) {
-            self.change(member.bucket(), |cell| {
-                cell.by_key.insert(member, known);
-            });
-        }
+        self.set(member, known);
     }
 
     /// What is known of a member.
     #[must_use]
     pub fn of(&self, member: RecordKey) -> Option<KnownAs> {
-        self.get(member.bucket())?.by_key.get(&member).copied()
+        self.get(member)
     }
 }

@@ -15,44 +15,22 @@ mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
 pub use attribution::{
-    Bundles, BundlesByAccount, BundlesByIdentity, ByTouch, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount,
-    LastTouchByIdentity, TouchSums,
+    Bundles, BundlesByAccount, BundlesByIdentity, DayAndUnder, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount,
+    LastTouchByIdentity, TouchSums, Under,
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
-pub use company_links::{CompanyLink, CompanyLinks};
-pub use group_activity::{Cover, GroupActivity};
-pub use group_numbers::GroupNumbers;
+pub use company_links::{CompanyLink, CompanyLinks, Link};
+pub use group_activity::{ActiveGroup, Cover, GroupActivity};
+pub use group_numbers::{GroupNumber, GroupNumbers};
 pub use known_members::{KnownAs, KnownMembers};
-pub use revenue::Revenue;
-pub use traffic::{Traffic, Visits, VisitsByTouch};
+pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
+pub use traffic::{DayAndTouch, Traffic, Visits};
 pub use unique_users::UniqueUsers;
 
 use crate::facts::{Change, Facts};
+use crate::rollup::packed::Packed;
+use crate::rollup::parts::FrozenPart;
 use crate::rollup::{Cells, Kept, Level, Rollup, Sign};
-
-/// Reads and writes saved cells; implemented where bytes are known.
-pub trait CellWriter {
-    /// What saving can fail with.
-    type Error;
-
-    /// Saves one cell; `None`: it is empty now.
-    ///
-    /// # Errors
-    /// What the writer fails with.
-    fn write<C: crate::rollup::Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Self::Error>;
-}
-
-/// Decodes a saved cell; implemented where bytes are known.
-pub trait CellReader {
-    /// What reading can fail with.
-    type Error;
-
-    /// The cell that was saved.
-    ///
-    /// # Errors
-    /// What the reader fails with.
-    fn read<C: crate::rollup::Cell>(&mut self) -> Result<C, Self::Error>;
-}
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
@@ -71,12 +49,12 @@ macro_rules! rollups {
         }
     };
     (@struct $($field:ident: $rollup:ty,)*) => {
-        /// The cells of every rollup of one project.
+        /// The rows of every rollup of one project.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Rollups {
             $(
-                #[doc = concat!("Cells of [`", stringify!($rollup), "`].")]
-                pub $field: Cells<<$rollup as Kept>::Cell>,
+                #[doc = concat!("Rows of [`", stringify!($rollup), "`].")]
+                pub $field: Cells<<$rollup as Kept>::Key, <$rollup as Kept>::Value>,
             )*
         }
 
@@ -84,29 +62,27 @@ macro_rules! rollups {
         pub const REGISTRY: &[(u8, &str)] = &[$((<$rollup>::TAG, <$rollup>::NAME),)*];
 
         impl Rollups {
-            /// Hands every cell that changed since the last call to `writer`.
-            ///
-            /// # Errors
-            /// What the writer fails with.
-            pub fn save<W: CellWriter>(&mut self, writer: &mut W) -> Result<(), W::Error> {
-                $(
-                    for (bucket, cell) in self.$field.take_dirty() {
-                        writer.write(<$rollup>::TAG, bucket, cell)?;
-                    }
-                )*
-                Ok(())
+            /// The parts that changed since the last call, each with the tag of its rollup, as they are now. Cheap: no row is
+            /// copied before it changes again.
+            pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {
+                let mut frozen = Vec::new();
+                $(frozen.extend(self.$field.freeze().into_iter().map(|part| (<$rollup>::TAG, part)));)*
+                frozen
             }
 
-            /// Puts a saved cell of the rollup `tag` back. `false`: there is no such rollup.
-            ///
-            /// # Errors
-            /// What the reader fails with.
-            pub fn restore<R: CellReader>(&mut self, tag: u8, bucket: i32, reader: &mut R) -> Result<bool, R::Error> {
+            /// Puts a saved part of the rollup `tag` back. `false`: there is no such rollup, or its parts are others.
+            #[must_use]
+            pub fn restore(&mut self, tag: u8, number: u32, part: Packed) -> bool {
                 match tag {
-                    $(<$rollup>::TAG => self.$field.restore(bucket, reader.read()?),)*
-                    _ => return Ok(false),
+                    $(<$rollup>::TAG => self.$field.restore(number, part),)*
+                    _ => false,
                 }
-                Ok(true)
+            }
+
+            /// What all rows take in memory, in bytes, roughly. Known without looking at them.
+            #[must_use]
+            pub fn weight(&self) -> usize {
+                [$(self.$field.weight()),*].into_iter().sum()
             }
         }
     };

@@ -1,22 +1,82 @@
 //! Revenue per day: what was earned, in how many orders, and what could not be converted.
 
 use crate::facts::{Change, Facts, MoneySums};
-use crate::rollup::{Cell, Cells, Kept, Level, Rollup, Sign};
+use crate::money::{Amount, Currency};
+use crate::rollup::packed::Columns;
+use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign, Value, signed, unsigned};
+use crate::time::Day;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Revenue;
 
-impl Cell for MoneySums {
-    fn is_empty(&self) -> bool {
-        MoneySums::is_empty(self)
+/// A day, and a currency that had no rate; none for what was converted.
+pub type DayAndCurrency = (i32, Option<Currency>);
+
+/// What is in a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MoneyRow {
+    revenue: Amount,
+    orders: i64,
+    organization_revenue: Amount,
+    organization_orders: i64,
+}
+
+impl MoneyRow {
+    fn add(&mut self, other: Self, sign: Sign) {
+        self.orders += sign.factor() * other.orders;
+        self.organization_orders += sign.factor() * other.organization_orders;
+        match sign {
+            Sign::Plus => {
+                self.revenue += other.revenue;
+                self.organization_revenue += other.organization_revenue;
+            }
+            Sign::Minus => {
+                self.revenue -= other.revenue;
+                self.organization_revenue -= other.organization_revenue;
+            }
+        }
+    }
+}
+
+impl Value for MoneyRow {
+    fn columns(self) -> Columns {
+        [
+            unsigned(self.revenue.0),
+            unsigned(self.orders.into()),
+            unsigned(self.organization_revenue.0),
+            unsigned(self.organization_orders.into()),
+        ]
+    }
+
+    fn from_columns(columns: &Columns) -> Self {
+        let [revenue, orders, organization_revenue, organization_orders] = columns.map(signed);
+        Self {
+            revenue: Amount(revenue),
+            orders: i64::try_from(orders).unwrap_or_default(),
+            organization_revenue: Amount(organization_revenue),
+            organization_orders: i64::try_from(organization_orders).unwrap_or_default(),
+        }
+    }
+}
+
+impl Key for Option<Currency> {
+    const BYTES: usize = 3;
+
+    fn pack(self, to: &mut [u8]) {
+        to.copy_from_slice(&self.map_or([0; 3], Currency::code));
+    }
+
+    fn unpack(from: &[u8]) -> Self {
+        from.try_into().ok().and_then(Currency::of_code)
     }
 }
 
 impl Kept for Revenue {
     const TAG: u8 = 3;
     const NAME: &'static str = "revenue";
-    type Cell = MoneySums;
+    type Key = DayAndCurrency;
+    type Value = MoneyRow;
 }
 
 impl Rollup for Revenue {
@@ -24,9 +84,46 @@ impl Rollup for Revenue {
         level != Level::Account && change.money
     }
 
-    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<MoneySums>) {
+    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
         for (day, money) in facts.money(change.days) {
-            cells.change(day.0, |cell| cell.add(money, sign));
+            let MoneySums { revenue, orders, organization_revenue, organization_orders, unconverted } = money;
+            let converted = MoneyRow {
+                revenue: *revenue,
+                orders: *orders,
+                organization_revenue: *organization_revenue,
+                organization_orders: *organization_orders,
+            };
+            cells.change((day.0, None), |row| row.add(converted, sign));
+            for (currency, (revenue, orders)) in unconverted {
+                let left = MoneyRow { revenue: *revenue, orders: *orders, ..MoneyRow::default() };
+                cells.change((day.0, Some(*currency)), |row| row.add(left, sign));
+            }
         }
+    }
+}
+
+impl Cells<DayAndCurrency, MoneyRow> {
+    /// All money of the days from `first` to `last`.
+    #[must_use]
+    pub fn sums(&self, first: Day, last: Day) -> MoneySums {
+        let mut sums = MoneySums::default();
+        for ((_, currency), row) in self.between(first.0, last.0) {
+            let MoneyRow { revenue, orders, organization_revenue, organization_orders } = row;
+            match currency {
+                Some(currency) => {
+                    let sum = sums.unconverted.entry(currency).or_default();
+                    sum.0 += revenue;
+                    sum.1 += orders;
+                }
+                None => {
+                    sums.revenue += revenue;
+                    sums.orders += orders;
+                    sums.organization_revenue += organization_revenue;
+                    sums.organization_orders += organization_orders;
+                }
+            }
+        }
+        sums.unconverted.retain(|_, sum| *sum != (Amount::ZERO, 0));
+        sums
     }
 }

@@ -1,15 +1,13 @@
 //! Sessions and bounces per day, by what brought them.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::acquisition::Channel;
 use crate::facts::{Change, Facts, Touch};
-use crate::rollup::{Cell, Cells, Kept, Level, Rollup, Sign};
+use crate::names::NameId;
+use crate::rollup::packed::Columns;
+use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign, Value, signed, unsigned};
 
 /// Sessions that the same thing brought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Visits {
     /// How many sessions.
     pub sessions: i64,
@@ -25,16 +23,57 @@ impl Visits {
     }
 }
 
-/// The sessions that began on one day, by channel and touch; no touch is `(direct)`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VisitsByTouch {
-    /// The rows.
-    pub rows: BTreeMap<(Channel, Option<Touch>), Visits>,
+impl Value for Visits {
+    fn columns(self) -> Columns {
+        [unsigned(self.sessions.into()), unsigned(self.bounces.into()), 0, 0]
+    }
+
+    fn from_columns(columns: &Columns) -> Self {
+        Self { sessions: i64::from_columns(columns), bounces: i64::try_from(signed(columns[1])).unwrap_or_default() }
+    }
 }
 
-impl Cell for VisitsByTouch {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+/// The day on which sessions began, their channel and touch; no touch is `(direct)`.
+pub type DayAndTouch = (i32, Channel, Option<Touch>);
+
+/// The place in the list.
+impl Key for Channel {
+    const BYTES: usize = 1;
+
+    fn pack(self, to: &mut [u8]) {
+        (self as u8).pack(to);
+    }
+
+    fn unpack(from: &[u8]) -> Self {
+        Self::ALL.get(usize::from(u8::unpack(from))).copied().unwrap_or(Self::Direct)
+    }
+}
+
+impl Key for Option<Touch> {
+    const BYTES: usize = 13;
+
+    fn pack(self, to: &mut [u8]) {
+        let Some(Touch { source, medium, campaign }) = self else { return to.fill(0) };
+        (1u8, (source.0, medium.0, campaign.0)).pack(to);
+    }
+
+    fn unpack(from: &[u8]) -> Self {
+        let (there, (source, medium, campaign)): (u8, _) = Key::unpack(from);
+        let touch = Touch { source: NameId(source), medium: NameId(medium), campaign: NameId(campaign) };
+        (there != 0).then_some(touch)
+    }
+}
+
+impl Value for Option<Touch> {
+    fn columns(self) -> Columns {
+        let Some(Touch { source, medium, campaign }) = self else { return [0; 4] };
+        [1, source.0.into(), medium.0.into(), campaign.0.into()]
+    }
+
+    fn from_columns(columns: &Columns) -> Self {
+        let [there, source, medium, campaign] = columns.map(|column| u32::try_from(column).unwrap_or_default());
+        let touch = Touch { source: NameId(source), medium: NameId(medium), campaign: NameId(campaign) };
+        (there != 0).then_some(touch)
     }
 }
 
@@ -45,7 +84,8 @@ pub struct Traffic;
 impl Kept for Traffic {
     const TAG: u8 = 10;
     const NAME: &'static str = "traffic";
-    type Cell = VisitsByTouch;
+    type Key = DayAndTouch;
+    type Value = Visits;
 }
 
 impl Rollup for Traffic {
@@ -53,16 +93,11 @@ impl Rollup for Traffic {
         level == Level::Identity && !change.sessions.is_empty()
     }
 
-    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<VisitsByTouch>) {
+    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
         for session in facts.sessions(change.sessions) {
-            cells.change(session.day.0, |cell| {
-                let key = (session.channel, session.touch);
-                let visits = cell.rows.entry(key).or_default();
+            cells.change((session.day.0, session.channel, session.touch), |visits| {
                 visits.sessions += sign.factor();
                 visits.bounces += sign.factor() * i64::from(session.events == 1);
-                if *visits == Visits::default() {
-                    cell.rows.remove(&key);
-                }
             });
         }
     }

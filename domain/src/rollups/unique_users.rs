@@ -1,9 +1,9 @@
 //! Unique users per day: which identities were active, and over any window how many different ones.
 
 use super::at_level::at_level;
-use super::distinct::{self, Distinct};
+use super::distinct::{self, DayAndGap};
 
 at_level!(
     /// See the module.
-    UniqueUsers, 1, "unique_users", Distinct, Identity, distinct::concerned, distinct::contribute
+    UniqueUsers, 1, "unique_users", DayAndGap => i64, Identity, distinct::concerned, distinct::contribute
 );

@@ -1,10 +1,10 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
-use std::collections::BTreeMap;
-
 use headcount_domain::event::Event;
 use headcount_domain::fold::Project;
+use headcount_domain::names::NameKind;
 use headcount_domain::paged::set_page_items;
+use headcount_domain::rollups::Rollups;
 use headcount_histories::{History, Size};
 
 use super::saved::{Saved, let_go};
@@ -53,8 +53,8 @@ fn straight(log: &Log) -> Saved {
 
 fn same(straight: &Saved, other: &Saved, what: &str) {
     let differs = straight.cells.iter().find(|(at, bytes)| other.cells.get(at) != Some(bytes)).map(|(at, _)| at);
-    assert!(differs.is_none(), "{what}: the cell {differs:?} differs");
-    assert_eq!(straight.cells.len(), other.cells.len(), "{what}: there are more cells");
+    assert!(differs.is_none(), "{what}: the part {differs:?} differs");
+    assert_eq!(straight.cells.len(), other.cells.len(), "{what}: there are more parts");
     assert!(straight == other, "{what}: a record differs");
 }
 
@@ -139,30 +139,31 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
     }
 }
 
-/// The cells of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
+/// The rows of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
 /// which events may begin a session as far as the recent page tells, so it does depend on pages; what the numbers mean does not.
-fn cells(log: &Log) -> BTreeMap<(u8, i32), Vec<u8>> {
+fn rows(log: &Log) -> Rollups {
     let mut run = Run::default();
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
         for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
-            run.state.names.intern(text, &hasher(), &run.saved).unwrap();
+            run.state.names.intern(text, NameKind::Source, &hasher(), &run.saved).unwrap();
         }
     }
     run.fold(log);
-    run.bytes().cells
+    run.restart();
+    run.state.rollups
 }
 
 #[test]
-fn the_size_of_pages_changes_no_cell() {
+fn the_size_of_pages_changes_no_row() {
     let _own = own_pages();
     for seed in 0..trials(100) {
         set_page_items(1024);
         for log in logs(seed, 200) {
             set_page_items(1024);
-            let large = cells(&log);
+            let large = rows(&log);
             for items in [1, TINY_PAGE, 40] {
                 set_page_items(items);
-                assert!(large == cells(&log), "seed {seed}: pages of {items} items give other cells");
+                assert!(large == rows(&log), "seed {seed}: pages of {items} items give other rows");
             }
         }
     }

@@ -29,6 +29,7 @@ use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::paged::set_page_items;
 use headcount_domain::policy::{Policy, Rates as DomainRates};
+use headcount_domain::rollup::parts::set_part_bytes;
 use headcount_domain::submission::Submission;
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
@@ -41,6 +42,9 @@ const NOW_MS: i64 = 1_790_000_000_000;
 /// How many items a page holds here, where a test doesn't say otherwise.
 const TINY_PAGE: usize = 6;
 
+/// How many bytes of rows a part holds here.
+const TINY_PART: usize = 48;
+
 /// How many orders an identity or company has before they are bundled, here: a history is short.
 const FEW_ORDERS: usize = 2;
 
@@ -51,6 +55,7 @@ static PAGES: RwLock<()> = RwLock::new(());
 fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
     set_page_items(TINY_PAGE);
+    set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
     set_short_history(0);
     held
@@ -59,6 +64,7 @@ fn tiny_pages() -> RwLockReadGuard<'static, ()> {
 /// Whoever holds this may set the size of pages.
 fn own_pages() -> RwLockWriteGuard<'static, ()> {
     let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
+    set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
     set_short_history(0);
     held
@@ -204,7 +210,7 @@ impl Folded {
         };
         let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, Instant(NOW_MS)));
         let (event, clamped) = match admitted {
-            Ok(Verdict::Record { event, clamped }) => (event, clamped),
+            Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
             Ok(Verdict::Dropped(reason)) => {
                 let reason = Some(reason.as_str().to_owned());
                 return TrackReply::Accepted { status: "dropped".into(), reason, clamped: false, id: None };

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use headcount_domain::facts::{Change, Span};
+use headcount_domain::facts::Change;
 use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
 use headcount_domain::ids::{RawId, RecordKey};
+use headcount_domain::names::NameCounts;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::{Record, page_key};
-use headcount_domain::rollup::{Cell, Level, Sign};
-use headcount_domain::rollups::{CellReader, CellWriter, Rollups};
+use headcount_domain::rollup::packed::Packed;
+use headcount_domain::rollup::{Level, Sign};
+use headcount_domain::rollups::Rollups;
 use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
@@ -22,8 +24,8 @@ type Records = HashMap<(u8, RecordKey), Vec<u8>>;
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Saved {
     records: Records,
-    pub(crate) cells: BTreeMap<(u8, i32), Vec<u8>>,
-    names: u32,
+    pub(crate) cells: BTreeMap<(u8, u32), Vec<u8>>,
+    names: NameCounts,
     running: Option<Checkpoint>,
 }
 
@@ -31,8 +33,8 @@ pub(crate) struct Saved {
 #[derive(Clone, Default, PartialEq)]
 struct Checkpoint {
     records: Records,
-    cells: BTreeMap<(u8, i32), Option<Vec<u8>>>,
-    names: u32,
+    cells: BTreeMap<(u8, u32), Option<Vec<u8>>>,
+    names: NameCounts,
     orphans: Vec<(u8, RecordKey)>,
 }
 
@@ -48,9 +50,8 @@ impl Saved {
     /// Begins a checkpoint.
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
-        let mut checkpoint =
-            Checkpoint { names: state.names.count, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
-        state.rollups.save(&mut checkpoint).unwrap();
+        let checkpoint =
+            Checkpoint { names: state.names.counts, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
         self.running = Some(checkpoint);
     }
 
@@ -100,9 +101,9 @@ impl Saved {
     pub(crate) fn start(&mut self) -> Project {
         self.running = None;
         let mut restored = Project::default();
-        restored.names.count = self.names;
-        for ((tag, bucket), bytes) in &self.cells {
-            assert!(restored.rollups.restore(*tag, *bucket, &mut Decode(bytes)).unwrap());
+        restored.names.counts = self.names;
+        for ((tag, number), bytes) in &self.cells {
+            assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
         }
         restored
     }
@@ -122,7 +123,7 @@ impl Saved {
                 Person::SPACE => {
                     let Person::Identity(mut identity) = decoded(bytes) else { continue };
                     let (facts, member) = (&mut identity.facts, identity.member);
-                    facts.load(Span::ALL, |serial| self.page::<Person>(page_key(member, serial))).unwrap();
+                    facts.load_all(|serial| self.page::<Person>(page_key(member, serial))).unwrap();
                     let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
                     rollups.contribute(level, facts, Sign::Plus, Change::ANY);
                     if level == Level::Identity && identity.company.is_none() {
@@ -131,7 +132,7 @@ impl Saved {
                 }
                 AccountSlot::SPACE => {
                     let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
-                    account.facts.load(Span::ALL, |serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
+                    account.facts.load_all(|serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
                     rollups.contribute(Level::Account, &account.facts, Sign::Plus, Change::ANY);
                 }
                 _ => {}
@@ -147,12 +148,12 @@ impl Saved {
             match *space {
                 Person::SPACE => {
                     if let Person::Identity(identity) = decoded(bytes) {
-                        known.extend(identity.facts.paged().serials().map(|serial| page_key(identity.member, serial)));
+                        known.extend(identity.facts.serials().map(|serial| page_key(identity.member, serial)));
                     }
                 }
                 AccountSlot::SPACE => {
                     if let AccountSlot::Account(account) = decoded(bytes) {
-                        known.extend(account.facts.paged().serials().map(|serial| page_key(*key, serial)));
+                        known.extend(account.facts.serials().map(|serial| page_key(*key, serial)));
                     }
                 }
                 _ => {}
@@ -182,24 +183,10 @@ impl RecordVisitor for Checkpoint {
         assert!(twice.is_none(), "a checkpoint has each record once");
         record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
     }
-}
 
-impl CellWriter for Checkpoint {
-    type Error = Fault;
-
-    fn write<C: Cell>(&mut self, tag: u8, bucket: i32, cell: Option<&C>) -> Result<(), Fault> {
-        self.cells.insert((tag, bucket), cell.map(encoded));
-        Ok(())
-    }
-}
-
-struct Decode<'b>(&'b [u8]);
-
-impl CellReader for Decode<'_> {
-    type Error = Fault;
-
-    fn read<C: Cell>(&mut self) -> Result<C, Fault> {
-        Ok(decoded(self.0))
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let twice = self.cells.insert((tag, number), part.map(encoded));
+        assert!(twice.is_none(), "a checkpoint has each part once");
     }
 }
 

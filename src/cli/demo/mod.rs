@@ -54,7 +54,8 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let stop = stop_signal()?;
     crate::open_files::raise();
     let engine = Engine::open(settings.engine())?;
-    let made = init::first(&engine)?.ok_or_else(|| Failure("the temporary directory is not empty".into()))?;
+    let made = init::first(&engine, &init::FirstArgs::default())?
+        .ok_or_else(|| Failure("the temporary directory is not empty".into()))?;
     let project = made.project_id.parse().map_err(|_| Failure("the project has no id".into()))?;
     set_rates(&engine)?;
     let events = fill(&engine, project).await?;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::events::{Events, Reading, RefusedLine};
 use super::journal::Journal;
-use super::lines::{Blocks, Place};
+use super::lines::{Opening, Place};
 use super::pipeline;
 use super::report::Report;
 use crate::cli::Failure;
@@ -36,7 +36,7 @@ struct UnderWay {
 pub(crate) async fn run(
     engine: &Engine,
     policy: Arc<Policy>,
-    (blocks, reading): (Blocks, Reading),
+    (opening, reading): (Opening, Reading),
     mut journal: Option<&mut Journal>,
     report: &mut Report,
     stop: impl Future<Output = ()>,
@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let prepare =
         move |events: &mut Events| -> Prepare { events.iter().map(|json| prepare(&preparing, &policy, json)).collect() };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut batches = pipeline::start(blocks, threads, reading, prepare)?;
+    let mut batches = pipeline::start(opening, threads, reading, prepare)?;
     if let Some(journal) = journal.as_deref_mut() {
         journal.begin(Some(engine.vitals().log_position)).map_err(|error| Failure(error.to_string()))?;
     }
@@ -68,10 +68,7 @@ pub(crate) async fn run(
                 break;
             }
         };
-        if under_way.len() >= UNDER_WAY
-            && let Some(first) = under_way.pop_front()
-            && let Err(failure) = finish(first, report).await
-        {
+        if let Err(failure) = make_room(engine, &mut under_way, journal.as_deref_mut(), report).await {
             outcome = Err(failure);
             break;
         }
@@ -90,6 +87,27 @@ pub(crate) async fn run(
         outcome = outcome.and_then(|reached| finished.map(|()| reached));
     }
     outcome
+}
+
+/// Waits for batches under way until another may begin. Now and then it waits for all, and the journal begins anew.
+async fn make_room(
+    engine: &Engine,
+    under_way: &mut VecDeque<UnderWay>,
+    journal: Option<&mut Journal>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let journal = journal.filter(|journal| journal.is_long());
+    let most = if journal.is_some() { 0 } else { UNDER_WAY - 1 };
+    while under_way.len() > most
+        && let Some(first) = under_way.pop_front()
+    {
+        finish(first, report).await?;
+    }
+    if let Some(journal) = journal {
+        let shortened = journal.shorten().and_then(|()| journal.begin(Some(engine.vitals().log_position)));
+        shortened.map_err(|error| Failure(error.to_string()))?;
+    }
+    Ok(())
 }
 
 fn prepare(engine: &Engine, policy: &Policy, json: &[u8]) -> Result<Prepared, Refusal> {

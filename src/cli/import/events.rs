@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::combined;
-use super::lines::{Block, Place};
+use super::lines::{Block, MAX_LINE_BYTES, Place};
 
 /// What the lines of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -17,6 +17,17 @@ pub(crate) enum Format {
     Ndjson,
     /// A web server's access log, in the common or combined format
     Combined,
+}
+
+impl Format {
+    /// Whether a last line without an end is whole: an event is if it is JSON. Of a request nobody can tell, and web servers
+    /// end their lines.
+    pub(crate) fn is_whole(self) -> fn(&[u8]) -> bool {
+        match self {
+            Format::Ndjson => |line| serde_json::from_slice::<&RawValue>(line).is_ok(),
+            Format::Combined => |_| false,
+        }
+    }
 }
 
 /// How lines are read.
@@ -79,8 +90,14 @@ impl Events {
 impl Reading {
     /// Reads a block's lines.
     pub(crate) fn read(&self, block: Block) -> Events {
-        let Block { number, bytes, start, end } = block;
+        let Block { number, bytes, start, end, is_too_long } = block;
         let mut events = Events { number, end, json: Vec::new(), spans: Vec::new(), refused: Vec::new(), skipped: 0 };
+        if is_too_long {
+            let message = format!("the line has more than {MAX_LINE_BYTES} bytes");
+            let refused = RefusedLine { line: start.lines + 1, code: Cow::Borrowed("line_too_long"), message };
+            events.refused.push(refused);
+            return events;
+        }
         let tags = self.tags.as_ref().filter(|tags| start.offset < tags.until);
         let lines = lines(&bytes).zip(start.lines + 1..).map(|(span, line)| (self.trimmed(&bytes, span, line), line));
         let lines = lines.filter(|(span, _)| !span.is_empty());
@@ -200,7 +217,7 @@ mod tests {
 
     fn block(text: &str) -> Block {
         let end = Place { offset: text.len() as u64, lines: text.lines().count() as u64 };
-        Block { number: 0, bytes: text.as_bytes().to_vec(), start: Place::START, end }
+        Block { number: 0, bytes: text.as_bytes().to_vec(), start: Place::START, end, is_too_long: false }
     }
 
     fn ndjson(tags: Option<Tags>) -> Reading {

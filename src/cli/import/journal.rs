@@ -1,6 +1,7 @@
 //! How far an import came: what makes it resume exactly, also after kill -9.
 //!
 //! One file per import in `imports/` of the data directory, a JSON object a line, each synced before what it announces is done.
+//! It is found by the [`Identity`] of the imported file, so that a file that grew goes on where it was left.
 //!
 //! - Into the engine itself nobody else records events meanwhile, so the log tells how many of ours are in it: every batch is
 //!   announced with its number of events, and the announced batches that the log has since the session's first position
@@ -9,18 +10,23 @@
 //!   that batches whose answer nobody saw are simply sent again.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use headcount_actors::Engine;
-use headcount_storage::files::{PRIVATE_FILE, create_private_dir, sync_dir};
+use headcount_storage::files::{PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
+use super::subject::{Identity, Subject};
 
 /// The directory of journals in a data directory.
 const DIRECTORY: &str = "imports";
+/// How long a first line may be: it holds a path.
+const MAX_FIRST_LINE_BYTES: u64 = 64 << 10;
+/// From which length on a journal begins anew.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +36,12 @@ enum Line {
     Import {
         version: u32,
         file: PathBuf,
+        /// How it is read; empty in version 1.
+        #[serde(default)]
+        how: String,
+        /// Which file it is. Version 1 has none, and is found no more.
+        #[serde(default)]
+        identity: Option<Identity>,
         /// Begins the `external_id`s that this import gives.
         prefix: String,
     },
@@ -39,7 +51,7 @@ enum Line {
     Batch { events: u64, end: Place },
     /// Everything up to here is done.
     Done { at: Place },
-    /// All of it is done.
+    /// The end of the file was reached. More may come later.
     Finished,
 }
 
@@ -50,7 +62,7 @@ pub(crate) struct Resume {
     pub(crate) from: Place,
     /// Events before this offset may have been sent to a server already.
     pub(crate) sent_until: u64,
-    /// There is nothing left.
+    /// The end was reached then.
     pub(crate) finished: bool,
 }
 
@@ -73,8 +85,12 @@ pub(crate) enum JournalError {
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
+    bytes: u64,
+    import: Line,
     prefix: String,
     story: Story,
+    /// A run that has not announced anything yet.
+    session: Option<Option<u64>>,
 }
 
 /// What the lines of a journal lead to.
@@ -95,6 +111,7 @@ impl Story {
             Line::Import { .. } => {}
             Line::Session { position } => {
                 self.position = position;
+                self.finished = false;
                 self.announced.clear();
             }
             Line::Batch { events, end } => {
@@ -130,29 +147,70 @@ impl Story {
 }
 
 impl Journal {
-    /// Opens the journal of the import named `key`, or begins one.
-    pub(crate) fn open(data_dir: &Path, key: &str, file: &Path, afresh: bool) -> Result<Self, JournalError> {
+    /// Begins the journal of an import.
+    pub(crate) fn create(data_dir: &Path, subject: &Subject) -> Result<Self, JournalError> {
         let dir = data_dir.join(DIRECTORY);
-        let path = dir.join(format!("{key}.ndjson"));
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        // In the order in which they began: of two of the same file the later one counts.
+        let path = dir.join(format!("{since:020}.ndjson"));
         let failed = |source| JournalError::Io { path: path.clone(), source };
         create_private_dir(&dir).map_err(failed)?;
-        if afresh
-            && let Err(error) = std::fs::remove_file(&path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(failed(error));
-        }
-        if path.exists() {
-            return Self::load(path);
-        }
-        let opened = OpenOptions::new().append(true).create(true).mode(PRIVATE_FILE).open(&path).map_err(failed)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(PRIVATE_FILE).open(&path).map_err(failed)?;
         // Another import of the same file must not repeat the ids of the one before.
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
-        let prefix = format!("import:{key}:{since:x}");
-        let mut journal = Journal { path: path.clone(), file: opened, prefix: prefix.clone(), story: Story::default() };
-        journal.write(&Line::Import { version: 1, file: file.to_owned(), prefix })?;
+        let prefix = format!("import:{}:{since:x}", subject.name().map_err(failed)?);
+        let (file_name, how, identity) = (subject.file.clone(), subject.how.clone(), Some(subject.identity.clone()));
+        let import = Line::Import { version: 2, file: file_name, how, identity, prefix: prefix.clone() };
+        let (story, session) = (Story::default(), None);
+        let mut journal = Journal { path: path.clone(), file, bytes: 0, import: import.clone(), prefix, story, session };
+        journal.write(&import)?;
         sync_dir(&dir).map_err(failed)?;
         Ok(journal)
+    }
+
+    /// The latest journal of this import, if there is one.
+    pub(crate) fn find(data_dir: &Path, subject: &Subject) -> Result<Option<Self>, JournalError> {
+        let mut found = Self::paths(data_dir);
+        found.sort();
+        for path in found.into_iter().rev() {
+            if Self::is_of(&path, subject)? {
+                return Self::load(path).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes all journals of this import.
+    pub(crate) fn forget(data_dir: &Path, subject: &Subject) -> Result<(), JournalError> {
+        for path in Self::paths(data_dir) {
+            // What is damaged is no obstacle here: nothing is to be read from it.
+            if Self::is_of(&path, subject).unwrap_or(false) {
+                std::fs::remove_file(&path).map_err(|source| JournalError::Io { path, source })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(data_dir: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(data_dir.join(DIRECTORY)) else { return Vec::new() };
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).collect()
+    }
+
+    /// Whether a journal is of this import, by its first line.
+    fn is_of(path: &Path, subject: &Subject) -> Result<bool, JournalError> {
+        let mut first = Vec::new();
+        let file = File::open(path).map_err(|source| JournalError::Io { path: path.to_owned(), source })?;
+        let read = BufReader::new(file).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut first);
+        read.map_err(|source| JournalError::Io { path: path.to_owned(), source })?;
+        if !first.ends_with(b"\n") {
+            // It was cut short while it was made: nothing was recorded by it.
+            return Ok(false);
+        }
+        match serde_json::from_slice(&first) {
+            Ok(Line::Import { how, identity: Some(identity), .. }) => Ok(how == subject.how && subject.was(&identity)),
+            Ok(Line::Import { .. }) => Ok(false),
+            _ => Err(JournalError::Damaged { path: path.to_owned() }),
+        }
     }
 
     fn load(path: PathBuf) -> Result<Self, JournalError> {
@@ -163,14 +221,16 @@ impl Journal {
         let lines = text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let lines: Result<Vec<Line>, _> = lines.map(serde_json::from_slice).collect();
         let lines = lines.map_err(|_| JournalError::Damaged { path: path.clone() })?;
-        let Some(Line::Import { version: 1, prefix, .. }) = lines.first() else {
+        let Some(import @ Line::Import { version: 1 | 2, prefix, .. }) = lines.first() else {
             return Err(JournalError::Damaged { path });
         };
         let mut story = Story::default();
         lines.iter().for_each(|line| story.follow(line));
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-        file.set_len(u64::try_from(whole).unwrap_or(0)).map_err(failed)?;
-        Ok(Journal { path: path.clone(), file, prefix: prefix.clone(), story })
+        let bytes = u64::try_from(whole).unwrap_or(0);
+        file.set_len(bytes).map_err(failed)?;
+        let (import, prefix) = (import.clone(), prefix.clone());
+        Ok(Journal { path: path.clone(), file, bytes, import, prefix, story, session: None })
     }
 
     /// What the `external_id`s that this import gives begin with.
@@ -189,13 +249,17 @@ impl Journal {
         Ok(Resume { from: done.unwrap_or(Place::START), sent_until: *sent_until, finished: *finished })
     }
 
-    /// A run begins; `position` as in [`Line::Session`].
+    /// A run begins; `position` as in [`Line::Session`]. It is written down with its first batch.
     pub(crate) fn begin(&mut self, position: Option<u64>) -> Result<(), JournalError> {
-        self.write(&Line::Session { position })
+        self.session = Some(position);
+        Ok(())
     }
 
     /// A batch is about to be recorded.
     pub(crate) fn announce(&mut self, events: u64, end: Place) -> Result<(), JournalError> {
+        if let Some(position) = self.session.take() {
+            self.write(&Line::Session { position })?;
+        }
         self.write(&Line::Batch { events, end })
     }
 
@@ -204,9 +268,40 @@ impl Journal {
         self.write(&Line::Done { at })
     }
 
-    /// All of it is done.
-    pub(crate) fn finish(&mut self) -> Result<(), JournalError> {
-        self.write(&Line::Finished)
+    /// All that was announced is done, up to the end of the file if `is_end`.
+    pub(crate) fn finish(&mut self, is_end: bool) -> Result<(), JournalError> {
+        if let Some((_, at)) = self.story.announced.last().copied() {
+            self.write(&Line::Done { at })?;
+        }
+        if is_end && !self.story.finished { self.write(&Line::Finished) } else { Ok(()) }
+    }
+
+    /// Whether it has become so long that it should begin anew.
+    pub(crate) fn is_long(&self) -> bool {
+        // It must not forget what may have been sent already.
+        let is_beyond = self.end().offset >= self.story.sent_until;
+        self.bytes > MAX_BYTES && is_beyond
+    }
+
+    /// The end of all that is done or announced.
+    fn end(&self) -> Place {
+        self.story.announced.last().map(|(_, end)| *end).or(self.story.done).unwrap_or(Place::START)
+    }
+
+    /// Begins anew, with nothing but how far it came. All that was announced must be done; a new session must begin.
+    pub(crate) fn shorten(&mut self) -> Result<(), JournalError> {
+        let failed = |source| JournalError::Io { path: self.path.clone(), source };
+        let at = self.end();
+        let mut text = Vec::new();
+        for line in [&self.import, &Line::Done { at }] {
+            serde_json::to_writer(&mut text, line).map_err(|error| failed(error.into()))?;
+            text.push(b'\n');
+        }
+        write_atomically(&self.path, &text, PRIVATE_FILE).map_err(failed)?;
+        self.file = OpenOptions::new().append(true).open(&self.path).map_err(failed)?;
+        self.bytes = u64::try_from(text.len()).unwrap_or(0);
+        self.story = Story { done: Some(at), ..Story::default() };
+        Ok(())
     }
 
     fn write(&mut self, line: &Line) -> Result<(), JournalError> {
@@ -214,6 +309,7 @@ impl Journal {
         let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        self.bytes += u64::try_from(text.len()).unwrap_or(0);
         self.story.follow(line);
         Ok(())
     }
@@ -221,9 +317,7 @@ impl Journal {
 
 /// Settles how far interrupted imports came, before anybody else records events.
 pub(crate) fn settle(engine: &Engine) {
-    let Ok(entries) = std::fs::read_dir(engine.data_dir().join(DIRECTORY)) else { return };
-    let paths = entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "ndjson"));
-    for path in paths {
+    for path in Journal::paths(engine.data_dir()) {
         let settled = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
         match settled {
             Ok(Resume { finished: true, .. }) => {}
@@ -243,8 +337,15 @@ mod tests {
         Place { offset, lines: offset / 10 }
     }
 
+    fn subject(dir: &Path) -> Subject {
+        let file = dir.join("file");
+        std::fs::write(&file, "the content").unwrap();
+        Subject::of(&file, "how".into()).unwrap()
+    }
+
     fn journal(dir: &Path) -> Journal {
-        Journal::open(dir, "key", Path::new("file"), false).unwrap()
+        let subject = subject(dir);
+        Journal::find(dir, &subject).unwrap().unwrap_or_else(|| Journal::create(dir, &subject).unwrap())
     }
 
     #[test]
@@ -297,9 +398,11 @@ mod tests {
         let mut again = journal(dir.path());
         assert_eq!(again.prefix(), prefix);
         assert_eq!(again.resume(None).unwrap().from, place(50));
-        again.finish().unwrap();
-        assert!(journal(dir.path()).resume(None).unwrap().finished);
-        let afresh = Journal::open(dir.path(), "key", Path::new("file"), true).unwrap().resume(None).unwrap();
+        again.finish(true).unwrap();
+        let finished = journal(dir.path()).resume(None).unwrap();
+        assert_eq!((finished.from, finished.finished), (place(50), true));
+        Journal::forget(dir.path(), &subject(dir.path())).unwrap();
+        let afresh = journal(dir.path()).resume(None).unwrap();
         assert_eq!(afresh, Resume { from: Place::START, sent_until: 0, finished: false });
     }
 
@@ -307,9 +410,41 @@ mod tests {
     fn what_is_no_journal_is_not_taken_for_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = journal(dir.path()).path;
-        for text in ["", "{}\n", "\"finished\"\n", "nonsense\n"] {
+        for text in ["{}\n", "\"finished\"\n", "nonsense\n"] {
             std::fs::write(&path, text).unwrap();
-            assert!(Journal::open(dir.path(), "key", Path::new("file"), false).is_err(), "{text:?}");
+            assert!(Journal::find(dir.path(), &subject(dir.path())).is_err(), "{text:?}");
+        }
+        // It was cut short while it was made.
+        std::fs::write(&path, "{\"import\":{\"ver").unwrap();
+        assert!(Journal::find(dir.path(), &subject(dir.path())).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_long_journal_begins_anew_and_says_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut long = journal(dir.path());
+        long.begin(Some(100)).unwrap();
+        for batch in 1..=30 {
+            long.announce(1, place(batch * 10)).unwrap();
+        }
+        let before = std::fs::metadata(&long.path).unwrap().len();
+        assert_eq!(before, long.bytes);
+        long.shorten().unwrap();
+        long.begin(Some(130)).unwrap();
+        long.announce(5, place(400)).unwrap();
+        let after = std::fs::metadata(&long.path).unwrap().len();
+        assert!(after < before && after == long.bytes, "{before} {after}");
+        let prefix = long.prefix().to_owned();
+        drop(long);
+        for (log_position, expected) in [(130, 300), (135, 400)] {
+            let copy = tempfile::tempdir().unwrap();
+            std::fs::create_dir(copy.path().join(DIRECTORY)).unwrap();
+            let path = Journal::paths(dir.path()).remove(0);
+            let copied = copy.path().join(DIRECTORY).join(path.file_name().unwrap());
+            std::fs::copy(&path, &copied).unwrap();
+            let mut resumed = Journal::load(copied).unwrap();
+            assert_eq!(resumed.prefix(), prefix);
+            assert_eq!(resumed.resume(Some(log_position)).unwrap().from, place(expected), "{log_position}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `headcount import`: the events of a file, or the requests of a web server's access log.
 //!
-//! Exactly once, whatever happens in between: see [`journal`].
+//! Exactly once, whatever happens in between: see [`journal`]. A file that grew goes on where it was left, see [`subject`].
 
 mod combined;
 mod embedded;
@@ -10,6 +10,7 @@ mod lines;
 mod pipeline;
 mod remote;
 mod report;
+mod subject;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,6 @@ use headcount_actors::Engine;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::policy::BotPolicy;
 use headcount_storage::lock::{DirLock, LockError};
-use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use journal::settle;
 
@@ -31,8 +31,9 @@ use super::{Failure, print_json, runtime};
 use crate::config::Settings;
 use events::{Format, Reading, Tags};
 use journal::{Journal, Resume};
-use lines::{Blocks, Place, ReadBytes};
+use lines::{Opening, Place};
 use report::{Report, Summary};
+use subject::Subject;
 
 /// The flags of `import`.
 #[derive(Debug, Clone, clap::Args)]
@@ -57,6 +58,9 @@ pub struct ImportArgs {
     /// Begin at the first line, also if an earlier run imported this file
     #[arg(long)]
     again: bool,
+    /// Wait for more lines at the end, also of the next file of this name, until a signal comes
+    #[arg(long)]
+    follow: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -84,7 +88,7 @@ pub fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Failure> 
     } else {
         println!("{}", summary.describe());
     }
-    Ok(if summary.finished { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if summary.finished && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn import<S: Future<Output = ()>>(
@@ -127,11 +131,6 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
     // Other imports that were cut short: once this one records, the log no longer tells how far they came.
     settle(engine);
-    let mut journal = args.journal(Some(engine.data_dir()), project)?;
-    let resume = args.resume(journal.as_mut(), Some(engine.vitals().log_position))?;
-    if resume.finished {
-        return Ok(args.nothing_left());
-    }
     let keyed = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
     let mut policy = registry.pin_calendar(&keyed)?.policy.clone();
     policy.bots = match args.bots {
@@ -139,14 +138,22 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
         Some(Bots::Record) => BotPolicy::Record,
         None => policy.bots,
     };
-    let until = resume.sent_until;
-    let tags = journal.as_ref().filter(|_| until > resume.from.offset).map(|it| Tags { prefix: it.prefix().to_owned(), until });
-    let read_bytes = ReadBytes::default();
-    let blocks = args.blocks(resume.from, &read_bytes)?;
-    let mut report = args.report(resume.from, read_bytes);
-    let finished =
-        embedded::run(engine, Arc::new(policy), (blocks, args.reading(tags)), journal.as_mut(), &mut report, stop).await;
-    conclude(finished, journal.as_mut(), report)
+    let policy = Arc::new(policy);
+    let (mut report, mut stop, mut again) = (args.report(), std::pin::pin!(stop), args.again);
+    let finished = loop {
+        let log_position = engine.vitals().log_position;
+        let source = args.source(Some(engine.data_dir()), project, Some(log_position), again);
+        let Source { from, sent_until, mut journal } = source?;
+        let tags = journal.as_ref().filter(|_| sent_until > from.offset);
+        let tags = tags.map(|it| Tags { prefix: it.prefix().to_owned(), until: sent_until });
+        let input = (args.opening(from, &mut report), args.reading(tags));
+        let ended = embedded::run(engine, Arc::clone(&policy), input, journal.as_mut(), &mut report, stop.as_mut()).await;
+        match args.file_ended(ended, journal.as_mut()) {
+            Next::File => again = false,
+            Next::End(finished) => break finished,
+        }
+    };
+    conclude(finished, report)
 }
 
 async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {
@@ -157,102 +164,149 @@ async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Futur
     let client = Client::new(&args.server, settings)?;
     let project = client.project(args.project.as_deref())?;
     let data_dir = args.server.url.is_none().then_some(settings.data_dir.as_path());
-    let mut journal = args.journal(data_dir, project)?;
-    let resume = args.resume(journal.as_mut(), None)?;
-    if resume.finished {
-        return Ok(args.nothing_left());
-    }
-    let prefix = match &journal {
-        Some(journal) => journal.prefix().to_owned(),
-        None => format!("import:{}", args.key(project)?.unwrap_or_else(stdin_key)),
-    };
-    let read_bytes = ReadBytes::default();
-    let blocks = args.blocks(resume.from, &read_bytes)?;
-    let mut report = args.report(resume.from, read_bytes);
-    let reading = args.reading(Some(Tags { prefix, until: u64::MAX }));
     tracing::info!(url = client.url(), "importing through the server");
-    let finished = remote::run(&client, project, (blocks, reading), journal.as_mut(), &mut report, stop).await;
-    conclude(finished, journal.as_mut(), report)
-}
-
-fn conclude(finished: Result<bool, Failure>, journal: Option<&mut Journal>, mut report: Report) -> Result<Summary, Failure> {
-    let finished = match finished {
-        Ok(finished) => finished,
-        Err(Failure(message)) => {
-            let summary = report.end();
-            let done = summary.recorded;
-            return Err(Failure(format!(
-                "{message} ({done} events were recorded; the same command goes on where this one stopped)"
-            )));
+    let (mut report, mut stop, mut again) = (args.report(), std::pin::pin!(stop), args.again);
+    let finished = loop {
+        let Source { from, mut journal, .. } = args.source(data_dir, project, None, again)?;
+        let prefix = match &journal {
+            Some(journal) => journal.prefix().to_owned(),
+            None => args.prefix(project)?,
+        };
+        let input = (args.opening(from, &mut report), args.reading(Some(Tags { prefix, until: u64::MAX })));
+        let ended = remote::run(&client, project, input, journal.as_mut(), &mut report, stop.as_mut()).await;
+        match args.file_ended(ended, journal.as_mut()) {
+            Next::File => again = false,
+            Next::End(finished) => break finished,
         }
     };
-    report.summary.finished = finished;
-    if let Some(journal) = journal.filter(|_| finished) {
-        journal.finish().map_err(|error| Failure(error.to_string()))?;
+    conclude(finished, report)
+}
+
+/// Where an import goes on.
+struct Source {
+    from: Place,
+    /// Events before this offset may have been sent to a server already.
+    sent_until: u64,
+    journal: Option<Journal>,
+}
+
+/// What follows a file.
+enum Next {
+    /// The next of its name.
+    File,
+    /// Nothing. Whether the import is finished, or why it failed.
+    End(Result<bool, Failure>),
+}
+
+fn conclude(finished: Result<bool, Failure>, mut report: Report) -> Result<Summary, Failure> {
+    let is_stream = report.summary.is_stream;
+    match finished {
+        Ok(finished) => {
+            report.summary.finished = finished;
+            Ok(report.end())
+        }
+        Err(Failure(message)) => {
+            let done = report.end().recorded;
+            let hint = if is_stream { "" } else { "; the same command goes on where this one stopped" };
+            Err(Failure(format!("{message} ({done} events were recorded{hint})")))
+        }
     }
-    Ok(report.end())
 }
 
 /// Two pipes are never the same.
-fn stdin_key() -> String {
+fn unique_key() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     format!("{since:x}")
 }
 
 impl ImportArgs {
-    fn is_stdin(&self) -> bool {
-        self.file == Path::new("-")
+    /// What can be read only once.
+    fn is_stream(&self) -> bool {
+        self.file == Path::new("-") || self.file.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
-    /// Names this import: the project, the file as it is now, and how it is read.
-    fn key(&self, project: ProjectId) -> Result<Option<String>, Failure> {
-        if self.is_stdin() {
+    /// The file as it is now. `None`: it can be read only once.
+    fn subject(&self, project: ProjectId) -> Result<Option<Subject>, Failure> {
+        if self.is_stream() {
             return Ok(None);
         }
-        let failed = |error| Failure::new(&self.file.display().to_string(), error);
-        let path = self.file.canonicalize().map_err(failed)?;
-        let metadata = path.metadata().map_err(failed)?;
-        if metadata.is_dir() {
+        if self.file.is_dir() {
             return Err(Failure(format!("{} is a directory", self.file.display())));
         }
-        let changed = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        let how = (self.format, &self.hostname, self.all, self.bots);
-        let name = format!("{project}\n{}\n{}\n{changed:?}\n{how:?}", path.display(), metadata.len());
-        Ok(Some(format!("{:032x}", xxh3_128(name.as_bytes()))))
+        let how = format!("{project} {:?} {:?} {} {:?}", self.format, self.hostname, self.all, self.bots);
+        Subject::of(&self.file, how).map(Some).map_err(|error| self.unreadable(&error))
     }
 
-    /// What can be read only once, or lies beside no data directory, has none.
-    fn journal(&self, data_dir: Option<&Path>, project: ProjectId) -> Result<Option<Journal>, Failure> {
-        let (Some(data_dir), Some(key)) = (data_dir, self.key(project)?) else { return Ok(None) };
-        let journal = Journal::open(data_dir, &key, &self.file, self.again);
-        journal.map(Some).map_err(|error| self.unusable(&error))
+    /// What the `external_id`s of an import without a journal begin with.
+    fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
+        let name = match self.subject(project)?.filter(|_| !self.again) {
+            Some(subject) => subject.name().map_err(|error| self.unreadable(&error))?,
+            None => unique_key(),
+        };
+        Ok(format!("import:{name}"))
     }
 
-    fn resume(&self, journal: Option<&mut Journal>, log_position: Option<u64>) -> Result<Resume, Failure> {
-        match journal {
-            Some(journal) => journal.resume(log_position).map_err(|error| self.unusable(&error)),
-            None => Ok(Resume { from: Place::START, sent_until: 0, finished: false }),
+    /// Where to go on. What can be read only once, or lies beside no data directory, has no journal. `log_position`: the log's
+    /// last, if nobody else records events. `again`: from the first line, whatever there was before.
+    fn source(
+        &self,
+        data_dir: Option<&Path>,
+        project: ProjectId,
+        log_position: Option<u64>,
+        again: bool,
+    ) -> Result<Source, Failure> {
+        let start = Source { from: Place::START, sent_until: 0, journal: None };
+        let (Some(data_dir), Some(subject)) = (data_dir, self.subject(project)?) else { return Ok(start) };
+        if again {
+            Journal::forget(data_dir, &subject).map_err(|error| self.unusable(&error))?;
+        } else if let Some(mut journal) = Journal::find(data_dir, &subject).map_err(|error| self.unusable(&error))? {
+            let Resume { from, sent_until, .. } = journal.resume(log_position).map_err(|error| self.unusable(&error))?;
+            if subject.reaches(from).map_err(|error| self.unreadable(&error))? {
+                return Ok(Source { from, sent_until, journal: Some(journal) });
+            }
+            tracing::warn!(file = %self.file.display(), "the file was written anew since it was imported: it begins at its first line");
         }
+        let journal = Journal::create(data_dir, &subject).map_err(|error| self.unusable(&error))?;
+        Ok(Source { journal: Some(journal), ..start })
+    }
+
+    /// What follows, once all that was begun of a file is done or has failed.
+    fn file_ended(&self, ended: Result<bool, Failure>, journal: Option<&mut Journal>) -> Next {
+        let is_end = match ended {
+            Ok(is_end) => is_end,
+            Err(failure) => return Next::End(Err(failure)),
+        };
+        // A file that is followed is never known to be unfinished.
+        if let Some(Err(error)) = journal.map(|journal| journal.finish(is_end || self.follow)) {
+            return Next::End(Err(self.unusable(&error)));
+        }
+        if is_end && self.follow && !self.is_stream() {
+            tracing::info!(file = %self.file.display(), "another file has this name now: going on with it");
+            return Next::File;
+        }
+        Next::End(Ok(is_end || self.follow))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Failure {
+        Failure::new(&self.file.display().to_string(), error)
     }
 
     fn unusable(&self, error: &journal::JournalError) -> Failure {
         Failure(format!("{error}; --again begins at the first line"))
     }
 
-    fn nothing_left(&self) -> Summary {
-        eprintln!("{} was imported already; --again imports it once more", self.file.display());
-        Summary { finished: true, ..Summary::default() }
+    fn opening(&self, from: Place, report: &mut Report) -> Opening {
+        if from != Place::START && report.summary.lines == 0 {
+            report.summary.resumed_at_line = Some(from.lines + 1);
+        }
+        let (file, follow, is_whole) = (self.file.clone(), self.follow, self.format.is_whole());
+        Opening { file, from, follow, is_whole, progress: report.begin_file() }
     }
 
-    fn blocks(&self, from: Place, read_bytes: &ReadBytes) -> Result<Blocks, Failure> {
-        Blocks::open(&self.file, from, read_bytes).map_err(|error| Failure::new(&self.file.display().to_string(), error))
-    }
-
-    fn report(&self, from: Place, read_bytes: ReadBytes) -> Report {
-        let total = if self.is_stdin() { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
-        let mut report = Report::new(total, read_bytes);
-        report.summary.resumed_at_line = (from != Place::START).then_some(from.lines + 1);
-        report
+    fn report(&self) -> Report {
+        let is_endless = self.is_stream() || self.follow;
+        let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
+        Report::new(total, self.is_stream())
     }
 
     fn reading(&self, tags: Option<Tags>) -> Reading {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
 use super::events::{Events, Reading};
-use super::lines::{Block, Blocks};
+use super::lines::{Block, Blocks, Opening, Progress};
 use crate::cli::Failure;
 
 /// How many blocks may wait, before and after they are prepared.
@@ -24,9 +25,19 @@ pub(crate) struct Batch<P> {
 
 /// Batches in the order of the file.
 pub(crate) struct Ordered<P> {
-    batches: mpsc::Receiver<io::Result<Batch<P>>>,
+    batches: mpsc::Receiver<Result<Batch<P>, (u64, io::Error)>>,
     early: BTreeMap<u64, Batch<P>>,
     next: u64,
+    /// After how many blocks reading failed, and why.
+    failed: Option<(u64, io::Error)>,
+    progress: Arc<Progress>,
+}
+
+impl<P> Drop for Ordered<P> {
+    fn drop(&mut self) {
+        // A file that is followed is waited for no longer.
+        self.progress.closed.store(true, Ordering::Relaxed);
+    }
 }
 
 impl<P> Ordered<P> {
@@ -37,20 +48,24 @@ impl<P> Ordered<P> {
                 self.next += 1;
                 return Ok(Some(batch));
             }
+            if let Some((_, error)) = self.failed.take_if(|(after, _)| *after == self.next) {
+                return Err(Failure::new("the file can't be read", error));
+            }
             match self.batches.recv().await {
                 Some(Ok(batch)) => drop(self.early.insert(batch.events.number, batch)),
-                Some(Err(error)) => return Err(Failure::new("the file can't be read", error)),
+                Some(Err(failed)) => self.failed = Some(failed),
                 // A preparing thread that panicked leaves a hole.
-                None if self.early.is_empty() => return Ok(None),
+                None if self.early.is_empty() && self.failed.is_none() => return Ok(None),
                 None => return Err(Failure("a thread that reads events failed".into())),
             }
         }
     }
 }
 
-/// Starts the threads; they end when the blocks do, or when nobody wants batches any more.
+/// Starts the threads; they end when the blocks do, or when nobody wants batches any more. The input is opened on one of them,
+/// since a pipe may let everybody wait.
 pub(crate) fn start<P: Send + 'static>(
-    blocks: Blocks,
+    opening: Opening,
     threads: usize,
     reading: Reading,
     prepare: impl Fn(&mut Events) -> P + Send + Sync + 'static,
@@ -58,18 +73,21 @@ pub(crate) fn start<P: Send + 'static>(
     let (to_prepare, blocks_read) = sync_channel::<Block>(WAITING);
     let (to_record, batches) = mpsc::channel(WAITING);
     let failed = to_record.clone();
+    let progress = Arc::clone(&opening.progress);
     std::thread::Builder::new().name("import-read".into()).spawn(move || {
-        let mut blocks = blocks;
-        loop {
-            match blocks.next_block() {
-                Ok(Some(block)) => {
-                    if to_prepare.send(block).is_err() {
-                        break;
-                    }
+        let mut number = 0;
+        let read = || -> io::Result<()> {
+            let mut blocks = Blocks::open(opening)?;
+            while let Some(block) = blocks.next_block()? {
+                number = block.number + 1;
+                if to_prepare.send(block).is_err() {
+                    break;
                 }
-                Ok(None) => break,
-                Err(error) => return drop(failed.blocking_send(Err(error))),
             }
+            Ok(())
+        };
+        if let Err(error) = read() {
+            drop(failed.blocking_send(Err((number, error))));
         }
     })?;
     let blocks_read = Arc::new(Mutex::new(blocks_read));
@@ -86,7 +104,7 @@ pub(crate) fn start<P: Send + 'static>(
             }
         })?;
     }
-    Ok(Ordered { batches, early: BTreeMap::new(), next: 0 })
+    Ok(Ordered { batches, early: BTreeMap::new(), next: 0, failed: None, progress })
 }
 
 fn receive(blocks: &Mutex<Receiver<Block>>) -> Option<Block> {

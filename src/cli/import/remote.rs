@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::events::{Events, Reading, RefusedLine};
 use super::journal::Journal;
-use super::lines::Blocks;
+use super::lines::Opening;
 use super::pipeline;
 use super::report::Report;
 use crate::cli::Failure;
@@ -33,14 +33,14 @@ struct BatchError {
 pub(crate) async fn run(
     client: &Client,
     project: ProjectId,
-    (blocks, reading): (Blocks, Reading),
+    (opening, reading): (Opening, Reading),
     mut journal: Option<&mut Journal>,
     report: &mut Report,
     stop: impl Future<Output = ()>,
 ) -> Result<bool, Failure> {
     let failed = |error: super::journal::JournalError| Failure(error.to_string());
     let path = format!("/projects/{project}/batch");
-    let mut batches = pipeline::start(blocks, 1, reading, body)?;
+    let mut batches = pipeline::start(opening, 1, reading, body)?;
     if let Some(journal) = journal.as_deref_mut() {
         journal.begin(None).map_err(failed)?;
     }
@@ -75,6 +75,9 @@ pub(crate) async fn run(
         }
         if let Some(journal) = journal.as_deref_mut() {
             journal.done(end).map_err(failed)?;
+            if journal.is_long() {
+                journal.shorten().and_then(|()| journal.begin(None)).map_err(failed)?;
+            }
         }
         report.show();
     }

@@ -1,6 +1,7 @@
 //! What an import says: how far it is, which lines were refused, and the sum at the end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::events::RefusedLine;
-use super::lines::ReadBytes;
+use super::lines::Progress;
 
 /// How many refused lines are shown one by one.
 const SHOWN: usize = 20;
@@ -16,6 +17,9 @@ const SHOWN: usize = 20;
 /// The sum of an import, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
+    /// It can be read only once, so that no other run goes on with it.
+    #[serde(skip)]
+    pub(crate) is_stream: bool,
     /// Lines read in this run.
     pub(crate) lines: u64,
     /// Events that were recorded.
@@ -34,7 +38,9 @@ pub(crate) struct Summary {
     pub(crate) refused_lines: Vec<RefusedLine>,
     /// The line that this run began with, if an earlier one had done those before.
     pub(crate) resumed_at_line: Option<u64>,
-    /// Whether the end of the file was reached.
+    /// The number of the last line, if it has no end yet; the next run reads it.
+    pub(crate) unfinished_line: Option<u64>,
+    /// Whether the end of the file was reached, or a file was followed until a signal came.
     pub(crate) finished: bool,
     /// How long it took, in seconds.
     pub(crate) seconds: f64,
@@ -48,12 +54,12 @@ pub(crate) struct Report {
     pub(crate) summary: Summary,
     began: Instant,
     bar: ProgressBar,
-    read_bytes: ReadBytes,
+    progress: Arc<Progress>,
 }
 
 impl Report {
-    /// Begins; `total_bytes` of the file, if it is known.
-    pub(crate) fn new(total_bytes: Option<u64>, read_bytes: ReadBytes) -> Self {
+    /// Begins; `total_bytes` of the file, if it is known; `is_stream`: it can be read only once.
+    pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool) -> Self {
         // Hidden where standard error is no terminal.
         let bar = total_bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
         let template = match total_bytes {
@@ -61,7 +67,13 @@ impl Report {
             None => "{binary_bytes} {binary_bytes_per_sec} {msg}",
         };
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { summary: Summary::default(), began: Instant::now(), bar, read_bytes }
+        Self { summary: Summary { is_stream, ..Summary::default() }, began: Instant::now(), bar, progress: Arc::default() }
+    }
+
+    /// Another file begins: what its reader is to keep up to date.
+    pub(crate) fn begin_file(&mut self) -> Arc<Progress> {
+        self.progress = Arc::default();
+        Arc::clone(&self.progress)
     }
 
     /// Notes lines that were refused.
@@ -79,12 +91,14 @@ impl Report {
 
     /// Brings the bar up to date.
     pub(crate) fn show(&self) {
-        self.bar.set_position(self.read_bytes.load(Ordering::Relaxed));
+        self.bar.set_position(self.progress.read_bytes.load(Ordering::Relaxed));
         self.bar.set_message(format!("{} events", self.summary.recorded));
     }
 
     /// Ends.
     pub(crate) fn end(mut self) -> Summary {
+        let unfinished = self.progress.unfinished_line.load(Ordering::Relaxed);
+        self.summary.unfinished_line = (unfinished > 0).then_some(unfinished);
         self.bar.finish_and_clear();
         let took = self.began.elapsed().max(Duration::from_millis(1));
         self.summary.seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
@@ -95,10 +109,18 @@ impl Report {
 }
 
 impl Summary {
+    /// Whether there were lines, and all of them were refused.
+    pub(crate) fn is_all_refused(&self) -> bool {
+        self.refused > 0 && self.recorded + self.duplicates + self.dropped == 0
+    }
+
     /// For people.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
-        if let Some(line) = self.resumed_at_line {
+        if let Some(line) = self.resumed_at_line.filter(|_| self.lines == 0 && self.finished) {
+            let done = line - 1;
+            text.push_str(&format!("nothing new after line {done}; --again begins at the first line\n"));
+        } else if let Some(line) = self.resumed_at_line {
             text.push_str(&format!("resumed at line {line}\n"));
         }
         text.push_str(&format!("{} lines in {:.1} s: {} recorded", self.lines, self.seconds, self.recorded));
@@ -116,8 +138,12 @@ impl Summary {
         for (code, count) in &self.refused_by_code {
             text.push_str(&format!("\n  refused: {count} {code}"));
         }
+        if let Some(line) = self.unfinished_line {
+            text.push_str(&format!("\nline {line} has no end yet: the same command reads it when it has"));
+        }
         if !self.finished {
-            text.push_str("\nnot finished: the same command goes on where this one stopped");
+            text.push_str("\nnot finished");
+            text.push_str(if self.is_stream { "" } else { ": the same command goes on where this one stopped" });
         }
         text
     }

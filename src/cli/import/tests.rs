@@ -1,6 +1,7 @@
 //! Imports into an engine in this process, cut short and resumed.
 
 use std::fmt::Write as _;
+use std::fs::File;
 
 use clap::Parser;
 use headcount_actors::EngineConfig;
@@ -36,7 +37,7 @@ fn open(dir: &Path) -> (Engine, Option<Credentials>) {
     config.shards = 1;
     config.min_free_bytes = 0;
     let engine = Engine::open(config).unwrap();
-    let made = init::first(&engine).unwrap();
+    let made = init::first(&engine, &init::FirstArgs::default()).unwrap();
     (engine, made)
 }
 
@@ -119,10 +120,11 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_told() {
         assert!(!first.finished);
         // As after kill -9: the journal's last word is a batch that was announced, and the log has it.
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-        let mut journal = import.journal(Some(engine.data_dir()), project).unwrap().unwrap();
-        let from = journal.resume(Some(engine.vitals().log_position)).unwrap().from;
+        let position = engine.vitals().log_position;
+        let source = import.source(Some(engine.data_dir()), project, Some(position), false).unwrap();
+        let (from, mut journal) = (source.from, source.journal.unwrap());
         journal.begin(Some(engine.vitals().log_position)).unwrap();
-        let mut blocks = Blocks::open(&file, from, &ReadBytes::default()).unwrap();
+        let mut blocks = lines::Blocks::open(import.opening(from, &mut import.report())).unwrap();
         let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
         let origin = headcount_actors::track::Origin::SERVER;
@@ -168,6 +170,124 @@ fn through_a_server_everything_is_recorded_once_too() {
             assert_eq!((summary.recorded, summary.duplicates), (recorded, duplicates));
         }
         server.stop().await.unwrap();
+        engine.close().await;
+    });
+}
+
+/// Orders of 1 dollar, each by a user of its own.
+fn orders_of(lines: std::ops::Range<u32>) -> String {
+    let order = |line| format!("{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{line}\",\"value\":1}}\n");
+    lines.map(order).collect()
+}
+
+fn append(path: &Path, text: &str) {
+    use std::io::Write;
+    std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_file_that_grows_is_touched_or_renamed_goes_on_and_another_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, renamed) = (dir.path().join("log"), dir.path().join("log.1"));
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let imported = async |file: &Path, flags: &[&str]| {
+            let import = args(&[&[file.to_str().unwrap()], flags].concat());
+            let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+            assert!(summary.finished);
+            (summary.recorded, summary.refused, summary.unfinished_line)
+        };
+        append(&file, &orders_of(0..10));
+        assert_eq!(imported(&file, &[]).await, (10, 0, None));
+        File::options().append(true).open(&file).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(imported(&file, &[]).await, (0, 0, None), "touched");
+        let (begun, rest) = (orders_of(10..15), "{\"name\":\"purchase\",\"timestamp\":1431857103000,");
+        append(&file, &format!("{begun}{rest}"));
+        assert_eq!(imported(&file, &[]).await, (5, 0, Some(16)), "grown, its last line half written");
+        append(&file, "\"user_id\":\"u15\",\"value\":1}");
+        assert_eq!(imported(&file, &[]).await, (1, 0, None), "a last line that is whole, but has no end");
+        append(&file, &format!("\n{}", orders_of(16..20)));
+        std::fs::rename(&file, &renamed).unwrap();
+        assert_eq!(imported(&renamed, &[]).await, (4, 0, None), "renamed and grown");
+        append(&file, &orders_of(20..25));
+        assert_eq!(imported(&file, &[]).await, (5, 0, None), "another file");
+        std::fs::write(&file, orders_of(25..27)).unwrap();
+        assert_eq!(imported(&file, &[]).await, (2, 0, None), "the same file, written anew");
+        assert_eq!(imported(&file, &[]).await, (0, 0, None));
+        assert_eq!(imported(&file, &["--again"]).await, (2, 0, None));
+        assert_eq!(imported(&renamed, &[]).await, (0, 0, None));
+        assert_eq!(orders(&engine).await, (27, 29));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn a_file_is_followed_over_its_rotation() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log");
+    append(&file, &orders_of(0..10));
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let import = args(&[file.to_str().unwrap(), "--follow"]);
+        let until = async |users: u64| {
+            while orders(&engine).await.0 < users {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let story = async {
+            until(10).await;
+            append(&file, &orders_of(10..12));
+            until(12).await;
+            std::fs::rename(&file, dir.path().join("log.1")).unwrap();
+            append(&dir.path().join("log.1"), &orders_of(12..13));
+            append(&file, &orders_of(13..20));
+            until(20).await;
+        };
+        let summary = into_engine(&engine, &import, story).await.unwrap();
+        assert_eq!((summary.recorded, summary.finished), (20, true));
+        append(&file, &orders_of(20..21));
+        let later = into_engine(&engine, &import, until(21)).await.unwrap();
+        assert_eq!((later.recorded, later.resumed_at_line), (1, Some(8)));
+        assert_eq!(orders(&engine).await, (21, 21));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn a_line_that_is_too_long_is_one_refused_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log");
+    append(&file, &format!("{}{}\n{}", orders_of(0..2), "x".repeat(17 << 20), orders_of(2..4)));
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let import = args(&[file.to_str().unwrap()]);
+        let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert_eq!((summary.recorded, summary.refused, summary.refused_lines[0].line), (4, 1, 3));
+        assert!(!summary.is_all_refused());
+        engine.close().await;
+    });
+}
+
+#[test]
+fn a_compressed_file_that_was_cut_is_imported_up_to_there() {
+    use std::io::Write;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log.gz");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(orders_of(0..50_000).as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    std::fs::write(&file, &packed[..packed.len() / 2]).unwrap();
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let import = args(&[file.to_str().unwrap()]);
+        let failure = into_engine(&engine, &import, std::future::pending()).await.unwrap_err().0;
+        assert!(failure.contains("the compressed data ends after line"), "{failure}");
+        let half = orders(&engine).await.0;
+        assert!(half > 10_000, "{failure}");
+        // Once it is whole, the rest comes.
+        std::fs::write(&file, &packed).unwrap();
+        let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert_eq!((half + rest.recorded, orders(&engine).await), (50_000, (50_000, 50_000)));
         engine.close().await;
     });
 }

@@ -203,13 +203,14 @@ pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: w
     Ok(super::created(&NewTokenAnswer::new(&token, secret.expose())))
 }
 
-/// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner.
+/// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner, and the last one of role
+/// owner stays.
 #[utoipa::path(
     delete, path = "/api-tokens/{token_id}", tag = "management", operation_id = "revoke_api_token",
     params(TokenPath),
     responses(
         (status = 204, description = "The token is no longer valid."),
-        RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        RequestErrors, TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
@@ -223,6 +224,6 @@ pub async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<
     if token.role == Role::Owner && caller.token.role != Role::Owner {
         return Err(ApiError::forbidden("insufficient_role", "only a token of role owner revokes tokens of role owner"));
     }
-    super::change(&state, move |registry, _| registry.revoke_token(organization, &id)).await?;
+    super::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

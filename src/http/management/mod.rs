@@ -37,7 +37,12 @@ pub fn routes(config: &mut web::ServiceConfig) {
         .service(Endpoint::at("/organizations").post(organizations::create))
         .service(Endpoint::at("/organization").get(organization::show).on(Method::PATCH, organization::change))
         .service(Endpoint::at("/projects").get(projects::list).post(projects::create))
-        .service(Endpoint::at("/projects/{project_id}").get(projects::show).on(Method::PATCH, projects::change))
+        .service(
+            Endpoint::at("/projects/{project_id}")
+                .get(projects::show)
+                .on(Method::PATCH, projects::change)
+                .unlisted(Method::DELETE, projects::remove),
+        )
         .service(Endpoint::at("/projects/{project_id}/keys").post(keys::create))
         .service(Endpoint::at("/projects/{project_id}/keys/{public_key}").on(Method::DELETE, keys::remove))
         .service(Endpoint::at("/api-tokens").get(api_tokens::list).post(api_tokens::create))
@@ -51,16 +56,11 @@ fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     Ok(caller)
 }
 
-/// The project that the path names. Text that is no id names none.
-/// Who changes a part of a project; a token of that project may, too.
+/// Who asks for a project or changes it; a token of that project may, too.
 fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId), ApiError> {
     let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
     Query::read(request, &[])?;
     Ok((caller.keyed.policy.organization, caller.project))
-}
-
-fn project_id(request: &HttpRequest) -> Result<ProjectId, ApiError> {
-    request.match_info().query("project_id").parse().map_err(|_| ApiError::not_found("project"))
 }
 
 /// The body, if it says to be JSON and is within its limit.

@@ -1,5 +1,6 @@
 //! `/projects` and `/projects/{project_id}`.
 
+use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{NewProject, Project, ProjectPatch};
 use headcount_domain::policy::{BotPolicy, SignalsPolicy};
@@ -7,12 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::schemas;
-use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::openapi::{
     BodyErrors, ConflictErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors,
 };
 use crate::http::params::Fields;
+use crate::http::{AppState, auth};
 
 /// What a body may hold.
 const FIELDS: &[&str] = &["name", "currency", "allowed_origins", "cookieless", "bots", "signals_policy", "server_only_revenue"];
@@ -188,8 +189,8 @@ pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: w
     security(("api_token" = []))
 )]
 pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = super::caller(&state, &request)?;
-    let project = state.engine.registry().project(caller.organization(), super::project_id(&request)?)?;
+    let (organization, id) = super::project_caller(&state, &request)?;
+    let project = state.engine.registry().project(organization, id)?;
     super::shown(&request, &ProjectAnswer::from(&*project))
 }
 
@@ -205,9 +206,16 @@ pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<Ht
     security(("api_token" = []))
 )]
 pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let organization = super::caller(&state, &request)?.organization();
-    let id = super::project_id(&request)?;
+    let (organization, id) = super::project_caller(&state, &request)?;
     let patch = patch(&super::json_body(&request, payload).await?)?;
     let project = super::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;
     Ok(HttpResponse::Ok().json(ProjectAnswer::from(&*project)))
+}
+
+/// Projects can't be removed yet, and never by a token of the project itself.
+pub async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    match super::caller(&state, &request) {
+        Err(error) if error.code() == auth::PROJECT_FORBIDDEN => Err(error),
+        _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
+    }
 }

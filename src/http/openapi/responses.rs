@@ -58,6 +58,14 @@ pub struct TooLarge(pub ErrorBody);
 #[response(headers(("x-request-id" = String, description = "The id of the request.")))]
 pub struct UnsupportedMedia(pub ErrorBody);
 
+/// The project has as many of something as it may: `quota_exceeded`. Nothing was recorded.
+#[derive(Debug, ToResponse)]
+#[response(headers(
+    ("x-request-id" = String, description = "The id of the request."),
+    ("retry-after" = u32, description = "After how many seconds to try again."),
+))]
+pub struct TooMany(pub ErrorBody);
+
 /// A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.
 #[derive(Debug, ToResponse)]
 #[response(headers(("x-request-id" = String, description = "The id of the request.")))]
@@ -147,6 +155,14 @@ pub enum UnavailableErrors {
     Unavailable(#[ref_response] Unavailable),
 }
 
+/// What operations that record events can answer.
+#[derive(Debug, IntoResponses)]
+pub enum QuotaErrors {
+    /// Too many.
+    #[response(status = 429)]
+    TooMany(#[ref_response] TooMany),
+}
+
 /// What operations that can be asked conditionally answer.
 #[derive(Debug, IntoResponses)]
 #[response(status = 304, description = "Not changed since the `ETag` that was sent in `If-None-Match`.")]
@@ -158,7 +174,8 @@ pub struct PublicEventErrors;
 
 impl IntoResponses for PublicEventErrors {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        all([RequestErrors::responses(), KeyErrors::responses(), BodyErrors::responses(), UnavailableErrors::responses()])
+        let engine = all([QuotaErrors::responses(), UnavailableErrors::responses()]);
+        all([RequestErrors::responses(), KeyErrors::responses(), BodyErrors::responses(), engine])
     }
 }
 
@@ -169,7 +186,8 @@ pub struct ServerEventErrors;
 impl IntoResponses for ServerEventErrors {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let named = all([TokenErrors::responses(), NotFoundErrors::responses()]);
-        all([RequestErrors::responses(), named, BodyErrors::responses(), UnavailableErrors::responses()])
+        let engine = all([QuotaErrors::responses(), UnavailableErrors::responses()]);
+        all([RequestErrors::responses(), named, BodyErrors::responses(), engine])
     }
 }
 

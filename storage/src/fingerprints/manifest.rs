@@ -2,43 +2,53 @@
 //! left-overs, and removed at open.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::FingerprintError;
+use super::run::run_name;
 use crate::codec;
-use crate::files::{PRIVATE_FILE, sync_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, sync_dir, write_atomically};
 use crate::format::Incarnation;
 
 const FILE_NAME: &str = "RUNS";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The versions that can be read. The first did not say which tables are in it.
+const VERSIONS: [codec::Version<Manifest>; 2] = [
+    (VERSION, codec::payload),
+    (1, |payload| {
+        let (incarnation, next, runs) = codec::payload(payload)?;
+        Ok(Manifest { incarnation, next, covered: 0, runs })
+    }),
+];
 
 /// The list of runs.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Manifest {
     incarnation: u128,
     next: u64,
+    /// The number of the last frozen table that is in it, and all before that.
+    pub(super) covered: u64,
     pub(super) runs: BTreeSet<u64>,
 }
 
 /// Where a run lies.
 pub(super) fn run_path(dir: &Path, id: u64) -> PathBuf {
-    dir.join(format!("{id:016x}.run"))
+    dir.join(run_name(id))
 }
 
 impl Manifest {
     /// Reads the list of `dir`, and removes what it doesn't name; begins one where there is nothing.
     pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<Self, FingerprintError> {
-        let manifest = match fs::read(dir.join(FILE_NAME)) {
+        let manifest = match files::read(&dir.join(FILE_NAME)) {
             Ok(bytes) => Self::decode(&bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !files(dir)?.is_empty() {
                     return Err(FingerprintError::damaged("there are runs but no list of them"));
                 }
-                let manifest = Self { incarnation: incarnation.number(), next: 1, runs: BTreeSet::new() };
+                let manifest = Self { incarnation: incarnation.number(), next: 1, covered: 0, runs: BTreeSet::new() };
                 manifest.write(dir)?;
                 manifest
             }
@@ -50,7 +60,7 @@ impl Manifest {
         }
         let named: BTreeSet<_> = manifest.runs.iter().map(|id| run_path(dir, *id)).collect();
         for path in files(dir)?.difference(&named) {
-            fs::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
+            files::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
         }
         Ok(manifest)
     }
@@ -61,10 +71,10 @@ impl Manifest {
         if crc32c::crc32c(body) != u32::from_be_bytes(*crc) {
             return Err(unreadable());
         }
-        codec::decode(VERSION, body).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
+        codec::decode_any(body, &VERSIONS).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
     }
 
-    fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
+    pub(super) fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
         let mut bytes =
             codec::encode(VERSION, self).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))?;
         let crc = crc32c::crc32c(&bytes);
@@ -78,32 +88,14 @@ impl Manifest {
         self.next += 1;
         id
     }
-
-    /// Puts a durable run in the place of others, durably.
-    pub(super) fn replace(&mut self, dir: &Path, old: &[u64], new: u64) -> Result<(), FingerprintError> {
-        if !old.iter().all(|id| self.runs.contains(id)) {
-            return Err(FingerprintError::damaged("a merged run is not in the list of runs"));
-        }
-        let before = self.runs.clone();
-        self.runs.retain(|id| !old.contains(id));
-        self.runs.insert(new);
-        let written = self.write(dir);
-        if written.is_err() {
-            self.runs = before;
-        }
-        written
-    }
 }
 
 /// Removes all that belongs to an index.
 pub(super) fn remove_all(dir: &Path) -> Result<(), FingerprintError> {
     let remove = || -> std::io::Result<()> {
-        match fs::remove_file(dir.join(FILE_NAME)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        files::remove_if_there(&dir.join(FILE_NAME))?;
         for path in list(dir)? {
-            fs::remove_file(path)?;
+            files::remove_file(&path)?;
         }
         if dir.exists() { sync_dir(dir) } else { Ok(()) }
     };
@@ -120,8 +112,7 @@ fn list(dir: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
     if !dir.exists() {
         return Ok(found);
     }
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
+    for path in files::list(dir)? {
         if path.extension().is_some_and(|extension| extension == "run" || extension == "tmp") {
             found.insert(path);
         }

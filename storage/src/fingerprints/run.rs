@@ -10,11 +10,10 @@
 //!
 //! Fences and filter are read into memory at open; a lookup that passes the filter reads one page.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::sync::Arc;
 
 use super::error::FingerprintError;
+use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::{BLOCK_BYTES, Filter};
 use crate::pace::Pace;
 
@@ -113,20 +112,32 @@ pub(super) fn page_crc(number: u64, body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&number.to_be_bytes()), body)
 }
 
+/// Where runs lie, and how many of their files may be open.
+#[derive(Debug)]
+pub(super) struct RunDir {
+    pub(super) dir: Arc<Dir>,
+    pub(super) open_files: Arc<OpenFiles>,
+}
+
+/// The name of a run's file.
+pub(super) fn run_name(id: u64) -> String {
+    format!("{id:016x}.run")
+}
+
 /// An open run.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
     pub(super) header: Header,
-    file: File,
+    file: CachedFile,
     fences: Vec<u64>,
     filter: Filter,
 }
 
 impl Run {
-    /// Opens the run at `path`; its header, fences and filter are checked, its pages when they are read.
-    pub(super) fn open(path: &Path, id: u64, incarnation: u128) -> Result<Self, FingerprintError> {
-        let file = File::open(path).map_err(FingerprintError::reading("open a run"))?;
+    /// Opens a run; its header, fences and filter are checked, its pages when they are read.
+    pub(super) fn open(dir: &RunDir, id: u64, incarnation: u128) -> Result<Self, FingerprintError> {
+        let file = CachedFile::new(&dir.dir, run_name(id), &dir.open_files);
         let mut page = [0; PAGE_BYTES];
         file.read_exact_at(&mut page, 0).map_err(FingerprintError::reading("read a run's header"))?;
         let header = Header::decode(&page).filter(|header| header.incarnation == incarnation);
@@ -134,7 +145,7 @@ impl Run {
         let pages_end = (1 + header.pages) * PAGE_BYTES as u64;
         let fences_len = header.pages * 8;
         let filter_len = header.filter_blocks * BLOCK_BYTES as u64;
-        let len = file.metadata().map_err(FingerprintError::io("measure a run"))?.len();
+        let len = file.len().map_err(FingerprintError::io("measure a run"))?;
         if len != pages_end + fences_len + filter_len {
             return Err(FingerprintError::damaged(format!("the length of run {id}")));
         }
@@ -149,6 +160,11 @@ impl Run {
         let filter = Filter::decode(&part(pages_end + fences_len, filter_len, header.filter_crc, "filter")?);
         let filter = filter.ok_or_else(|| FingerprintError::damaged(format!("the filter of run {id}")))?;
         Ok(Self { id, header, file, fences, filter })
+    }
+
+    /// Has the file removed when nobody reads it any more.
+    pub(super) fn remove_at_end(&self) {
+        self.file.remove_at_end();
     }
 
     /// The position of a fingerprint.

@@ -1,6 +1,5 @@
 //! Reads the blocks of one segment file, one after the other, with a bounded buffer.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use super::Position;
@@ -8,6 +7,7 @@ use super::block::{BLOCK_HEADER, Block, BlockHeader, align, marker};
 use super::durable::read_full_at;
 use super::error::{Damage, LogError};
 use super::segment::{Chain, HEADER_BYTES, SegmentHeader, le_u64, segment_path};
+use crate::files::File;
 
 /// How much is read ahead at least.
 const READ_BYTES: usize = 256 * 1024;
@@ -53,7 +53,7 @@ impl Cursor {
             }
             Err(error) => return Err(LogError::io("open", &path, error)),
         };
-        let file_bytes = file.metadata().map_err(|error| LogError::io("inspect", &path, error))?.len();
+        let file_bytes = file.len().map_err(|error| LogError::io("inspect", &path, error))?;
         let header = SegmentHeader::read(&file, &path, first)?;
         let cursor = Cursor {
             file,

@@ -1,11 +1,10 @@
 //! The few places where a file is forced to disk, and what happens when the disk says no.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::error::LogError;
+use crate::files::{self, File, PRIVATE_FILE};
 
 /// Ends the process after a write or sync of live log bytes failed.
 ///
@@ -16,11 +15,6 @@ use super::error::LogError;
 pub(super) fn abort(doing: &'static str, path: &Path, error: &io::Error) -> ! {
     tracing::error!(path = %path.display(), %error, "log failed to {doing}: aborting, what is on disk decides");
     std::process::abort()
-}
-
-/// Makes the names in `dir` durable.
-pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 /// Reads until `buf` is full or the file ends; returns how much was read.
@@ -52,14 +46,6 @@ pub(super) fn write_zeroes(file: &File, from: u64, to: u64) -> io::Result<()> {
 
 /// Replaces the file `name` in `dir` by `bytes`, so that after a crash there is the old one or the new one, whole.
 pub(super) fn replace_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-    let tmp = dir.join(format!("{name}.tmp"));
     let path = dir.join(name);
-    let write = || {
-        let file = File::create(&tmp)?;
-        file.write_all_at(bytes, 0)?;
-        file.sync_all()?;
-        std::fs::rename(&tmp, &path)?;
-        sync_dir(dir)
-    };
-    write().map_err(|error| LogError::creating("write", &path, error))
+    files::write_atomically(&path, bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }

@@ -8,6 +8,7 @@ use super::Position;
 use super::durable::replace_file;
 use super::error::{Damage, LogError};
 use super::segment::{le_u32, le_u64};
+use crate::files;
 
 const NAME: &str = "floor";
 const MAGIC: [u8; 8] = *b"hcntflr\x01";
@@ -24,7 +25,7 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
 /// Where the log begins; `None` if nothing has been recorded, as in a directory without a log.
 pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
     let path = dir.join(NAME);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(LogError::io("read", &path, error)),

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Position;
 use super::block::Block;
 use super::segment::{Chain, SegmentHeader, le_u16, le_u32, le_u64};
+use crate::files;
 
 const MAGIC: [u8; 8] = *b"hcntidx\x01";
 const HEAD: usize = 64;
@@ -74,7 +75,7 @@ impl SegmentIndex {
     /// Reads the index of the segment with this header, if there is an intact one that ends with `chain`; with `None`,
     /// wherever it ends.
     pub(super) fn load(dir: &Path, header: &SegmentHeader, chain: Option<u128>) -> Option<Self> {
-        let bytes = std::fs::read(index_path(dir, header.first)).ok()?;
+        let bytes = files::read(&index_path(dir, header.first)).ok()?;
         let index = Self::decode(&bytes)?;
         let fits = index.salt == header.salt && index.first == header.first && chain.is_none_or(|chain| chain == index.chain);
         fits.then_some(index)
@@ -86,11 +87,11 @@ impl SegmentIndex {
         let path = index_path(dir, self.first);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let tmp = dir.join(format!("{:020}.idx.{serial}.tmp", self.first));
-        let written = std::fs::write(&tmp, self.encode()).and_then(|()| std::fs::rename(&tmp, &path));
+        let written = files::write(&tmp, &self.encode()).and_then(|()| files::rename(&tmp, &path));
         if let Err(error) = written {
             tracing::warn!(path = %path.display(), %error, "could not write a segment's index, it will be rebuilt");
             // It may not even exist.
-            let _ = std::fs::remove_file(&tmp);
+            let _ = files::remove_file(&tmp);
         }
     }
 

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::{Cursor, Step};
-use super::durable::sync_dir;
 use super::error::{Damage, LogError};
 use super::index::SegmentIndex;
 use super::recovery::remove_segment;
 use super::segment::{SegmentHeader, segment_path};
 use super::{Position, ReadLog, Record, floor};
+use crate::files::sync_dir;
 
 /// What the writer of a log and its readers share.
 #[derive(Debug)]

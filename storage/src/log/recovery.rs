@@ -8,7 +8,6 @@
 //! Everything else that doesn't fit is damage: an error that names the place. The blocks of sealed segments are not read
 //! here, or else starting would take longer the more data there is; whoever reads them checks them.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 
 use super::Position;
@@ -18,6 +17,7 @@ use super::error::{Damage, LogError};
 use super::floor;
 use super::index::{SegmentIndex, index_path};
 use super::segment::{Chain, SegmentHeader, parse_segment_name, segment_path};
+use crate::files::{self, File, make_private};
 
 /// What opening a log found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -96,15 +96,18 @@ pub(super) fn recover(dir: &Path) -> Result<Option<Recovered>, LogError> {
 pub(super) fn list_segments(dir: &Path, floor: Position) -> Result<Vec<Position>, LogError> {
     let failed = |error| LogError::io("list", dir, error);
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
+    for path in files::list(dir).map_err(failed)? {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         match parse_segment_name(name) {
-            Some(first) if first >= floor => names.push(first),
-            Some(first) => remove_segment(dir, first)?,
+            Some(first) if first >= floor => {
+                make_private(&path);
+                names.push(first);
+            }
+            Some(first) => {
+                remove_segment(dir, first)?;
+            }
             None if name.ends_with(".tmp") => {
-                std::fs::remove_file(entry.path()).map_err(|error| LogError::io("remove", &entry.path(), error))?;
+                files::remove_file(&path).map_err(|error| LogError::io("remove", &path, error))?;
             }
             None => {}
         }
@@ -116,11 +119,7 @@ pub(super) fn list_segments(dir: &Path, floor: Position) -> Result<Vec<Position>
 /// Removes a segment and its index.
 pub(super) fn remove_segment(dir: &Path, first: Position) -> Result<(), LogError> {
     for path in [index_path(dir, first), segment_path(dir, first)] {
-        match std::fs::remove_file(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(LogError::io("remove", &path, error)),
-        }
+        files::remove_if_there(&path).map_err(|error| LogError::io("remove", &path, error))?;
     }
     Ok(())
 }
@@ -175,9 +174,7 @@ pub(super) fn cut(dir: &Path, first: Position, from: u64, to: u64) -> Result<(),
         return Ok(());
     }
     let path = segment_path(dir, first);
-    OpenOptions::new()
-        .write(true)
-        .open(&path)
+    File::edit(&path)
         .and_then(|file| write_zeroes(&file, from, to).and_then(|()| file.sync_data()))
         .map_err(|error| LogError::io("cut the tail of", &path, error))
 }

@@ -6,19 +6,18 @@
 //! before. Then the chain is written anew. A repair that is interrupted can be repeated; whoever wants to look at the
 //! damage later copies the directory first, because the damaged bytes are overwritten.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::Position;
 use super::block::{BLOCK_HEADER, Encoder, align};
 use super::cursor::{Cursor, Step, Tail};
-use super::durable::{sync_dir, write_zeroes};
+use super::durable::write_zeroes;
 use super::error::{Damage, LogError};
 use super::floor;
 use super::index::{SegmentIndex, index_path};
 use super::recovery::{Lost, cut, list_segments};
 use super::segment::{Chain, SegmentHeader, segment_path};
+use crate::files::{self, File, sync_dir};
 
 /// Repairs the log in `dir`, so that `recover` finds nothing wrong. Returns what was lost.
 pub(super) fn repair(dir: &Path) -> Result<Vec<Lost>, LogError> {
@@ -80,7 +79,7 @@ fn keep_readable(dir: &Path, names: Vec<Position>, lost: &mut Vec<Lost>) -> Resu
             }
             Err(LogError::Damaged { .. }) => {
                 let path = segment_path(dir, first);
-                std::fs::rename(&path, path.with_extension("seg.damaged"))
+                files::rename(&path, &path.with_extension("seg.damaged"))
                     .and_then(|()| sync_dir(dir))
                     .map_err(|error| LogError::io("set aside", &path, error))?;
                 remove_if_there(&index_path(dir, first))?;
@@ -218,7 +217,7 @@ fn write_gap(dir: &Path, header: &SegmentHeader, cursor: &mut Cursor, gap: &Gap)
 }
 
 fn open_for_repair(path: &Path) -> Result<File, LogError> {
-    OpenOptions::new().write(true).open(path).map_err(|error| LogError::io("open", path, error))
+    File::edit(path).map_err(|error| LogError::io("open", path, error))
 }
 
 fn sync(path: &Path) -> Result<(), LogError> {
@@ -226,8 +225,5 @@ fn sync(path: &Path) -> Result<(), LogError> {
 }
 
 fn remove_if_there(path: &Path) -> Result<(), LogError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LogError::io("remove", path, error)),
-        _ => Ok(()),
-    }
+    files::remove_if_there(path).map_err(|error| LogError::io("remove", path, error))
 }

@@ -1,6 +1,5 @@
 //! Segment files: their names, their header, and the chain of checksums that ties each to the one before.
 
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Position;
 use super::durable::read_full_at;
 use super::error::{Damage, LogError};
+use crate::files::File;
 
 /// The header has a page of its own, so that no later write of a block touches the sectors it lies in.
 pub(super) const HEADER_BYTES: u64 = 4096;

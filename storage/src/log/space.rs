@@ -3,16 +3,15 @@
 //! Overwriting allocated blocks needs no change of the file's metadata, which makes the sync of an append about twice
 //! as fast as when the file grows; and a full disk shows here, before anything is promised.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::durable::{abort, sync_dir, write_zeroes};
+use super::durable::{abort, write_zeroes};
 use super::segment::{SegmentHeader, segment_path};
+use crate::files::{self, File, sync_dir};
 
 /// Between two syncs of a file that is being filled: little enough that an append's sync never waits long behind it.
 const CHUNK_BYTES: u64 = 1024 * 1024;
@@ -30,10 +29,7 @@ pub(super) struct FillOnDisk;
 impl Fill for FillOnDisk {
     fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
         // Asks for all the space at once, so that a nearly full disk is not filled up chunk by chunk just to fail.
-        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), from, to - from) {
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
-            Err(error) => return Err(error.into()),
-        }
+        file.allocate(from, to)?;
         let mut at = from;
         while at < to {
             if stop.load(Ordering::Relaxed) {
@@ -59,7 +55,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, stop: &AtomicBool) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
+        let file = File::create(&path)?;
         let prepared = Prepared { file, path, bytes, installed: false };
         fill.fill(&prepared.file, 0, bytes, stop)?;
         Ok(prepared)
@@ -76,7 +72,7 @@ impl Prepared {
         self.file.sync_all()?;
         let path = segment_path(dir, header.first);
         let file = self.file.try_clone()?;
-        std::fs::rename(&self.path, &path)?;
+        files::rename(&self.path, &path)?;
         self.installed = true;
         if let Err(error) = sync_dir(dir) {
             // The name is there or not: only the next start will tell.
@@ -89,7 +85,7 @@ impl Prepared {
 impl Drop for Prepared {
     fn drop(&mut self) {
         if !self.installed
-            && let Err(error) = std::fs::remove_file(&self.path)
+            && let Err(error) = files::remove_file(&self.path)
         {
             tracing::warn!(path = %self.path.display(), %error, "could not remove an unused segment file");
         }

@@ -1,6 +1,5 @@
 //! What can only be tested from inside: a full disk.
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::group::{GroupCommit, GroupOptions, Outcome};
 use super::space::{Fill, FillOnDisk};
 use super::{Log, LogError, LogOptions, Share};
+use crate::files::File;
 
 /// A disk that is full whenever the test says so.
 #[derive(Default)]
@@ -110,4 +110,34 @@ fn a_full_disk_refuses_all_that_was_gathered() {
     disk.full.store(false, Ordering::Relaxed);
     group.submit(1, 1, incompressible(20_000), 2).unwrap();
     assert!(matches!(&receiver.recv().unwrap()[..], [Outcome::Committed(committed)] if committed.first == 1));
+}
+
+#[test]
+fn other_users_read_nothing_even_where_the_directory_was_there_before() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("log");
+    std::fs::create_dir(&dir).unwrap();
+    let open_up = |path: &std::path::Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let modes = || {
+        let entries = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+        let paths: Vec<_> = entries.chain([dir.clone()]).collect();
+        paths.iter().map(|path| path.metadata().unwrap().permissions().mode() & 0o077).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        open_up(&dir, 0o755);
+        let (mut log, _) = Log::open(&dir, options(false)).unwrap();
+        for _ in 0..5 {
+            append(&mut log, 3000).unwrap();
+        }
+        drop(log);
+        let found = modes();
+        assert!(found.len() >= 5 && found.iter().all(|mode| *mode == 0), "{found:?}");
+        // As an earlier version left them.
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            let is_segment = path.extension().is_some_and(|extension| extension == "seg");
+            open_up(&path, if is_segment { 0o644 } else { 0o600 });
+        }
+    }
 }

@@ -1,12 +1,10 @@
 //! Appends to a log.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::block::Encoder;
-use super::durable::{abort, sync_dir};
+use super::durable::abort;
 use super::error::LogError;
 use super::floor;
 use super::index::SegmentIndex;
@@ -16,6 +14,7 @@ use super::repair::repair;
 use super::segment::{Chain, HEADER_BYTES, SegmentHeader, segment_path};
 use super::space::{Fill, FillOnDisk, Preparer};
 use super::{EventLog, LogOptions, Position, Share};
+use crate::files::{File, make_private_dir};
 
 const MIN_SEGMENT_BYTES: u64 = 2 * HEADER_BYTES;
 const MAX_SEGMENT_BYTES: u64 = 1024 * 1024 * 1024;
@@ -62,7 +61,7 @@ impl Log {
         };
         let Recovered { headers, active, cut_bytes } = recovered;
         let path = segment_path(dir, active.header.first);
-        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(|error| LogError::io("open", &path, error))?;
+        let file = File::edit(&path).map_err(|error| LogError::io("open", &path, error))?;
         let recovery = Recovery {
             cut_bytes,
             first_position: headers.first().map_or(1, |header| header.first),
@@ -208,15 +207,7 @@ fn empty(header: SegmentHeader, file_bytes: u64) -> Active {
 }
 
 fn create_dir(dir: &Path) -> Result<(), LogError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    let failed = |error| LogError::creating("create", dir, error);
-    std::fs::create_dir_all(dir).map_err(failed)?;
-    match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent).map_err(failed),
-        _ => Ok(()),
-    }
+    make_private_dir(dir).map_err(|error| LogError::creating("create", dir, error))
 }
 
 /// Makes the first segment of a new log.

@@ -40,8 +40,8 @@ pub enum StoreError {
         /// The realm.
         realm: Realm,
     },
-    /// An earlier commit of this realm failed half way. Whether it counts is decided by opening the store again.
-    #[error("an earlier commit of realm {realm} failed; open the store again")]
+    /// A change of this checkpoint failed, so it can't be committed. Another one may begin.
+    #[error("a change of this checkpoint of realm {realm} failed; begin another one")]
     Stopped {
         /// The realm.
         realm: Realm,

@@ -9,6 +9,8 @@
 //! trials; [`SledStore`] is the part that is in sled. One conformance suite (`tests/store_conformance.rs`) runs over all.
 
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod memory;
 mod on_disk;
 mod on_sled;
@@ -85,8 +87,22 @@ pub trait Store: Send + Sync + 'static {
     /// Opens the next checkpoint of `realm`. It owns what it needs, so it may move to another thread.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] while another one is open, [`StoreError::Stopped`] after a failed commit, [`StoreError::Io`].
+    /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError>;
+
+    /// Finishes what a failed commit of `realm` left undone, so that it is decided whether that commit counts: reads show
+    /// it wholly or not at all, and stay so across a crash. Does nothing where nothing is left undone.
+    ///
+    /// Whoever got an error from [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) may
+    /// simply begin again with the same changes: to set the same values twice is to set them once.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] while the disk refuses: it may be tried again, and nothing is lost meanwhile.
+    /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the realm is open.
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        let _nothing_is_left_undone = realm;
+        Ok(())
+    }
 }
 
 /// What a scan calls for each key and value.
@@ -98,7 +114,7 @@ pub trait Checkpoint: Send + 'static {
     ///
     /// # Errors
     /// [`StoreError::Key`], [`StoreError::TooLarge`], [`StoreError::Io`], [`StoreError::Damaged`]. After one of the
-    /// latter two the checkpoint can't be committed any more.
+    /// latter two this checkpoint can't be committed any more ([`StoreError::Stopped`]); another one can begin.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
     /// Removes a key; a key that isn't there is no error.
@@ -110,8 +126,8 @@ pub trait Checkpoint: Send + 'static {
     /// Makes all of it durable, then visible.
     ///
     /// # Errors
-    /// After an error it is undecided whether the checkpoint counts, and the realm takes no more
-    /// ([`StoreError::Stopped`]) until the store is opened again, which decides it: wholly or not at all.
+    /// After an error the checkpoint does not show, and does not count once [`Store::recover`] or [`Store::begin`] has
+    /// succeeded. If the process ends before that, the next open decides it: wholly or not at all.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 

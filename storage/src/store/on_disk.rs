@@ -13,7 +13,7 @@ use super::on_sled::{self, Check, SledOptions, SledStore};
 use super::runs::{RunChanges, Runs, UncheckedRuns};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
 use crate::aside;
-use crate::files::{PRIVATE_FILE, create_private_dir, write_atomically};
+use crate::files::{make_private_dir, probe_space};
 use crate::keys::BULK_SPACES;
 
 /// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
@@ -39,6 +39,18 @@ impl DiskStore {
         Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
+    /// Merges nothing in the background, so that a test knows when it happens.
+    #[cfg(test)]
+    pub(super) fn stop_merging(&mut self) {
+        Arc::get_mut(&mut self.inner).unwrap().runs.stop_merging();
+    }
+
+    /// The runs.
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> &Runs {
+        &self.inner.runs
+    }
+
     /// As [`DiskStore::open`], and whether there was none before.
     ///
     /// # Errors
@@ -46,7 +58,7 @@ impl DiskStore {
     pub fn open_or_create(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
-        create_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
+        make_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
         let mut manifests = Vec::new();
         for realm in sled.realms() {
             manifests.extend(sled.get(&manifest_key(realm))?.map(|manifest| (realm, manifest)));
@@ -66,7 +78,7 @@ impl DiskStore {
     /// [`StoreError::Io`], also if the store is still open or the disk is full. The store is then where it was.
     pub fn move_aside(dir: &Path, reason: &str) -> Result<PathBuf, StoreError> {
         on_sled::wait_until_closed(dir)?;
-        probe_space(dir)?;
+        probe_space(dir).map_err(StoreError::io("write to its disk"))?;
         aside::move_aside(dir, reason).map_err(StoreError::io("move the damaged store aside"))
     }
 
@@ -113,14 +125,20 @@ impl Inner {
     }
 
     fn commit(&self, realm: Realm, mut sled: Box<dyn Checkpoint>, records: RunChanges) -> Result<(), StoreError> {
-        let mut prepared = self.watch(records.prepare())?;
-        if let Some(prepared) = &mut prepared {
+        self.watch(self.runs.make_room(realm, &records))?;
+        let prepared = self.watch(records.prepare())?;
+        if let Some(prepared) = &prepared {
             sled.put(&manifest_key(realm), &prepared.manifest)?;
-            prepared.may_count();
         }
         let slot = self.runs.slot(realm);
         let _one_state = slot.change();
-        sled.commit()?;
+        if let Err(error) = sled.commit() {
+            // Without an answer to that, the files may be needed after a crash.
+            if let Some(prepared) = prepared.filter(|_| self.sled.is_undecided(realm)) {
+                prepared.undecided();
+            }
+            return Err(error);
+        }
         if let Some(prepared) = prepared {
             self.runs.publish(prepared);
         }
@@ -136,6 +154,9 @@ impl Drop for Inner {
     /// What is merged and not told yet would have to be merged again after the next start.
     fn drop(&mut self) {
         self.runs.stop_merging();
+        if !self.runs.is_in_place() {
+            return;
+        }
         for realm in self.runs.with_merged() {
             let told = self.sled.begin(realm).and_then(|sled| self.commit(realm, sled, self.runs.begin(realm)));
             if let Err(error) = told {
@@ -143,16 +164,6 @@ impl Drop for Inner {
             }
         }
     }
-}
-
-/// On a full disk sled may panic over a store that is sound. So before one is given up, there must be room to write.
-fn probe_space(dir: &Path) -> Result<(), StoreError> {
-    /// More than sled writes while it opens.
-    const PROBE_BYTES: usize = 4 << 20;
-    let probe = dir.join("PROBE");
-    write_atomically(&probe, &vec![0; PROBE_BYTES], PRIVATE_FILE)
-        .and_then(|()| std::fs::remove_file(&probe))
-        .map_err(StoreError::io("write to its disk"))
 }
 
 fn runs_dir(dir: &Path) -> PathBuf {
@@ -215,8 +226,13 @@ impl Store for DiskStore {
 
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         let sled = self.inner.sled.begin(realm)?;
+        self.inner.runs.take_back(realm);
         let records = Some(self.inner.runs.begin(realm));
         Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), realm, sled, records }))
+    }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.begin(realm).map(drop)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::settle;
 use crate::trouble::{Result, violation};
 
 /// The limit, as small as it can be set.
-const ADMISSION_BYTES: usize = 4 << 20;
+const ADMISSION_BYTES: usize = 8 << 20;
 /// So many times the limit at once.
 const TIMES: usize = 10;
 /// How much more memory than usual is in order.

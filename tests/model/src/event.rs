@@ -184,7 +184,9 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     let name = text("name").filter(|name| name.chars().count() <= 100).ok_or(Refused { param: "name" })?;
     let signalled = signals(&body);
     let consent = granted(&body) && !(signalled && place.setup.signals == Signals::Anonymize);
-    let url = text("url").map(|url| Url::parse(&url));
+    // Without consent nothing is known of an address but the page itself.
+    let page = |url: String| if consent { url } else { url.split(['?', '#']).next().unwrap_or_default().to_owned() };
+    let url = text("url").map(|url| Url::parse(&page(url)));
     let hostname = text("hostname").or_else(|| url.as_ref().and_then(|url| url.host.clone()));
     let agent = if sender.server { text("user_agent").unwrap_or_default() } else { sender.agent.clone() };
     let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };
@@ -209,7 +211,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         url,
         hostname,
         group: group(&body)?,
-        metadata: body.field("metadata").clone(),
+        metadata: if consent { body.field("metadata").clone() } else { Json::Null },
         overrides: body.field("_acOverrides").clone(),
         money: money(&body, sender, place)?,
         others,

@@ -66,9 +66,9 @@ fn whatever_is_no_valid_credential_is_unknown() {
 
     let (revoked, secret) = registry.create_token(id, token("t", &[Scope::Admin]), NOW).unwrap();
     assert!(registry.authenticate(secret.expose(), NOW).is_ok());
-    registry.revoke_token(id, &revoked.token_id).unwrap();
+    registry.revoke_token(id, &revoked.token_id, NOW).unwrap();
     assert_eq!(registry.authenticate(secret.expose(), NOW), Err(AuthError::Unknown));
-    assert_eq!(not_found(registry.revoke_token(id, &revoked.token_id)), "API token");
+    assert_eq!(not_found(registry.revoke_token(id, &revoked.token_id, NOW)), "API token");
 
     let never_issued = Secret::random(TOKEN_PREFIX).unwrap();
     let swapped = initial.api_token.expose().replace("sk_", "rk_");
@@ -90,7 +90,7 @@ fn another_organizations_things_are_not_found() {
     let key_of_other = registry.remove_public_key(mine, initial.project_id, &other.public_key);
     assert_eq!(not_found(key_of_other), "public key");
     let their_token = registry.tokens(theirs).unwrap()[0].token_id.clone();
-    assert_eq!(not_found(registry.revoke_token(mine, &their_token)), "API token");
+    assert_eq!(not_found(registry.revoke_token(mine, &their_token, NOW)), "API token");
     let scoped = NewToken { project: Some(other.project_id), ..token("t", &[Scope::Admin]) };
     assert_eq!(invalid(registry.create_token(mine, scoped, NOW)), "project_id");
     assert_eq!(registry.projects(mine).unwrap().len(), 1);

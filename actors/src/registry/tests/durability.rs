@@ -98,7 +98,7 @@ fn revoked_tokens_stay_revoked() {
     let mut revoked = Vec::new();
     for i in 0..8 {
         let (made, secret) = registry.create_token(id, token(&i.to_string(), &[Scope::Admin]), NOW).unwrap();
-        registry.revoke_token(id, &made.token_id).unwrap();
+        registry.revoke_token(id, &made.token_id, NOW).unwrap();
         revoked.push(secret);
     }
     let (_, kept) = registry.create_token(id, token("kept", &[Scope::Admin]), NOW).unwrap();

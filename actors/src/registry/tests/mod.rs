@@ -76,10 +76,11 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             r.remove_public_key(project.organization, project.id, &project.public_keys[0]).unwrap();
         },
         |r| drop(r.create_organization("second", NOW.plus_ms(1)).unwrap()),
+        |r| drop(r.create_token(first_organization(r), token("brief", &[Scope::Admin]), NOW.plus_ms(2)).unwrap()),
         |r| {
             let organization = first_organization(r);
             let revoked = r.tokens(organization).unwrap().pop().unwrap();
-            r.revoke_token(organization, &revoked.token_id).unwrap();
+            r.revoke_token(organization, &revoked.token_id, NOW).unwrap();
         },
         |r| {
             let allowed_origins = Some(vec!["https://shop.example".into()]);

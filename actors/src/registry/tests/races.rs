@@ -87,7 +87,7 @@ fn changes_of_many_threads_are_all_there() {
         for _ in 0..10 {
             let (made, secret) = registry.create_token(id, token("t", &[Scope::Admin]), NOW).unwrap();
             assert!(registry.authenticate(secret.expose(), NOW).is_ok());
-            registry.revoke_token(id, &made.token_id).unwrap();
+            registry.revoke_token(id, &made.token_id, NOW).unwrap();
             assert!(registry.authenticate(secret.expose(), NOW).is_err());
         }
         spenders.map(|spender| spender.join().unwrap()).iter().sum::<usize>()

@@ -11,57 +11,59 @@
 //! realm tells.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::super::{Realm, StoreError};
 use super::Inner;
+use super::checkpoint::apply;
 use super::frame::{FORMAT, FORMAT_KEY, RealmState, STATE_PREFIX, Stamp, realm_of_state, state_key, value_key};
 use super::journal::{self, Journal};
+use super::read::unframe;
 use super::realm::{Overlay, RealmSlot};
-use crate::files::sync_dir;
+use super::tree::Handle;
+use crate::files::{self, sync_dir};
 
 impl Inner {
     /// Brings every realm to its last committed checkpoint. Returns whether the store is new.
     pub(super) fn recover(&self) -> Result<bool, StoreError> {
-        let realms = self.known_realms()?;
-        let created = match self.tree.get(&FORMAT_KEY)? {
+        let tree = self.tree.handle()?;
+        let realms = self.known_realms(&tree)?;
+        let created = match tree.get(&FORMAT_KEY)? {
             Some(format) if format == FORMAT => false,
             Some(_) => return Err(StoreError::damaged("the format marker is not this version's")),
-            None if realms.is_empty() && self.tree.is_empty()? => {
-                self.tree.set(&FORMAT_KEY, FORMAT)?;
-                self.tree.sync()?;
+            None if realms.is_empty() && tree.is_empty()? => {
+                tree.set(&FORMAT_KEY, FORMAT)?;
+                tree.sync()?;
                 sync_dir(&self.dir).map_err(StoreError::io("sync a directory"))?;
                 true
             }
             None => return Err(StoreError::damaged("the format marker is missing")),
         };
         for realm in realms {
-            let slot = self.recover_realm(realm)?;
+            let slot = self.recover_realm(&tree, realm)?;
             self.realms.write().unwrap_or_else(PoisonError::into_inner).insert(realm, Arc::new(slot));
         }
         Ok(created)
     }
 
     /// The realms that sled or a journal knows of.
-    fn known_realms(&self) -> Result<BTreeSet<Realm>, StoreError> {
+    fn known_realms(&self, tree: &Handle) -> Result<BTreeSet<Realm>, StoreError> {
         let mut realms = BTreeSet::new();
-        self.tree.scan(&STATE_PREFIX, |key, _| {
+        tree.scan(&STATE_PREFIX, |key, _| {
             realms.insert(realm_of_state(key).ok_or_else(|| StoreError::damaged("a realm state under no realm"))?);
             Ok(true)
         })?;
-        for entry in fs::read_dir(&self.journals).map_err(StoreError::io("list the journals"))? {
-            let name = entry.map_err(StoreError::io("list the journals"))?.file_name();
-            realms.extend(name.to_str().and_then(journal::realm_of));
+        for path in files::list(&self.journals).map_err(StoreError::io("list the journals"))? {
+            realms.extend(path.file_name().and_then(|name| name.to_str()).and_then(journal::realm_of));
         }
         Ok(realms)
     }
 
     /// Compares what sled holds of a realm with its seals, and applies what was committed but not applied.
-    fn recover_realm(&self, realm: Realm) -> Result<RealmSlot, StoreError> {
-        let stored = self.tree.get(&state_key(realm))?;
+    fn recover_realm(&self, tree: &Handle, realm: Realm) -> Result<RealmSlot, StoreError> {
+        let stored = tree.get(&state_key(realm))?;
         let stored = stored.map(|bytes| RealmState::decode(&bytes)).transpose()?.unwrap_or_default();
         let odd = self.open_journal(realm, 1)?;
         let even = self.open_journal(realm, 2)?;
@@ -83,7 +85,7 @@ impl Inner {
         };
         let slot = RealmSlot::new(realm, sealed);
         let overlay = Overlay { journal, changes };
-        self.apply(&slot, &overlay)?;
+        apply(tree, realm, &overlay)?;
         overlay.journal.retire().map_err(StoreError::io("retire a journal"))?;
         Ok(slot)
     }
@@ -120,13 +122,19 @@ impl Inner {
             if view.overlay.is_none() {
                 break view;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            drop(view);
+            // A commit is under way, or sled failed.
+            match self.recover_slot(slot) {
+                Err(StoreError::Busy { .. }) => std::thread::sleep(Duration::from_millis(1)),
+                outcome => outcome?,
+            }
         };
+        let tree = self.tree.handle()?;
         let mut found = RealmState { generation: view.state.generation, ..RealmState::default() };
         let prefix = value_key(&slot.realm.prefix());
-        self.tree.scan(&prefix, |physical, frame| {
+        tree.scan(&prefix, |physical, frame| {
             let key = physical.get(1..).unwrap_or_default();
-            self.unframe(slot.realm, key, frame)?;
+            unframe(&tree, slot.realm, key, frame)?;
             found.add(Stamp::split(frame)?.0.element(key));
             Ok(true)
         })?;

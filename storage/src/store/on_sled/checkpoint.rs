@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::{Checkpoint, StoreError, check_key, check_value};
+use super::super::{Checkpoint, Realm, StoreError, check_key, check_value};
 use super::Inner;
 use super::frame::{CHUNK_BYTES, RealmState, Stamp, chunk_key, state_key, value_key};
-use super::journal::{Change, Changes, JournalWriter};
+use super::journal::{Change, Changes, JournalWriter, Unfinished};
 use super::realm::{Overlay, RealmSlot, View};
+use super::tree::Handle;
 
 /// An open checkpoint.
 pub(super) struct SledCheckpoint {
@@ -24,7 +25,7 @@ impl SledCheckpoint {
     pub(super) fn begin(store: Arc<Inner>, slot: Arc<RealmSlot>) -> Result<Self, StoreError> {
         let mut state = slot.view().state;
         state.generation += 1;
-        let journal = store.create_journal(slot.realm, state.generation);
+        let journal = store.settle(&slot).and_then(|()| store.create_journal(slot.realm, state.generation));
         let journal = match journal {
             Ok(journal) => Some(journal),
             Err(error) => {
@@ -109,11 +110,7 @@ impl Checkpoint for SledCheckpoint {
             return Err(StoreError::Stopped { realm: self.slot.realm });
         };
         let changes = std::mem::take(&mut self.changes);
-        let outcome = self.store.commit(&self.slot, journal, changes, self.state);
-        if outcome.is_err() {
-            self.slot.stop();
-        }
-        outcome
+        self.store.commit(&self.slot, journal, changes, self.state)
     }
 }
 
@@ -129,48 +126,81 @@ impl Drop for SledCheckpoint {
 impl Inner {
     /// The stamp of what sled holds under a key.
     fn stamp(&self, key: &[u8]) -> Result<Option<Stamp>, StoreError> {
-        let frame = self.watch(self.tree.get(&value_key(key)))?;
-        self.watch(frame.map(|frame| Stamp::split(&frame).map(|(stamp, _)| stamp)).transpose())
+        self.read(|tree| tree.get(&value_key(key))?.map(|frame| Stamp::split(&frame).map(|(stamp, _)| stamp)).transpose())
     }
 
+    /// Makes a checkpoint count, and shows it. An error says that it does not count, or that [`Inner::settle`] has to decide it.
     fn commit(&self, slot: &RealmSlot, journal: JournalWriter, changes: Changes, state: RealmState) -> Result<(), StoreError> {
-        let journal = journal.finish(slot.realm, state).map_err(StoreError::io("sync a journal"))?;
-        let overlay = Arc::new(Overlay { journal, changes });
-        slot.publish(View { overlay: Some(overlay.clone()), state });
+        let journal = match journal.finish(slot.realm, state) {
+            Ok(journal) => journal,
+            Err(Unfinished { error, undecided }) => {
+                *slot.undecided() = undecided;
+                if let Err(error) = slot.take_back() {
+                    tracing::warn!(realm = slot.realm.number(), %error, "a failed commit could not be taken back yet");
+                }
+                return Err(StoreError::io("sync a journal")(error));
+            }
+        };
+        slot.publish(View { overlay: Some(Arc::new(Overlay { journal, changes })), state });
         slot.wait_for_readers();
-        self.watch(self.apply(slot, &overlay))?;
+        // It counts and it shows, whatever sled says.
+        if let Err(error) = self.settle(slot) {
+            tracing::warn!(realm = slot.realm.number(), %error, "a checkpoint counts, but is not in sled yet");
+        }
+        Ok(())
+    }
+
+    /// Finishes what a commit of the realm left undone: takes back one that failed half way, brings one that counts into sled.
+    /// The caller has claimed the realm.
+    pub(super) fn settle(&self, slot: &RealmSlot) -> Result<(), StoreError> {
+        slot.take_back().map_err(StoreError::io("take a journal back"))?;
+        let (overlay, state) = {
+            let view = slot.view();
+            (view.overlay.clone(), view.state)
+        };
+        let Some(overlay) = overlay else { return Ok(()) };
+        let tree = self.tree.handle()?;
+        if let Err(error) = apply(&tree, slot.realm, &overlay) {
+            tracing::warn!(realm = slot.realm.number(), %error, "sled failed; it is opened again");
+            let tree = self.tree.reopen(tree)?;
+            self.watch(apply(&tree, slot.realm, &overlay))?;
+        }
         slot.publish(View { overlay: None, state });
         // Readers of the overlay read its values from the journal.
         slot.wait_for_readers();
-        overlay.journal.retire().map_err(StoreError::io("retire a journal"))
+        if let Err(error) = overlay.journal.retire() {
+            // Sled has what it holds, and the next checkpoint but one starts over in this file.
+            tracing::debug!(realm = slot.realm.number(), %error, "a journal was not retired");
+        }
+        Ok(())
     }
+}
 
-    /// Brings a committed checkpoint into sled. Done again from the start after a crash, it ends the same.
-    pub(super) fn apply(&self, slot: &RealmSlot, overlay: &Overlay) -> Result<(), StoreError> {
-        let state = overlay.journal.header().state;
-        let mut writer = self.tree.writer();
-        for (key, change) in &overlay.changes.keys {
-            match change {
-                Change::Delete => writer.remove(&value_key(key))?,
-                Change::Put { stamp, offset } => {
-                    let value = overlay.journal.value(key, stamp, *offset)?;
-                    if stamp.is_chunked() {
-                        for (index, chunk) in (0..).zip(value.chunks(CHUNK_BYTES)) {
-                            writer.set(&chunk_key(slot.realm, stamp.generation, stamp.ordinal, index), chunk)?;
-                        }
+/// Brings a committed checkpoint into sled. Done again from the start after a crash or a failure, it ends the same.
+pub(super) fn apply(tree: &Handle, realm: Realm, overlay: &Overlay) -> Result<(), StoreError> {
+    let state = overlay.journal.header().state;
+    let mut writer = tree.writer();
+    for (key, change) in &overlay.changes.keys {
+        match change {
+            Change::Delete => writer.remove(&value_key(key))?,
+            Change::Put { stamp, offset } => {
+                let value = overlay.journal.value(key, stamp, *offset)?;
+                if stamp.is_chunked() {
+                    for (index, chunk) in (0..).zip(value.chunks(CHUNK_BYTES)) {
+                        writer.set(&chunk_key(realm, stamp.generation, stamp.ordinal, index), chunk)?;
                     }
-                    writer.set(&value_key(key), &stamp.frame(&value))?;
                 }
+                writer.set(&value_key(key), &stamp.frame(&value))?;
             }
         }
-        for stamp in &overlay.changes.freed {
-            for index in 0..stamp.chunks() {
-                writer.remove(&chunk_key(slot.realm, stamp.generation, stamp.ordinal, index))?;
-            }
-        }
-        writer.write()?;
-        self.tree.sync()?;
-        self.tree.set(&state_key(slot.realm), &state.encode())?;
-        self.tree.sync()
     }
+    for stamp in &overlay.changes.freed {
+        for index in 0..stamp.chunks() {
+            writer.remove(&chunk_key(realm, stamp.generation, stamp.ordinal, index))?;
+        }
+    }
+    writer.write()?;
+    tree.sync()?;
+    tree.set(&state_key(realm), &state.encode())?;
+    tree.sync()
 }

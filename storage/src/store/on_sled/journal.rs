@@ -7,15 +7,14 @@
 //! must at least hold.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::frame::{Fields, RealmState, Stamp};
+use crate::files::File;
 
 /// Where the changes begin. The header has a block of its own, so that rewriting it cannot tear the changes.
 const BODY_START: u64 = 4096;
@@ -115,7 +114,7 @@ pub(super) struct JournalWriter {
 impl JournalWriter {
     /// Starts over in the file at `path`; the caller syncs the directory if the file is new.
     pub(super) fn create(path: &Path) -> std::io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut file = File::edit_or_create(path)?;
         file.seek(SeekFrom::Start(BODY_START))?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER_BYTES, file), hash: Xxh3Default::new(), len: 0 })
     }
@@ -160,12 +159,17 @@ impl JournalWriter {
     }
 
     /// Writes the header and syncs: from here on the checkpoint counts.
-    pub(super) fn finish(self, realm: Realm, state: RealmState) -> std::io::Result<Journal> {
-        let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    pub(super) fn finish(mut self, realm: Realm, state: RealmState) -> Result<Journal, Unfinished> {
+        if let Err(error) = self.out.flush() {
+            self.abandon();
+            return Err(Unfinished { error, undecided: None });
+        }
+        let (file, _empty) = self.out.into_parts();
         let header = Header { applied: false, realm, state, body_len: self.len, body_hash: self.hash.digest() };
-        file.write_all_at(&header.encode(), 0)?;
-        file.sync_data()?;
-        Ok(Journal { file, header })
+        match file.write_all_at(&header.encode(), 0).and_then(|()| file.sync_data()) {
+            Ok(()) => Ok(Journal { file, header }),
+            Err(error) => Err(Unfinished { error, undecided: Some(Undecided { file }) }),
+        }
     }
 
     /// Gives the space back. What was written has no header and so means nothing.
@@ -173,6 +177,31 @@ impl JournalWriter {
         let (file, _unwritten) = self.out.into_parts();
         // Space that stays taken until the next checkpoint is no fault.
         let _ = file.set_len(BODY_START);
+    }
+}
+
+/// A journal that could not be finished.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    pub(super) error: std::io::Error,
+    /// What has to be taken back, if the header may be on disk. `None`: the checkpoint never counted.
+    pub(super) undecided: Option<Undecided>,
+}
+
+/// A journal whose header may be on disk or not, so that its checkpoint may count after a crash.
+#[derive(Debug)]
+pub(super) struct Undecided {
+    file: File,
+}
+
+impl Undecided {
+    /// Takes the header back; once this returns, the checkpoint never was. After an error it may be tried again.
+    pub(super) fn take_back(&self) -> std::io::Result<()> {
+        self.file.write_all_at(&[0; HEADER_BYTES], 0)?;
+        self.file.sync_data()?;
+        // Space that stays taken until the next checkpoint is no fault.
+        let _ = self.file.set_len(BODY_START);
+        Ok(())
     }
 }
 
@@ -186,7 +215,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens the file at `path`; `None` if there is no file or no sound header for `realm` in it.
     pub(super) fn open(path: &Path, realm: Realm) -> std::io::Result<Option<Self>> {
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
+        let file = match File::edit(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -215,7 +244,7 @@ impl Journal {
 
     /// Reads all changes; `None` if they aren't what the header says, as after a power cut in the middle of `finish`.
     pub(super) fn changes(&self) -> std::io::Result<Option<Changes>> {
-        if self.header.body_len > 0 && self.file.metadata()?.len() < BODY_START.saturating_add(self.header.body_len) {
+        if self.header.body_len > 0 && self.file.len()? < BODY_START.saturating_add(self.header.body_len) {
             return Ok(None);
         }
         let mut file = &self.file;

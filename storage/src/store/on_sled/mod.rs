@@ -21,12 +21,11 @@ mod tree;
 mod tests;
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Checkpoint, Realm, Store, StoreError, Visit};
-use crate::files::{create_private_dir, sync_dir};
+use crate::files::{self, make_private_dir, sync_dir};
 use checkpoint::SledCheckpoint;
 use frame::RealmState;
 use realm::RealmSlot;
@@ -92,9 +91,9 @@ impl SledStore {
     pub(in crate::store) fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
         let journals = dir.join("journal");
         for path in [dir, &journals] {
-            create_private_dir(path).map_err(StoreError::io("create a directory"))?;
+            make_private_dir(path).map_err(StoreError::io("create a directory"))?;
         }
-        match fs::read(dir.join(DAMAGED)) {
+        match files::read(&dir.join(DAMAGED)) {
             Ok(what) => return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("look for a note of damage")(error)),
@@ -126,6 +125,11 @@ impl SledStore {
         self.inner.watch(outcome)
     }
 
+    /// Whether a failed commit of the realm may still count after a crash.
+    pub(in crate::store) fn is_undecided(&self, realm: Realm) -> bool {
+        self.inner.slot(realm).undecided().is_some()
+    }
+
     /// How many bytes the store's files take.
     ///
     /// # Errors
@@ -133,8 +137,8 @@ impl SledStore {
     pub fn size_bytes(&self) -> Result<u64, StoreError> {
         let mut size_bytes = 0;
         for dir in [self.inner.dir.join("tree"), self.inner.dir.join("tree/blobs"), self.inner.journals.clone()] {
-            for entry in fs::read_dir(dir).map_err(StoreError::io("list its files"))? {
-                size_bytes += entry.and_then(|entry| entry.metadata()).map_or(0, |about| about.len());
+            for path in files::list(&dir).map_err(StoreError::io("list its files"))? {
+                size_bytes += path.metadata().map_or(0, |about| about.len());
             }
         }
         Ok(size_bytes)
@@ -160,13 +164,14 @@ impl Store for SledStore {
 
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         let slot = self.inner.slot(realm);
-        if slot.is_stopped() {
-            return Err(StoreError::Stopped { realm });
-        }
         if !slot.claim() {
             return Err(StoreError::Busy { realm });
         }
         Ok(Box::new(SledCheckpoint::begin(self.inner.clone(), slot)?))
+    }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.inner.recover_slot(&self.inner.slot(realm))
     }
 }
 
@@ -178,6 +183,16 @@ impl Inner {
         }
         let mut realms = self.realms.write().unwrap_or_else(PoisonError::into_inner);
         realms.entry(realm).or_insert_with(|| Arc::new(RealmSlot::new(realm, RealmState::default()))).clone()
+    }
+
+    /// Finishes what a failed commit left undone.
+    fn recover_slot(&self, slot: &RealmSlot) -> Result<(), StoreError> {
+        if !slot.claim() {
+            return Err(StoreError::Busy { realm: slot.realm });
+        }
+        let outcome = self.settle(slot);
+        slot.release();
+        outcome
     }
 
     fn create_journal(&self, realm: Realm, generation: u64) -> Result<journal::JournalWriter, StoreError> {
@@ -194,7 +209,7 @@ impl Inner {
     fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Damaged { what }) = &outcome {
             // Where even this fails, the damage is found again when it is met again.
-            let _ = fs::write(self.dir.join(DAMAGED), what);
+            let _ = files::write(&self.dir.join(DAMAGED), what.as_bytes());
         }
         outcome
     }

@@ -7,6 +7,7 @@ use super::Inner;
 use super::frame::{Stamp, chunk_key, value_key};
 use super::journal::Change;
 use super::realm::Overlay;
+use super::tree::Handle;
 
 impl Inner {
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -19,60 +20,91 @@ impl Inner {
         {
             return self.watch(overlay.read(key, change));
         }
-        let frame = self.watch(self.tree.get(&value_key(key)))?;
-        self.watch(frame.map(|frame| self.unframe(realm, key, &frame)).transpose())
+        self.read(|tree| tree.get(&value_key(key))?.map(|frame| unframe(tree, realm, key, &frame)).transpose())
+    }
+
+    /// Reads from sled. Where a failed write keeps sled from being read, it is opened again.
+    pub(super) fn read<T>(&self, read: impl Fn(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let tree = self.tree.handle()?;
+        let outcome = match read(&tree) {
+            Err(StoreError::Io { .. }) => read(&*self.tree.reopen(tree)?),
+            outcome => outcome,
+        };
+        self.watch(outcome)
     }
 
     pub(super) fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let slot = self.slot(realm_of(prefix)?);
         let view = slot.view();
-        self.watch(self.scan_view(slot.realm, prefix, view.overlay.as_deref(), visit))
-    }
-
-    /// Merges what sled holds with what the overlay says, in the order of the keys.
-    fn scan_view(&self, realm: Realm, prefix: &[u8], overlay: Option<&Overlay>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let mut changes = overlay
-            .iter()
-            .flat_map(|overlay| overlay.changes.keys.range(prefix.to_vec()..).map(move |pair| (*overlay, pair)))
-            .take_while(|(_, (key, _))| key.starts_with(prefix))
-            .peekable();
-        let mut go_on = true;
-        self.tree.scan(&value_key(prefix), |physical, frame| {
-            let key = physical.get(1..).unwrap_or_default();
-            while let Some((overlay, (changed, change))) = changes.next_if(|(_, (changed, _))| changed.as_slice() < key) {
-                go_on = overlay.visit(changed, change, visit)?;
-                if !go_on {
-                    return Ok(false);
-                }
+        let mut visited = false;
+        let mut noting = |key: &[u8], value: &[u8]| {
+            visited = true;
+            visit(key, value)
+        };
+        let tree = self.tree.handle()?;
+        let mut outcome = scan_view(&tree, slot.realm, prefix, view.overlay.as_deref(), &mut noting);
+        if matches!(outcome, Err(StoreError::Io { .. })) {
+            let reopened = self.tree.reopen(tree);
+            if visited {
+                // Whoever scans begins again, and then it works.
+                return outcome;
             }
-            go_on = match changes.next_if(|(_, (changed, _))| changed.as_slice() == key) {
-                Some((overlay, (changed, change))) => overlay.visit(changed, change, visit)?,
-                None => visit(key, &self.unframe(realm, key, frame)?).is_continue(),
-            };
-            Ok(go_on)
-        })?;
-        while go_on && let Some((overlay, (changed, change))) = changes.next() {
+            let tree = reopened?;
+            outcome = scan_view(&tree, slot.realm, prefix, view.overlay.as_deref(), visit);
+        }
+        self.watch(outcome)
+    }
+}
+
+/// Merges what sled holds with what the overlay says, in the order of the keys.
+fn scan_view(
+    tree: &Handle,
+    realm: Realm,
+    prefix: &[u8],
+    overlay: Option<&Overlay>,
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let mut changes = overlay
+        .iter()
+        .flat_map(|overlay| overlay.changes.keys.range(prefix.to_vec()..).map(move |pair| (*overlay, pair)))
+        .take_while(|(_, (key, _))| key.starts_with(prefix))
+        .peekable();
+    let mut go_on = true;
+    tree.scan(&value_key(prefix), |physical, frame| {
+        let key = physical.get(1..).unwrap_or_default();
+        while let Some((overlay, (changed, change))) = changes.next_if(|(_, (changed, _))| changed.as_slice() < key) {
             go_on = overlay.visit(changed, change, visit)?;
-        }
-        Ok(())
-    }
-
-    /// The value behind a frame, put together from its chunks if need be, and checked.
-    pub(super) fn unframe(&self, realm: Realm, key: &[u8], frame: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let (stamp, inline) = Stamp::split(frame)?;
-        let mut value = inline.to_vec();
-        for index in 0..stamp.chunks() {
-            let chunk = self.tree.get(&chunk_key(realm, stamp.generation, stamp.ordinal, index))?;
-            match chunk {
-                Some(chunk) => value.extend_from_slice(&chunk),
-                None => return Err(StoreError::damaged(format!("a part of a long value in realm {realm} is missing"))),
+            if !go_on {
+                return Ok(false);
             }
         }
-        if stamp.fits(key, &value) {
-            Ok(value)
-        } else {
-            Err(StoreError::damaged(format!("a value in realm {realm} fails its checksum")))
+        go_on = match changes.next_if(|(_, (changed, _))| changed.as_slice() == key) {
+            Some((overlay, (changed, change))) => overlay.visit(changed, change, visit)?,
+            None => visit(key, &unframe(tree, realm, key, frame)?).is_continue(),
+        };
+        Ok(go_on)
+    })?;
+    while go_on && let Some((overlay, (changed, change))) = changes.next() {
+        go_on = overlay.visit(changed, change, visit)?;
+    }
+    Ok(())
+}
+
+/// The value behind a frame, put together from its chunks if need be, and checked.
+pub(super) fn unframe(tree: &Handle, realm: Realm, key: &[u8], frame: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let (stamp, inline) = Stamp::split(frame)?;
+    let mut value = inline.to_vec();
+    for index in 0..stamp.chunks() {
+        let chunk = tree.get(&chunk_key(realm, stamp.generation, stamp.ordinal, index))?;
+        match chunk {
+            Some(chunk) => value.extend_from_slice(&chunk),
+            None => return Err(StoreError::damaged(format!("a part of a long value in realm {realm} is missing"))),
         }
+    }
+    if stamp.fits(key, &value) {
+        Ok(value)
+    } else {
+        Err(StoreError::damaged(format!("a value in realm {realm} fails its checksum")))
     }
 }
 

@@ -1,12 +1,12 @@
 //! One realm of an open store: what readers see, and who may change it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use super::super::Realm;
 use super::frame::RealmState;
-use super::journal::{Changes, Journal};
+use super::journal::{Changes, Journal, Undecided};
 
 /// How often a commit looks whether the scans it waits for are over.
 const PATIENCE: Duration = Duration::from_micros(200);
@@ -32,7 +32,8 @@ pub(super) struct RealmSlot {
     view: RwLock<Arc<View>>,
     retired: Mutex<Vec<Weak<View>>>,
     open: AtomicBool,
-    stopped: AtomicBool,
+    /// A commit that failed, and that would perhaps count after a crash.
+    undecided: Mutex<Option<Undecided>>,
 }
 
 impl RealmSlot {
@@ -43,7 +44,7 @@ impl RealmSlot {
             view: RwLock::new(Arc::new(View { overlay: None, state })),
             retired: Mutex::default(),
             open: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
+            undecided: Mutex::default(),
         }
     }
 
@@ -82,13 +83,18 @@ impl RealmSlot {
         self.open.store(false, Ordering::Release);
     }
 
-    /// Refuses checkpoints from now on.
-    pub(super) fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
+    /// Takes back a commit that failed half way. After an error it may be tried again.
+    pub(super) fn take_back(&self) -> std::io::Result<()> {
+        let mut undecided = self.undecided();
+        if let Some(journal) = &*undecided {
+            journal.take_back()?;
+        }
+        *undecided = None;
+        Ok(())
     }
 
-    /// Whether [`RealmSlot::stop`] was called.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+    /// The commit that has to be taken back before the next one can begin, if any.
+    pub(super) fn undecided(&self) -> MutexGuard<'_, Option<Undecided>> {
+        self.undecided.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -41,7 +41,7 @@ fn stop_before_applying(store: &SledStore) -> PathBuf {
     }
     writer.delete(&key(b'b')).unwrap();
     for name in *b"ab" {
-        let frame = inner.tree.get(&value_key(&key(name))).unwrap().unwrap();
+        let frame = inner.tree.handle().unwrap().get(&value_key(&key(name))).unwrap().unwrap();
         let stamp = Stamp::split(&frame).unwrap().0;
         state.remove(stamp.element(&key(name)));
         writer.free(&stamp).unwrap();
@@ -89,7 +89,7 @@ fn a_half_applied_journal_is_applied_from_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let store = with_the_first_checkpoint(dir.path());
     stop_before_applying(&store);
-    let tree = &store.inner.tree;
+    let tree = store.inner.tree.handle().unwrap();
     let stamp = Stamp::of(&key(b'a'), &vec![2; LONG], 2, 0).unwrap();
     tree.set(&value_key(&key(b'a')), &stamp.frame(&vec![2; LONG])).unwrap();
     tree.set(&chunk_key(REALM, 2, 0, 1), &[2; CHUNK_BYTES]).unwrap();
@@ -97,6 +97,7 @@ fn a_half_applied_journal_is_applied_from_the_start() {
     writer.remove(&chunk_key(REALM, 1, 1, 0)).unwrap();
     writer.write().unwrap();
     tree.sync().unwrap();
+    drop(tree);
     drop(store);
     assert_eq!(values(&open(dir.path())), second());
 }
@@ -116,7 +117,7 @@ fn no_chunk_stays_behind() {
         left.push(key.to_vec());
         Ok(true)
     };
-    store.inner.tree.scan(&[], &mut note).unwrap();
+    store.inner.tree.handle().unwrap().scan(&[], &mut note).unwrap();
     assert_eq!(left, [frame::FORMAT_KEY.to_vec(), state_key(REALM).to_vec()]);
 }
 
@@ -140,9 +141,9 @@ fn a_torn_journal_never_was() {
 fn an_older_sled_than_was_sealed_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let store = with_the_first_checkpoint(dir.path());
-    let old = store.inner.tree.get(&state_key(REALM)).unwrap().unwrap();
+    let old = store.inner.tree.handle().unwrap().get(&state_key(REALM)).unwrap().unwrap();
     commit(&store, &[(b'a', vec![2])]);
-    store.inner.tree.set(&state_key(REALM), &old).unwrap();
+    store.inner.tree.handle().unwrap().set(&state_key(REALM), &old).unwrap();
     drop(store);
     let quick = SledOptions { check: Check::Quick, ..SledOptions::default() };
     assert!(SledStore::open(dir.path(), quick).is_err_and(|error| error.is_damage()));
@@ -174,16 +175,6 @@ fn a_store_that_is_open_elsewhere_is_not_taken_for_damaged() {
     let refused = SledStore::open(&dir, SledOptions::default()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
     assert!(matches!(wait_until_closed(&dir), Err(StoreError::Io { .. })));
-}
-
-#[test]
-fn a_failed_commit_stops_the_realm_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = with_the_first_checkpoint(dir.path());
-    store.inner.slot(REALM).stop();
-    assert!(matches!(store.begin(REALM), Err(StoreError::Stopped { realm: REALM })));
-    store.begin(Realm::new(2)).unwrap().commit().unwrap();
-    assert_eq!(values(&store), first());
 }
 
 #[test]

@@ -1,16 +1,22 @@
 //! sled behind a guard. On damaged files sled 0.34 returns errors, but also panics; here both become
 //! [`StoreError::Damaged`]. And its `flush` only hands the data to the kernel (`sync_file_range`), so each flush is
 //! followed by an `fdatasync` of its file.
+//!
+//! After one failed write sled refuses all that follow, even when the disk has room again. So a [`Handle`] whose write
+//! failed is given up, and [`Tree::reopen`] puts another one in its place. What was written and not synced before is then
+//! lost or not, as after a crash.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sled::{Batch, Db, IVec};
 
 use super::super::StoreError;
+use crate::files::{File, Operation, make_private, make_private_dir, probe_space, run_at};
 
 /// Pairs per batch written to sled. Its readers wait for a batch, so batches stay small.
 const BATCH_PAIRS: usize = 256;
@@ -18,24 +24,134 @@ const BATCH_BYTES: usize = 256 << 10;
 /// How long another handle's lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
+/// How long a reopening waits for those who still use the old handle.
+const READERS_PATIENCE: Duration = Duration::from_secs(5);
+const READERS_RETRY: Duration = Duration::from_millis(1);
+/// How long after an attempt to reopen that failed there is another one.
+const REOPEN_AFTER: Duration = Duration::from_millis(200);
 
-/// An open sled database and the file that it keeps its data in.
+/// The sled database in a directory.
 pub(super) struct Tree {
-    db: Option<Db>,
-    data: File,
+    dir: PathBuf,
+    cache_bytes: u64,
+    present: Mutex<Present>,
+}
+
+/// What [`Tree`] has open. `None`: it could not be opened again.
+struct Present {
+    handle: Option<Arc<Handle>>,
+    last_failure: Option<Instant>,
 }
 
 impl Tree {
     /// Opens or creates the database in `dir`.
     pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let handle = Some(Arc::new(Handle::open(dir, cache_bytes)?));
+        let present = Mutex::new(Present { handle, last_failure: None });
+        Ok(Self { dir: dir.to_owned(), cache_bytes, present })
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open database. Waits while it is opened again. One operation uses one handle throughout.
+    pub(super) fn handle(&self) -> Result<Arc<Handle>, StoreError> {
+        let mut present = self.present();
+        match &present.handle {
+            Some(handle) => Ok(Arc::clone(handle)),
+            None => self.open_again(&mut present),
+        }
+    }
+
+    /// Puts a new handle in the place of one whose write failed, unless that has happened already.
+    pub(super) fn reopen(&self, failed: Arc<Handle>) -> Result<Arc<Handle>, StoreError> {
+        let mut present = self.present();
+        match &present.handle {
+            Some(handle) if !Arc::ptr_eq(handle, &failed) => return Ok(Arc::clone(handle)),
+            _ => drop(failed),
+        }
+        present.pause()?;
+        let outcome = self.exchange(&mut present);
+        present.last_failure = outcome.is_err().then(Instant::now);
+        outcome
+    }
+
+    fn exchange(&self, present: &mut Present) -> Result<Arc<Handle>, StoreError> {
+        // On a full disk sled may panic over a database that is sound.
+        probe_space(&self.dir).map_err(StoreError::io("write to its disk"))?;
+        let old = present.handle.take();
+        let began = Instant::now();
+        while let Some(old) = &old
+            && Arc::strong_count(old) > 1
+        {
+            if began.elapsed() > READERS_PATIENCE {
+                present.handle = Some(Arc::clone(old));
+                let source = ErrorKind::ResourceBusy.into();
+                return Err(StoreError::Io { action: "open sled again while it is read".into(), source });
+            }
+            std::thread::sleep(READERS_RETRY);
+        }
+        drop(old);
+        self.open_again(present)
+    }
+
+    /// Opens the database where it is closed. Whether it is damaged is for the next start to say: what an error
+    /// of the disk looks like inside sled is not known here.
+    fn open_again(&self, present: &mut Present) -> Result<Arc<Handle>, StoreError> {
+        let opened = present.pause().and_then(|()| Handle::open(&self.dir, self.cache_bytes));
+        match opened {
+            Ok(handle) => {
+                tracing::info!("sled was opened again");
+                *present = Present { handle: Some(Arc::new(handle)), last_failure: None };
+                present.handle.clone().ok_or_else(|| StoreError::damaged("unreachable"))
+            }
+            Err(error) => {
+                present.last_failure.get_or_insert_with(Instant::now);
+                let source = std::io::Error::other(error.to_string());
+                Err(StoreError::Io { action: "open sled again".into(), source })
+            }
+        }
+    }
+}
+
+impl Present {
+    /// Not again at once after a failure: each attempt takes time, and everybody waits for it.
+    fn pause(&mut self) -> Result<(), StoreError> {
+        match self.last_failure {
+            Some(at) if at.elapsed() < REOPEN_AFTER => Err(StoreError::Io {
+                action: "open sled again, which failed a moment ago".into(),
+                source: ErrorKind::ResourceBusy.into(),
+            }),
+            _ => {
+                self.last_failure = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An open sled database and the file that it keeps its data in.
+pub(super) struct Handle {
+    db: Option<Db>,
+    dir: PathBuf,
+    data: File,
+}
+
+impl Handle {
+    fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        make_private_dir(dir).map_err(StoreError::io("create a directory"))?;
         let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
-        let db = open_patiently(&config)?;
+        let db = open_patiently(dir, &config)?;
         let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
         let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
         for name in ["conf", "blobs", "."] {
             sync_all(&dir.join(name)).map_err(StoreError::io("sync sled's directory"))?;
         }
-        Ok(Self { db: Some(db), data })
+        for name in ["db", "conf", "blobs"] {
+            make_private(&dir.join(name));
+        }
+        Ok(Self { db: Some(db), dir: dir.to_owned(), data })
     }
 
     fn db(&self) -> Result<&Db, StoreError> {
@@ -45,7 +161,7 @@ impl Tree {
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         let db = self.db()?;
-        guarded("reading", || db.get(key))
+        guarded(&self.dir, "reading", || db.get(key))
     }
 
     /// Visits the pairs under a prefix in order until `visit` returns false.
@@ -56,7 +172,7 @@ impl Tree {
     ) -> Result<(), StoreError> {
         let db = self.db()?;
         let mut pairs = db.scan_prefix(prefix);
-        while let Some((key, value)) = guarded("scanning", || pairs.next().transpose())? {
+        while let Some((key, value)) = guarded(&self.dir, "scanning", || pairs.next().transpose())? {
             if !visit(&key, &value)? {
                 break;
             }
@@ -67,13 +183,13 @@ impl Tree {
     /// Whether there is nothing at all.
     pub(super) fn is_empty(&self) -> Result<bool, StoreError> {
         let db = self.db()?;
-        guarded("reading", || db.iter().next().transpose()).map(|first| first.is_none())
+        guarded(&self.dir, "reading", || db.iter().next().transpose()).map(|first| first.is_none())
     }
 
     /// Sets one pair.
     pub(super) fn set(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let db = self.db()?;
-        guarded("writing", || db.insert(key, value)).map(drop)
+        guarded(&self.dir, "writing", || db.insert(key, value)).map(drop)
     }
 
     /// A writer of many pairs, in small batches.
@@ -84,12 +200,12 @@ impl Tree {
     /// Makes everything written so far durable.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         let db = self.db()?;
-        guarded("flushing", || db.flush())?;
+        guarded(&self.dir, "flushing", || db.flush())?;
         self.data.sync_data().map_err(StoreError::io("sync sled's file"))
     }
 }
 
-impl Drop for Tree {
+impl Drop for Handle {
     fn drop(&mut self) {
         // sled flushes on drop, which on a damaged or full store may panic.
         let db = self.db.take();
@@ -99,7 +215,7 @@ impl Drop for Tree {
 
 /// Gathers pairs into batches of bounded size.
 pub(super) struct TreeWriter<'a> {
-    tree: &'a Tree,
+    tree: &'a Handle,
     batch: Batch,
     pairs: usize,
     bytes: usize,
@@ -129,15 +245,15 @@ impl TreeWriter<'_> {
         (self.pairs, self.bytes) = (0, 0);
         let batch = std::mem::take(&mut self.batch);
         let db = self.tree.db()?;
-        guarded("writing", || db.apply_batch(batch))
+        guarded(&self.tree.dir, "writing", || db.apply_batch(batch))
     }
 }
 
 /// A database that was dropped lets go of its lock a moment later, on a thread of sled's: so a lock is waited for.
-fn open_patiently(config: &sled::Config) -> Result<Db, StoreError> {
+fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
     let began = Instant::now();
     loop {
-        match guarded("opening", || config.open()) {
+        match guarded(dir, "opening", || config.open()) {
             Err(StoreError::Io { source, .. }) if is_locked(&source) && began.elapsed() < LOCK_PATIENCE => {
                 std::thread::sleep(LOCK_RETRY);
             }
@@ -148,7 +264,7 @@ fn open_patiently(config: &sled::Config) -> Result<Db, StoreError> {
 
 /// Waits until sled has let go of the lock on its file in `dir`.
 pub(super) fn wait_until_closed(dir: &Path) -> Result<(), StoreError> {
-    let file = match File::open(dir.join("db")) {
+    let file = match std::fs::File::open(dir.join("db")) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(StoreError::io("open sled's file")(error)),
@@ -169,8 +285,9 @@ fn is_locked(error: &std::io::Error) -> bool {
 }
 
 /// Calls sled; what it reports and what it panics with become a [`StoreError`].
-fn guarded<T>(doing: &str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+fn guarded<T>(dir: &Path, doing: &str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+    let call = || run_at(Operation::Sled, dir, || Ok(catch_unwind(AssertUnwindSafe(call))));
+    match call().map_err(StoreError::io(format!("go on {doing} in sled")))? {
         Ok(Ok(answer)) => Ok(answer),
         // A short read is damage; a refusal (permissions, a full disk, another process's lock) is not.
         Ok(Err(sled::Error::Io(source))) if !is_damage(source.kind()) => {
@@ -210,12 +327,15 @@ mod tests {
         let too_many = std::io::Error::from_raw_os_error(24);
         for panic in [format!("called `Result::unwrap()` on an `Err` value: Io({too_many:?})"), format!("can't open: {too_many}")]
         {
-            let failed = guarded::<()>("opening", || std::panic::panic_any(panic.clone())).unwrap_err();
+            let failed = guarded::<()>(Path::new("."), "opening", || std::panic::panic_any(panic.clone())).unwrap_err();
             assert!(matches!(&failed, StoreError::Io { source, .. } if source.raw_os_error() == Some(24)), "{failed}");
         }
         let short = std::io::Error::from(ErrorKind::UnexpectedEof);
         for panic in ["index out of bounds".to_owned(), format!("{short:?}")] {
-            assert!(guarded::<()>("opening", || std::panic::panic_any(panic.clone())).unwrap_err().is_damage(), "{panic}");
+            assert!(
+                guarded::<()>(Path::new("."), "opening", || std::panic::panic_any(panic.clone())).unwrap_err().is_damage(),
+                "{panic}"
+            );
         }
     }
 }

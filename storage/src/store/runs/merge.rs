@@ -1,18 +1,15 @@
 //! Several runs as one: for scans, and to be written as a run of their own.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::StoreError;
-use super::run::{Run, RunCursor, RunName};
+use super::run::{Run, RunCursor, RunDir, RunName};
 use super::writer::RunWriter;
 
-/// Runs up to this size are not worth a file of their own beside a newer one: 1 MiB.
-const SMALL_BYTES: u64 = 1 << 20;
 /// So many runs of about one size are merged.
-const FAN_IN: usize = 3;
+const FAN_IN: usize = 4;
 /// How many pairs are merged before it is looked whether that is still wanted.
 const PAIRS_A_LOOK: usize = 4096;
 
@@ -22,15 +19,23 @@ pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
     let mut start = sizes.len().checked_sub(1)?;
     let mut total = *sizes.get(start)?;
     while let Some(older) = start.checked_sub(1) {
-        if sizes[older] > SMALL_BYTES && sizes[older] > 2 * total {
+        if sizes[older] > 2 * total {
             break;
         }
         total += sizes[older];
         start = older;
     }
     let range = start..sizes.len();
-    let worth = range.len() >= FAN_IN || (range.len() == 2 && total <= 2 * SMALL_BYTES);
-    worth.then_some(range)
+    (range.len() >= FAN_IN).then_some(range)
+}
+
+/// As [`plan`], where there are too many runs: if none should become one by their sizes, those that cost least.
+pub(super) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
+    let cheapest = || {
+        let windows = sizes.windows(FAN_IN).enumerate();
+        windows.min_by_key(|(_, window)| window.iter().sum::<u64>()).map(|(start, _)| start..start + FAN_IN)
+    };
+    plan(sizes).or_else(cheapest)
 }
 
 /// The pairs of several runs in the order of their keys, each key once, as the newest run that has it says.
@@ -96,11 +101,11 @@ impl<'r> MergeCursor<'r> {
 pub(super) fn write(
     runs: &[Arc<Run>],
     oldest: bool,
-    path: &Path,
+    dir: &RunDir,
     name: RunName,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, StoreError> {
-    let mut writer = RunWriter::create(path, name, Some(runs.iter().map(|run| run.footer.count).sum()))?;
+    let mut writer = RunWriter::create(dir, name, Some(runs.iter().map(|run| run.footer.count).sum()))?;
     let mut pairs = MergeCursor::seek(runs, &[])?;
     let mut seen = 0_usize;
     while pairs.advance()? {
@@ -125,17 +130,20 @@ mod tests {
     fn sizes_grow_with_age() {
         assert_eq!(plan(&[]), None);
         assert_eq!(plan(&[MIB]), None);
-        assert_eq!(plan(&[MIB, 1]), Some(0..2));
-        assert_eq!(plan(&[100 * MIB, MIB, 1]), Some(1..3));
-        assert_eq!(plan(&[100 * MIB, 10 * MIB]), None);
-        assert_eq!(plan(&[100 * MIB, 10 * MIB, 10 * MIB]), None);
-        assert_eq!(plan(&[100 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), Some(1..4));
-        assert_eq!(plan(&[30 * MIB, 10 * MIB, 10 * MIB]), Some(0..3));
+        assert_eq!(plan(&[MIB, 1, 1, 1]), None);
+        assert_eq!(plan(&[MIB, 1, 1, 1, 1]), Some(1..5));
+        assert_eq!(plan(&[100 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), None);
+        assert_eq!(plan(&[100 * MIB, 10 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), Some(1..5));
+        assert_eq!(plan(&[60 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), Some(0..4));
+        assert_eq!(plan(&[27, 9, 3, 1]), None);
+        assert_eq!(plan_at_once(&[27, 9, 3, 1]), Some(0..4));
+        assert_eq!(plan_at_once(&[81, 27, 9, 3, 1]), Some(1..5));
+        assert_eq!(plan_at_once(&[3, 1]), None);
     }
 
     #[test]
     fn runs_stay_few_and_little_is_written_twice() {
-        for step in [MIB / 16, MIB, 10 * MIB] {
+        for step in [MIB / 256, MIB / 16, MIB, 10 * MIB] {
             let (mut sizes, mut merged) = (Vec::new(), 0);
             for _ in 0..2_000 {
                 sizes.push(step);
@@ -146,7 +154,22 @@ mod tests {
                 }
                 assert!(sizes.len() <= 14, "{sizes:?}");
             }
-            assert!(merged < 60 * 2_000 * step, "{} times of {step}", merged / 2_000 / step);
+            assert!(merged < 8 * 2_000 * step, "each pair {} times", merged / 2_000 / step);
         }
+    }
+
+    /// A partition whose run is small is not written anew at each checkpoint.
+    #[test]
+    fn small_checkpoints_rewrite_little() {
+        let (mut sizes, mut merged) = (vec![2 * MIB], 0);
+        for _ in 0..60 {
+            sizes.extend([10_000]);
+            if let Some(range) = plan(&sizes) {
+                let total = sizes.drain(range).sum();
+                sizes.push(total);
+                merged += total;
+            }
+        }
+        assert!(merged < 4 * MIB, "{merged} bytes in an hour of checkpoints");
     }
 }

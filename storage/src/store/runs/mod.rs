@@ -6,8 +6,10 @@
 //! runs, newest first, and reads one block of one run; a key that nobody has costs no read.
 
 mod block;
+mod changes;
 mod check;
 mod merge;
+mod merger;
 mod run;
 mod writer;
 
@@ -15,26 +17,26 @@ mod writer;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Realm, StoreError, Visit};
 use crate::codec;
-use crate::files::sync_dir;
+use crate::files::{self, Dir, OpenFiles, remove_file};
+pub(super) use changes::{Prepared, RunChanges};
 pub use check::UncheckedRuns;
 use merge::MergeCursor;
-use run::{Run, RunName, hash_of};
-use writer::RunWriter;
+use merger::{MergeState, Merger};
+use run::{Run, RunDir, RunName, hash_of};
 
-/// How much of a checkpoint is put in order before it is written.
-const BUFFER_BYTES: usize = 1 << 20;
+/// A realm with more runs than this is merged before the next checkpoint of it counts.
+const MOST_RUNS: usize = 24;
+/// A realm that can't be merged takes no more checkpoints from here on.
+const MOST_RUNS_UNMERGED: usize = 4 * MOST_RUNS;
 const MANIFEST_VERSION: u8 = 1;
 
 /// What a realm's runs are.
@@ -61,7 +63,10 @@ pub(super) struct Slot {
     runs: RwLock<RunList>,
     next: AtomicU64,
     merged: Mutex<Option<Merged>>,
-    merging: AtomicBool,
+    merging: Mutex<MergeState>,
+    merge_ended: Condvar,
+    /// Files of a commit of which it is not decided whether it counts.
+    undecided: Mutex<Vec<RunName>>,
     /// What the last merge could not read.
     damage: Mutex<Option<StoreError>>,
     /// Held for reading by a scan that sees more than the runs, and for writing while a commit changes both.
@@ -75,7 +80,9 @@ impl Slot {
             runs: RwLock::new(Arc::new(runs)),
             next: AtomicU64::new(next),
             merged: Mutex::default(),
-            merging: AtomicBool::new(false),
+            merging: Mutex::default(),
+            merge_ended: Condvar::new(),
+            undecided: Mutex::default(),
             damage: Mutex::default(),
             whole: RwLock::default(),
         }
@@ -91,6 +98,14 @@ impl Slot {
 
     fn merged(&self) -> MutexGuard<'_, Option<Merged>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn undecided(&self) -> MutexGuard<'_, Vec<RunName>> {
+        self.undecided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        self.runs().iter().map(|run| run.file_len()).collect()
     }
 
     /// The damage that a merge met, once.
@@ -111,7 +126,7 @@ impl Slot {
 
 /// The runs of all realms.
 pub(super) struct Runs {
-    dir: Arc<Path>,
+    dir: RunDir,
     slots: RwLock<HashMap<Realm, Arc<Slot>>>,
     merger: Option<Merger>,
 }
@@ -119,6 +134,12 @@ pub(super) struct Runs {
 impl Runs {
     /// Opens the runs in `dir` that the `manifests` name, and removes all others.
     pub(super) fn open(dir: &Path, manifests: Vec<(Realm, Vec<u8>)>) -> Result<Self, StoreError> {
+        Self::open_with(dir, manifests, OpenFiles::of_process())
+    }
+
+    fn open_with(dir: &Path, manifests: Vec<(Realm, Vec<u8>)>, open_files: Arc<OpenFiles>) -> Result<Self, StoreError> {
+        let held = Arc::new(Dir::open(dir).map_err(StoreError::io("open a directory"))?);
+        let run_dir = RunDir { dir: held, open_files };
         let mut left_over = files(dir)?;
         let mut slots = HashMap::new();
         for (realm, bytes) in manifests {
@@ -127,17 +148,16 @@ impl Runs {
             let mut runs = Vec::with_capacity(manifest.runs.len());
             for id in manifest.runs {
                 let name = RunName { realm, id };
-                runs.push(Arc::new(Run::open(&path_of(dir, name), name)?));
-                left_over.remove(&path_of(dir, name));
+                runs.push(Arc::new(Run::open(&run_dir, name)?));
+                left_over.remove(&run_dir.path_of(name));
             }
             slots.insert(realm, Arc::new(Slot::new(realm, manifest.next, runs)));
         }
         for path in left_over.keys() {
-            fs::remove_file(path).map_err(StoreError::io("remove a left-over"))?;
+            remove_file(path).map_err(StoreError::io("remove a left-over"))?;
         }
-        let dir: Arc<Path> = dir.into();
-        let merger = Merger::spawn(Arc::clone(&dir)).map_err(StoreError::io("start a thread"))?;
-        Ok(Self { dir, slots: RwLock::new(slots), merger: Some(merger) })
+        let merger = Merger::spawn(&run_dir).map_err(StoreError::io("start a thread"))?;
+        Ok(Self { dir: run_dir, slots: RwLock::new(slots), merger: Some(merger) })
     }
 
     /// The runs of a realm; one that nobody has written yet has none.
@@ -177,31 +197,57 @@ impl Runs {
 
     /// Collects changes of a realm.
     pub(super) fn begin(&self, realm: Realm) -> RunChanges {
-        let (dir, slot) = (Arc::clone(&self.dir), self.slot(realm));
-        let files = NewFiles { dir: Arc::clone(&dir), names: Vec::new() };
-        RunChanges { dir, slot, buffer: BTreeMap::new(), buffered: 0, writer: None, written: Vec::new(), files }
+        RunChanges::new(self.dir.clone(), self.slot(realm))
+    }
+
+    /// Makes room for the runs of a checkpoint: a realm that has too many is merged now, however long that takes.
+    pub(super) fn make_room(&self, realm: Realm, changes: &RunChanges) -> Result<(), StoreError> {
+        let slot = self.slot(realm);
+        let count = || {
+            let gone = slot.merged().as_ref().map_or(0, |merged| merged.replaces.len().saturating_sub(1));
+            slot.runs().len().saturating_sub(gone) + changes.runs()
+        };
+        if count() <= MOST_RUNS {
+            return Ok(());
+        }
+        slot.merge_now(&self.dir).or_else(|error| {
+            if error.is_damage() || count() > MOST_RUNS_UNMERGED {
+                return Err(error);
+            }
+            tracing::warn!(realm = realm.number(), runs = count(), %error, "runs not merged; they become too many");
+            Ok(())
+        })
     }
 
     /// Lets readers see a list of runs whose manifest counts, removes what it doesn't name any more, and looks whether runs
     /// should be merged.
-    pub(super) fn publish(&self, prepared: Prepared) {
-        let Prepared { slot, runs, gone, mut files, .. } = prepared;
-        files.keep();
-        let sizes: Vec<u64> = runs.iter().map(|run| run.file_len()).collect();
-        *slot.runs.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(runs);
+    pub(super) fn publish(&self, mut prepared: Prepared) {
+        prepared.keep();
+        let Prepared { slot, runs, gone, .. } = &mut prepared;
+        *slot.runs.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(std::mem::take(runs));
         if !gone.is_empty() {
             *slot.merged() = None;
         }
-        for id in gone {
-            // What can't be removed now is removed at the next open.
-            let _ = fs::remove_file(path_of(&self.dir, RunName { realm: slot.realm, id }));
-        }
-        if merge::plan(&sizes).is_some()
-            && !slot.merging.swap(true, Ordering::AcqRel)
+        // Those who still read them keep them so long.
+        gone.drain(..).for_each(|run| run.remove_at_end());
+        if merge::plan(&slot.sizes()).is_some()
             && let Some(merger) = &self.merger
         {
             merger.ask(slot);
         }
+    }
+
+    /// A commit that was undecided does not count: its files go.
+    pub(super) fn take_back(&self, realm: Realm) {
+        for name in self.slot(realm).undecided().drain(..) {
+            // What can't be removed now is removed at the next open.
+            let _ = remove_file(&self.dir.path_of(name));
+        }
+    }
+
+    /// Whether the directory is still where it was opened. If not, another store may be there now.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.dir.dir.is_in_place()
     }
 
     /// Merges nothing more. What is half merged is given up.
@@ -219,7 +265,22 @@ impl Runs {
 
     /// How many bytes the files take.
     pub(super) fn size_bytes(&self) -> Result<u64, StoreError> {
-        Ok(files(&self.dir)?.values().sum())
+        Ok(files(self.dir.dir.path())?.values().sum())
+    }
+
+    /// Merges the runs of a realm on this thread.
+    #[cfg(test)]
+    pub(super) fn merge_now(&self, realm: Realm) -> Result<(), StoreError> {
+        self.slot(realm).merge_now(&self.dir)
+    }
+
+    /// Every file is one that counts, or one that was merged and can count.
+    #[cfg(test)]
+    pub(super) fn assert_no_file_is_left_over(&self) {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let known: usize = slots.values().map(|slot| slot.runs().len() + usize::from(slot.merged().is_some())).sum();
+        let found = files(self.dir.dir.path()).unwrap();
+        assert_eq!(found.len(), known, "{found:?}");
     }
 
     /// How many bytes of memory the filters and indexes take.
@@ -236,201 +297,18 @@ impl Drop for Runs {
     }
 }
 
-fn path_of(dir: &Path, name: RunName) -> PathBuf {
-    dir.join(format!("{:05}-{:016x}.run", name.realm.number(), name.id))
-}
-
 /// The run files in a directory, and their lengths.
 fn files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, StoreError> {
     let list = || -> std::io::Result<BTreeMap<PathBuf, u64>> {
         let mut found = BTreeMap::new();
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            if entry.path().extension().is_some_and(|extension| extension == "run") {
+        for path in files::list(dir)? {
+            if path.extension().is_some_and(|extension| extension == "run") {
                 // One that a merge replaced may be gone by now.
-                found.insert(entry.path(), entry.metadata().map_or(0, |about| about.len()));
+                let len = path.metadata().map_or(0, |about| about.len());
+                found.insert(path, len);
             }
         }
         Ok(found)
     };
     list().map_err(StoreError::io("list its runs"))
-}
-
-/// Changes of a realm on their way into runs. They cost little memory if they come in the order of their keys; in another
-/// order they become more runs, the last of which counts.
-pub(super) struct RunChanges {
-    dir: Arc<Path>,
-    slot: Arc<Slot>,
-    buffer: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    buffered: usize,
-    writer: Option<RunWriter>,
-    written: Vec<Run>,
-    files: NewFiles,
-}
-
-/// Files that no manifest names yet; they go if none ever will.
-struct NewFiles {
-    dir: Arc<Path>,
-    names: Vec<RunName>,
-}
-
-impl NewFiles {
-    fn keep(&mut self) {
-        self.names.clear();
-    }
-}
-
-impl Drop for NewFiles {
-    fn drop(&mut self) {
-        for name in &self.names {
-            let _ = fs::remove_file(path_of(&self.dir, *name));
-        }
-    }
-}
-
-/// Changes that are durable, and count as soon as their manifest does.
-pub(super) struct Prepared {
-    slot: Arc<Slot>,
-    runs: Vec<Arc<Run>>,
-    gone: Vec<u64>,
-    files: NewFiles,
-    /// The manifest.
-    pub(super) manifest: Vec<u8>,
-}
-
-impl Prepared {
-    /// From here on it may be that the manifest counts, even if that is known only after the next open.
-    pub(super) fn may_count(&mut self) {
-        self.files.keep();
-    }
-}
-
-impl RunChanges {
-    /// Sets the value of a key; `None`: it holds nothing any more.
-    pub(super) fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
-        self.buffered += key.len() + value.map_or(0, <[u8]>::len);
-        self.buffer.insert(key.to_vec(), value.map(<[u8]>::to_vec));
-        if self.buffered >= BUFFER_BYTES { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> Result<(), StoreError> {
-        self.buffered = 0;
-        let buffer = std::mem::take(&mut self.buffer);
-        let Some((first, _)) = buffer.first_key_value() else { return Ok(()) };
-        let mut writer = match self.writer.take() {
-            Some(writer) if writer.takes(first) => writer,
-            before => {
-                if let Some(before) = before {
-                    self.written.push(before.finish()?);
-                }
-                let name = self.slot.name();
-                self.files.names.push(name);
-                RunWriter::create(&path_of(&self.dir, name), name, None)?
-            }
-        };
-        for (key, value) in &buffer {
-            writer.push(key, value.as_deref())?;
-        }
-        self.writer = Some(writer);
-        Ok(())
-    }
-
-    /// Makes the changes durable. `None`: there is nothing that a manifest would have to say.
-    pub(super) fn prepare(mut self) -> Result<Option<Prepared>, StoreError> {
-        self.write()?;
-        if let Some(writer) = self.writer.take() {
-            self.written.push(writer.finish()?);
-        }
-        let merged = self.slot.merged().clone();
-        if self.written.is_empty() && merged.is_none() {
-            return Ok(None);
-        }
-        sync_dir(&self.dir).map_err(StoreError::io("sync a directory"))?;
-        let mut runs = self.slot.runs().to_vec();
-        let mut gone = Vec::new();
-        if let Some(Merged { run, replaces }) = merged {
-            // Lists grow at their end only, so what it replaces still stands side by side; nothing else will do.
-            let stands = |part: &[Arc<Run>]| part.iter().map(|run| run.footer.name.id).eq(replaces.iter().copied());
-            if let Some(place) = runs.windows(replaces.len().max(1)).position(stands) {
-                runs.splice(place..place + replaces.len(), [run]);
-                gone = replaces;
-            } else {
-                *self.slot.merged() = None;
-            }
-        }
-        runs.extend(std::mem::take(&mut self.written).into_iter().map(Arc::new));
-        let next = self.slot.next.load(Ordering::Relaxed);
-        let manifest = Manifest { next, runs: runs.iter().map(|run| run.footer.name.id).collect() };
-        let manifest = codec::encode(MANIFEST_VERSION, &manifest)
-            .map_err(|error| StoreError::Io { action: "list its runs".into(), source: std::io::Error::other(error) })?;
-        Ok(Some(Prepared { slot: self.slot, runs, gone, files: self.files, manifest }))
-    }
-}
-
-/// One thread that merges runs.
-struct Merger {
-    orders: Sender<Arc<Slot>>,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
-impl Merger {
-    fn spawn(dir: Arc<Path>) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let run = move || merge_all(&dir, &inbox, &stopped);
-        let thread = std::thread::Builder::new().name("hc-merge".into()).spawn(run)?;
-        Ok(Self { orders, stop, thread })
-    }
-
-    fn ask(&self, slot: Arc<Slot>) {
-        // Without the thread, runs stay more and smaller.
-        let _ = self.orders.send(slot);
-    }
-
-    fn stop(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        drop(self.orders);
-        let _ = self.thread.join();
-    }
-}
-
-fn merge_all(dir: &Path, inbox: &Receiver<Arc<Slot>>, stop: &AtomicBool) {
-    while let Ok(slot) = inbox.recv() {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Err(error) = merge_one(dir, &slot, stop) {
-            tracing::warn!(realm = slot.realm.number(), %error, "runs not merged; that can wait");
-            if error.is_damage() {
-                *slot.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
-        }
-        slot.merging.store(false, Ordering::Release);
-    }
-}
-
-fn merge_one(dir: &Path, slot: &Slot, stop: &AtomicBool) -> Result<(), StoreError> {
-    // In this order: a commit that adopts what was merged shows its runs before it says so, and those that it replaced must not
-    // be merged again.
-    if slot.merged().is_some() {
-        return Ok(());
-    }
-    let runs = slot.runs();
-    let sizes: Vec<u64> = runs.iter().map(|run| run.file_len()).collect();
-    let Some(range) = merge::plan(&sizes) else { return Ok(()) };
-    let name = slot.name();
-    let path = path_of(dir, name);
-    match merge::write(&runs[range.clone()], range.start == 0, &path, name, stop) {
-        Ok(Some(run)) => {
-            let replaces = runs[range].iter().map(|run| run.footer.name.id).collect();
-            *slot.merged() = Some(Merged { run: Arc::new(run), replaces });
-            Ok(())
-        }
-        other => {
-            let _ = fs::remove_file(&path);
-            other.map(drop)
-        }
-    }
 }

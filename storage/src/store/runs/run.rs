@@ -10,14 +10,14 @@
 //!
 //! Index and filter are in memory, 1.5 bytes a key and some 48 a block of 8 KiB. A lookup that passes the filter reads one block.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::block::{BLOCK_BYTES, BlockCursor};
+use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::Filter;
 use crate::pace::Pace;
 
@@ -37,6 +37,31 @@ pub(super) fn hash_of(key: &[u8]) -> u128 {
 pub(super) struct RunName {
     pub(super) realm: Realm,
     pub(super) id: u64,
+}
+
+impl RunName {
+    /// The name of its file.
+    pub(super) fn file_name(self) -> String {
+        format!("{:05}-{:016x}.run", self.realm.number(), self.id)
+    }
+}
+
+/// Where runs lie, and how many of their files may be open.
+#[derive(Debug, Clone)]
+pub(super) struct RunDir {
+    pub(super) dir: Arc<Dir>,
+    pub(super) open_files: Arc<OpenFiles>,
+}
+
+impl RunDir {
+    /// The path of a run.
+    pub(super) fn path_of(&self, name: RunName) -> PathBuf {
+        self.dir.path().join(name.file_name())
+    }
+
+    fn file(&self, name: RunName) -> CachedFile {
+        CachedFile::new(&self.dir, name.file_name(), &self.open_files)
+    }
 }
 
 /// What a run says of itself.
@@ -197,25 +222,25 @@ impl Index {
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) footer: Footer,
-    file: File,
+    file: CachedFile,
     index: Index,
     filter: Filter,
 }
 
 impl Run {
     /// A run that was just written.
-    pub(super) fn new(footer: Footer, file: File, index: Index, filter: Filter) -> Self {
-        Self { footer, file, index, filter }
+    pub(super) fn new(dir: &RunDir, footer: Footer, index: Index, filter: Filter) -> Self {
+        Self { footer, file: dir.file(footer.name), index, filter }
     }
 
-    /// Opens the run at `path`. Its footer, index and filter are checked, its blocks when they are read.
-    pub(super) fn open(path: &Path, name: RunName) -> Result<Self, StoreError> {
+    /// Opens a run. Its footer, index and filter are checked, its blocks when they are read.
+    pub(super) fn open(dir: &RunDir, name: RunName) -> Result<Self, StoreError> {
         let damaged = |what: &str| StoreError::damaged(format!("{what} of run {} of realm {}", name.id, name.realm));
-        let file = match File::open(path) {
+        let file = dir.file(name);
+        let len = match file.len() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("the file")),
-            file => file.map_err(StoreError::io("open a run"))?,
+            len => len.map_err(StoreError::io("open a run"))?,
         };
-        let len = file.metadata().map_err(StoreError::io("measure a run"))?.len();
         let footer_at = len.checked_sub(FOOTER_BYTES as u64).ok_or_else(|| damaged("the length"))?;
         let mut bytes = [0; FOOTER_BYTES];
         file.read_exact_at(&mut bytes, footer_at).map_err(StoreError::io("read a run"))?;
@@ -231,6 +256,11 @@ impl Run {
         let bits = part(footer.index_at + footer.index_len, footer.filter_len, footer.filter_crc, "the filter")?;
         let filter = Filter::decode(&bits).ok_or_else(|| damaged("the filter"))?;
         Ok(Self { footer, file, index, filter })
+    }
+
+    /// Has the file removed when nobody reads it any more.
+    pub(super) fn remove_at_end(&self) {
+        self.file.remove_at_end();
     }
 
     /// How long the file is.

@@ -1,5 +1,6 @@
 //! What only the runs promise: what every store promises is tested in `tests/`.
 
+use std::fs;
 use std::os::unix::fs::FileExt;
 
 use super::*;
@@ -15,6 +16,7 @@ fn commit(runs: &Runs, changes: impl IntoIterator<Item = (u32, Option<Vec<u8>>)>
     for (number, value) in changes {
         changed.set(&key(number), value.as_deref()).unwrap();
     }
+    runs.make_room(REALM, &changed).unwrap();
     let mut prepared = changed.prepare().unwrap().unwrap();
     let manifest = std::mem::take(&mut prepared.manifest);
     runs.publish(prepared);
@@ -38,7 +40,7 @@ fn contents(runs: &Runs) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 fn wait_for_merge(runs: &Runs) {
     let slot = runs.slot(REALM);
-    while slot.merging.load(Ordering::Acquire) {
+    while *slot.merging() != MergeState::Idle {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
@@ -137,7 +139,9 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::open(dir.path(), Vec::new()).unwrap();
     commit(&runs, (0..1000).map(|number| (number, Some(vec![1; 100]))));
-    commit(&runs, (0..1000).map(|number| (number, None)));
+    for part in 0..3 {
+        commit(&runs, (0..1000).filter(|number| number % 3 == part).map(|number| (number, None)));
+    }
     wait_for_merge(&runs);
     commit(&runs, [(5000, Some(vec![2]))]);
     let slot = runs.slot(REALM);
@@ -155,14 +159,14 @@ fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
         slot.merged().take().unwrap()
     };
     commit(&runs, (0..10).map(|number| (number, Some(vec![1]))));
-    commit(&runs, [(10, Some(vec![1]))]);
-    let first_two = take();
+    (0..3).for_each(|_| drop(commit(&runs, [(10, Some(vec![1]))])));
+    let first_four = take();
     commit(&runs, (0..10).map(|number| (number, None)));
-    let all_three = take();
-    *slot.merged() = Some(first_two);
+    let all_five = take();
+    *slot.merged() = Some(first_four);
     commit(&runs, [(11, Some(vec![1]))]);
-    take();
-    *slot.merged() = Some(all_three);
+    assert_eq!(slot.runs().len(), 3);
+    *slot.merged() = Some(all_five);
     commit(&runs, [(12, Some(vec![1]))]);
     let expected: BTreeMap<_, _> = (10..13).map(|number| (key(number), vec![1])).collect();
     assert_eq!(contents(&runs), expected, "keys that were removed stay so");
@@ -223,4 +227,51 @@ fn every_flipped_byte_is_noticed() {
     }
     fs::remove_file(&path).unwrap();
     assert!(Runs::open(dir.path(), vec![(REALM, manifest)]).is_err_and(|error| error.is_damage()));
+}
+
+#[test]
+fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
+    let dir = tempfile::tempdir().unwrap();
+    let open_files = OpenFiles::new(4);
+    let mut runs = Runs::open_with(dir.path(), Vec::new(), Arc::clone(&open_files)).unwrap();
+    runs.stop_merging();
+    for round in 0..200_u32 {
+        commit(&runs, (0..20).map(|at| (round * 7 + at, Some(value(at, round)))));
+        assert!(runs.slot(REALM).runs().len() <= MOST_RUNS, "{} runs in round {round}", runs.slot(REALM).runs().len());
+        assert!(open_files.count() <= 4);
+    }
+    let expected: BTreeMap<_, _> =
+        (0..200_u32).flat_map(|round| (0..20).map(move |at| (key(round * 7 + at), value(at, round)))).collect();
+    assert_eq!(contents(&runs), expected);
+    assert!(expected.iter().all(|(key, value)| runs.get(REALM, key).unwrap().as_ref() == Some(value)));
+    assert_eq!(
+        files(dir.path()).unwrap().len(),
+        runs.slot(REALM).runs().len() + usize::from(runs.slot(REALM).merged().is_some())
+    );
+}
+
+#[test]
+fn a_scan_reads_runs_to_the_end_that_were_replaced_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut runs = Runs::open_with(dir.path(), Vec::new(), OpenFiles::new(1)).unwrap();
+    runs.stop_merging();
+    let slot = runs.slot(REALM);
+    let name_of = |number: u32| (number, Some(noise(number, 3_000)));
+    for round in 0..8 {
+        commit(&runs, (0..50).map(|at| name_of(round * 50 + at)));
+    }
+    let (mut seen, mut files_before) = (0, 0);
+    let visit = &mut |_: &[u8], _: &[u8]| {
+        seen += 1;
+        if seen == 10 {
+            slot.merge_now(&runs.dir).unwrap();
+            commit(&runs, [name_of(1_000)]);
+            files_before = files(dir.path()).unwrap().len();
+        }
+        ControlFlow::Continue(())
+    };
+    assert!(runs.scan(REALM, &REALM.prefix(), visit).unwrap().is_continue());
+    assert_eq!((seen, slot.runs().len()), (400, 2));
+    assert!(files_before > 2, "what is still read is still there");
+    assert_eq!(files(dir.path()).unwrap().len(), 2, "and goes with its last reader");
 }

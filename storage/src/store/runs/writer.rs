@@ -1,15 +1,12 @@
 //! Writing a run: in one pass, in the order of the keys. The file has its name from the start; it counts when a
 //! manifest names it, and what no manifest names is removed when the store is opened.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use super::super::StoreError;
 use super::block::{BLOCK_BYTES, BlockBuilder};
-use super::run::{Footer, HEAD, Index, Run, RunName, hash_of};
-use crate::files::PRIVATE_FILE;
+use super::run::{Footer, HEAD, Index, Run, RunDir, RunName, hash_of};
+use crate::files::File;
 use crate::filter::Filter;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -22,6 +19,7 @@ enum Keys {
 
 /// A run being written.
 pub(super) struct RunWriter {
+    dir: RunDir,
     name: RunName,
     out: BufWriter<File>,
     at: u64,
@@ -32,16 +30,14 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins the file at `path`. `expected`: how many keys there will be at most, if that is known.
-    pub(super) fn create(path: &Path, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(PRIVATE_FILE);
-        let file = options.open(path).map_err(StoreError::io("create a run"))?;
+    /// Begins the file of a run. `expected`: how many keys there will be at most, if that is known.
+    pub(super) fn create(dir: &RunDir, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
+        let file = File::create(&dir.path_of(name)).map_err(StoreError::io("create a run"))?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
         out.write_all(&HEAD).map_err(StoreError::io("write a run"))?;
         let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_entries(expected)));
         let (block, index) = (BlockBuilder::default(), Index::default());
-        Ok(Self { name, out, at: HEAD.len() as u64, block, index, keys, count: 0 })
+        Ok(Self { dir: dir.clone(), name, out, at: HEAD.len() as u64, block, index, keys, count: 0 })
     }
 
     /// Whether `key` may come next.
@@ -101,15 +97,14 @@ impl RunWriter {
             index_crc: crc32c::crc32c(&index),
             filter_crc: crc32c::crc32c(&bits),
         };
-        let complete = || -> std::io::Result<File> {
+        let complete = || -> std::io::Result<()> {
             for part in [&index, &bits, footer.encode().as_slice()] {
                 self.out.write_all(part)?;
             }
             let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-            file.sync_all()?;
-            Ok(file)
+            file.sync_all()
         };
-        let file = complete().map_err(StoreError::io("write a run"))?;
-        Ok(Run::new(footer, file, self.index, filter))
+        complete().map_err(StoreError::io("write a run"))?;
+        Ok(Run::new(&self.dir, footer, self.index, filter))
     }
 }

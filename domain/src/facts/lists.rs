@@ -1,0 +1,210 @@
+//! The lists that facts are kept in, and their pages.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DayEntry, Facts, Hit, HitKind, NamedDay, Order, Session, TouchAt};
+use crate::facts::Named;
+use crate::ids::RecordKey;
+use crate::names::NameId;
+use crate::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
+use crate::time::{Day, Instant};
+
+/// A sealed part of one of the lists.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum FactsPage {
+    /// Days.
+    Days(Vec<DayEntry>),
+    /// Days by the group that was named.
+    Named(Vec<NamedDay>),
+    /// Sessions.
+    Sessions(Vec<Session>),
+    /// Touches.
+    Touches(Vec<TouchAt>),
+    /// Orders.
+    Orders(Vec<Order>),
+    /// Hits.
+    Hits(Vec<Hit>),
+}
+
+/// The first and the last touch of a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TouchEnds {
+    pub(super) first: Option<TouchAt>,
+    pub(super) last: Option<TouchAt>,
+}
+
+macro_rules! item {
+    ($item:ty, $list:literal, $page:ident, $digest:ty, $size:literal, |$it:ident| $number:expr, |$items:ident| $described:expr) => {
+        impl Item for $item {
+            type Page = FactsPage;
+            type Digest = $digest;
+            const LIST: u32 = $list;
+            const LISTS: u32 = 6;
+            const SIZE: usize = $size;
+
+            fn number(&self) -> Number {
+                let $it = self;
+                $number
+            }
+
+            fn to_page(items: &[Self]) -> FactsPage {
+                FactsPage::$page(items.to_vec())
+            }
+
+            fn of_page(page: FactsPage) -> Option<Vec<Self>> {
+                if let FactsPage::$page(items) = page { Some(items) } else { None }
+            }
+
+            fn digest($items: &[Self]) -> $digest {
+                $described
+            }
+        }
+    };
+}
+
+// What had no rate is kept by currency, of which there are some 180: so days can be large.
+item!(DayEntry, 0, Days, (), 8, |entry| number_of_day(entry.day), |_items| ());
+item!(NamedDay, 1, Named, (), 8, |entry| number_of_named(entry.day, entry.named), |_items| ());
+item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.number(), |items| TouchEnds {
+    first: items.iter().find_map(Session::touch_at),
+    last: items.iter().rev().find_map(Session::touch_at),
+});
+item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.number(), |items| TouchEnds {
+    first: items.first().copied(),
+    last: items.last().copied(),
+});
+item!(Order, 4, Orders, (), 1, |order| order.at.number(), |_items| ());
+item!(Hit, 5, Hits, (), 1, |hit| hit.number(), |_items| ());
+
+/// The number of what was named on a day.
+pub(super) fn number_of_named(day: Day, named: Option<Named>) -> Number {
+    match named {
+        None => first_in_day(day),
+        Some(Named::Company(key) | Named::Group(key)) => number_in_day(day, key),
+    }
+}
+
+impl Hit {
+    fn number(&self) -> Number {
+        let (kind, NameId(name)) = match self.what {
+            HitKind::Page(name) => (0, name),
+            HitKind::Referrer(name) => (1, name),
+        };
+        // Names are numbered as they come: their numbers lie in the order of time.
+        number_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
+    }
+}
+
+/// A list that holds touches.
+pub(super) trait Touching: Item<Digest = TouchEnds> {
+    /// The touch that it is, if it has a source.
+    fn touch(&self) -> Option<TouchAt>;
+}
+
+impl Touching for Session {
+    fn touch(&self) -> Option<TouchAt> {
+        self.touch_at()
+    }
+}
+
+impl Touching for TouchAt {
+    fn touch(&self) -> Option<TouchAt> {
+        Some(*self)
+    }
+}
+
+/// The greatest number of an instant.
+pub(super) fn last_number(time: Instant) -> Number {
+    Number::from(time.0) << 64 | Number::from(u64::MAX)
+}
+
+/// The first touch of a list.
+pub(super) fn first_touch<T: Touching>(list: &Paged<T>) -> Option<TouchAt> {
+    let sealed = list.digests_after(Number::MIN).find_map(|digest| digest.first);
+    sealed.or_else(|| list.recent().iter().find_map(T::touch))
+}
+
+/// The last touch of a list that began at or before `time`; the page of `time` must have been loaded.
+pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
+    let last = last_number(time);
+    let of = |items: &[T]| {
+        let until = items.partition_point(|item| item.number() <= last);
+        items[..until].iter().rev().find_map(T::touch)
+    };
+    if let Some(found) = of(list.recent()) {
+        return Some(found);
+    }
+    // Of a page that lies wholly before it the digest is enough; the one that it lies in is loaded.
+    let before = |digest: &&TouchEnds| digest.first.is_some_and(|first| first.at.time <= time);
+    let digest = list.digests_until(last).find(before)?;
+    digest.last.filter(|last| last.at.time <= time).or_else(|| of(list.part(last)?))
+}
+
+/// The first touch of a list after `time`, whose page must have been loaded.
+pub(super) fn touch_after<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
+    let last = last_number(time);
+    let of = |items: &[T]| {
+        let from = items.partition_point(|item| item.number() <= last);
+        items[from..].iter().find_map(T::touch)
+    };
+    // Of the pages after that the digests are enough.
+    let in_pages = || list.digests_after(last).find_map(|digest| digest.first);
+    list.part(last).and_then(of).or_else(in_pages).or_else(|| of(list.recent()))
+}
+
+impl Facts {
+    /// Hands the pages that changed since [`Facts::saved`] to `visit`, with their names.
+    pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
+        self.days.dirty(visit);
+        self.named.dirty(visit);
+        self.sessions.dirty(visit);
+        self.touches.dirty(visit);
+        self.orders.dirty(visit);
+        self.hits.dirty(visit);
+    }
+
+    /// All changes are on their way to the store.
+    pub fn saved(&mut self) {
+        self.days.saved();
+        self.named.saved();
+        self.sessions.saved();
+        self.touches.saved();
+        self.orders.saved();
+        self.hits.saved();
+    }
+
+    /// Lets go of pages that are saved.
+    pub fn shed(&mut self) {
+        self.days.shed();
+        self.named.shed();
+        self.sessions.shed();
+        self.touches.shed();
+        self.orders.shed();
+        self.hits.shed();
+    }
+
+    /// The names of all sealed pages.
+    pub fn serials(&self) -> impl Iterator<Item = u32> {
+        let by_day = self.days.serials().chain(self.named.serials()).chain(self.hits.serials());
+        by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
+    }
+
+    /// How many items there are: what going through them costs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let by_day = self.days.len() + self.named.len() + self.hits.len();
+        by_day + self.sessions.len() + self.touches.len() + self.orders.len()
+    }
+
+    /// What they take in memory beside themselves, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        // Named groups and money are boxed; a day in two has one.
+        let boxed = (self.days.recent().len() + self.named.recent().len()) * 24
+            + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
+        let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
+        let alone = self.money.as_ref().map_or(0, |_| size_of::<super::MoneySums>())
+            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>());
+        boxed + lists + self.orders.weight() + self.hits.weight() + alone
+    }
+}

@@ -1,0 +1,144 @@
+//! Which pages a step needs: those are brought into memory before it, and no others.
+
+use super::lists::number_of_named;
+use super::{Change, Facts, FactsPage, Hit, Moment, Named, SESSION_GAP_MS, Session, Span, Times};
+use crate::paged::{Item as _, Number, first_in_day, last_in_day, number_of_day};
+use crate::records::Fault;
+use crate::time::{Day, Instant};
+
+/// A page by its name.
+pub trait Pages: FnMut(u32) -> Result<FactsPage, Fault> {}
+
+impl<F: FnMut(u32) -> Result<FactsPage, Fault>> Pages for F {}
+
+impl Facts {
+    /// Brings everything into memory.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_all(&mut self, mut page: impl Pages) -> Result<(), Fault> {
+        let (first, last) = (Number::MIN, Number::MAX);
+        self.days.load(first, last, &mut page)?;
+        self.named.load(first, last, &mut page)?;
+        self.sessions.load(first, last, &mut page)?;
+        self.touches.load(first, last, &mut page)?;
+        self.orders.load(first, last, &mut page)?;
+        self.hits.load(first, last, page)
+    }
+
+    /// Brings the days of `span` into memory.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_days(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
+        self.days.load(number_of_day(span.first), number_of_day(span.last), page)
+    }
+
+    /// Brings the groups that were named on the days of `span` into memory.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_named(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
+        self.named.load(first_in_day(span.first), last_in_day(span.last), page)
+    }
+
+    /// Brings the sessions whose entries lie in `times` into memory.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_sessions(&mut self, times: Times, page: impl Pages) -> Result<(), Fault> {
+        self.sessions.load(times.from.number(), times.to.number(), page)
+    }
+
+    /// Brings the hits of the days of `span` into memory.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_hits(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
+        self.hits.load(first_in_day(span.first), last_in_day(span.last), page)
+    }
+
+    /// For [`Facts::change_of_day`] and [`Facts::add_day`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_day(&mut self, day: Day, named: Option<Named>, mut page: impl Pages) -> Result<(), Fault> {
+        self.days.load(number_of_day(day), number_of_day(day), &mut page)?;
+        let Some(known) = self.days.get(number_of_day(day)) else { return Ok(()) };
+        for named in [named, known.named.as_deref().copied()] {
+            let number = number_of_named(day, named);
+            self.named.load(number, number, &mut page)?;
+        }
+        Ok(())
+    }
+
+    /// For [`Facts::met_by`], [`Facts::change_of_sessions`] and [`Facts::replace_sessions`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_session(&mut self, session: &Session, mut page: impl Pages) -> Result<(), Fault> {
+        let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).number();
+        // One session before it may reach it, and the one before that is looked at.
+        let mut first = session.at.number();
+        for _ in 0..2 {
+            self.sessions.load_before(first, &mut page)?;
+            first = self.sessions.before(first).unwrap_or(first);
+        }
+        self.sessions.load(first, last, page)
+    }
+
+    /// For [`Facts::change_of_touches`], [`Facts::add_touch`] and [`Facts::remove_touch`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_touches(&mut self, touches: &[Moment], mut page: impl Pages) -> Result<(), Fault> {
+        for at in touches {
+            for number in [at.number(), Moment::last_of(at.time).number()] {
+                self.touches.load(number, number, &mut page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For [`Facts::add_order`] and [`Facts::remove_order`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_order(&mut self, at: Moment, page: impl Pages) -> Result<(), Fault> {
+        self.orders.load(at.number(), at.number(), page)
+    }
+
+    /// For [`Facts::add_hit`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_hit(&mut self, hit: &Hit, page: impl Pages) -> Result<(), Fault> {
+        self.hits.load(hit.number(), hit.number(), page)
+    }
+
+    /// What contributions read of what `change` touches.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_change(&mut self, change: Change, mut page: impl Pages) -> Result<(), Fault> {
+        if change.days.first <= change.days.last {
+            self.load_days(change.days, &mut page)?;
+            self.days.load_before(number_of_day(change.days.first), &mut page)?;
+        }
+        if !change.sessions.is_empty() {
+            self.load_sessions(change.sessions, &mut page)?;
+        }
+        for orders in [change.orders, change.orders_by_first].into_iter().filter(|orders| !orders.is_empty()) {
+            self.orders.load(orders.from.number(), orders.to.number(), &mut page)?;
+        }
+        if !change.orders.is_empty() {
+            // Touches between them are part of the change; of those before them the digests are enough.
+            for at in [change.orders.from, change.orders.to] {
+                let number = Moment::last_of(at.time).number();
+                self.sessions.load(number, number, &mut page)?;
+                self.touches.load(number, number, &mut page)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! A part of a rollup's rows: sorted, of bounded size, saved as one value, and as compact in memory as on disk.
+//!
+//! All rows of a part have the same length. The bytes that all keys begin with are kept once; each column of the values is as
+//! wide as its largest number needs. So a row of a small counter takes a few bytes, whatever its key is made of.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest key, in bytes.
+pub const MAX_KEY: usize = 24;
+/// The most columns of a value.
+pub const MAX_COLUMNS: usize = 4;
+
+/// A key, in an encoding that sorts as the key does; zeros follow it.
+pub type KeyBytes = [u8; MAX_KEY];
+/// A value, as unsigned numbers.
+pub type Columns = [u128; MAX_COLUMNS];
+
+/// The bytes of a column's number, at most.
+const WIDEST: u8 = 16;
+/// The length of a key, of the prefix, and the widths: what a saved part begins with.
+const HEADER: usize = 2 + MAX_COLUMNS;
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Packed {
+    rows: Vec<u8>,
+    count: u32,
+    /// What all keys begin with, of which `prefix_len` bytes count.
+    prefix: KeyBytes,
+    prefix_len: u8,
+    key_len: u8,
+    widths: [u8; MAX_COLUMNS],
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packed").field("rows", &self.count).field("bytes", &self.rows.len()).finish_non_exhaustive()
+    }
+}
+
+/// How many bytes a number needs.
+fn width(number: u128) -> u8 {
+    let bits = u128::BITS - number.leading_zeros();
+    u8::try_from(bits.div_ceil(8)).unwrap_or(WIDEST)
+}
+
+impl Packed {
+    /// A part of one row, whose key has `key_len` bytes.
+    #[must_use]
+    pub fn new(key_len: usize, key: &KeyBytes, columns: &Columns) -> Self {
+        let key_len = u8::try_from(key_len.min(MAX_KEY)).unwrap_or_default();
+        let mut part =
+            Self { rows: Vec::new(), count: 1, prefix: *key, prefix_len: key_len, key_len, widths: columns.map(width) };
+        part.rows = vec![0; part.stride()];
+        part.write(0, key, columns);
+        part
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// How many bytes a key has.
+    #[must_use]
+    pub fn key_len(&self) -> usize {
+        usize::from(self.key_len)
+    }
+
+    /// How many bytes the rows take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many bytes are kept for the rows.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.rows.capacity()
+    }
+
+    fn suffix_len(&self) -> usize {
+        usize::from(self.key_len - self.prefix_len)
+    }
+
+    fn stride(&self) -> usize {
+        self.suffix_len() + self.widths.iter().map(|width| usize::from(*width)).sum::<usize>()
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.prefix[..usize::from(self.prefix_len)]
+    }
+
+    fn suffix<'k>(&self, key: &'k KeyBytes) -> &'k [u8] {
+        &key[usize::from(self.prefix_len)..usize::from(self.key_len)]
+    }
+
+    /// The place of the row with this key; or else the one where it belongs.
+    ///
+    /// # Errors
+    /// There is no such row: the place where it belongs.
+    pub fn find(&self, key: &KeyBytes) -> Result<usize, usize> {
+        match self.prefix().cmp(&key[..usize::from(self.prefix_len)]) {
+            std::cmp::Ordering::Less => return Err(self.count()),
+            std::cmp::Ordering::Greater => return Err(0),
+            std::cmp::Ordering::Equal => {}
+        }
+        let (suffix, stride) = (self.suffix(key), self.stride());
+        let (mut from, mut to) = (0, self.count());
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            let start = middle * stride;
+            match self.rows[start..start + suffix.len()].cmp(suffix) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+            }
+        }
+        Err(from)
+    }
+
+    /// The places of the rows whose keys lie between two keys, both included.
+    #[must_use]
+    pub fn between(&self, first: &KeyBytes, last: &KeyBytes) -> Range<usize> {
+        let from = self.find(first).unwrap_or_else(|place| place);
+        let to = self.find(last).map_or_else(|place| place, |place| place + 1);
+        from..to.max(from)
+    }
+
+    /// The key of a row.
+    #[must_use]
+    pub fn key(&self, at: usize) -> KeyBytes {
+        let mut key = self.prefix;
+        let (start, suffix) = (at * self.stride(), self.suffix_len());
+        key[usize::from(self.prefix_len)..usize::from(self.key_len)].copy_from_slice(&self.rows[start..start + suffix]);
+        key
+    }
+
+    /// The value of a row.
+    #[must_use]
+    pub fn columns(&self, at: usize) -> Columns {
+        let mut columns = Columns::default();
+        let mut start = at * self.stride() + self.suffix_len();
+        for (column, width) in columns.iter_mut().zip(self.widths) {
+            let width = usize::from(width);
+            let bytes = &self.rows[start..start + width];
+            *column = match bytes {
+                [] => 0,
+                [byte] => u128::from(*byte),
+                bytes => {
+                    let mut number = [0; WIDEST as usize];
+                    number[..width].copy_from_slice(bytes);
+                    u128::from_le_bytes(number)
+                }
+            };
+            start += width;
+        }
+        columns
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
+        (0..self.count()).map(|at| (self.key(at), self.columns(at)))
+    }
+
+    /// Changes the value of the row at a place.
+    pub fn set(&mut self, at: usize, columns: &Columns) {
+        let key = self.key(at);
+        self.make_fit(&key, columns);
+        self.write(at, &key, columns);
+    }
+
+    /// Adds a row at the place that [`Packed::find`] told.
+    pub fn insert(&mut self, at: usize, key: &KeyBytes, columns: &Columns) {
+        self.make_fit(key, columns);
+        let stride = self.stride();
+        let (start, len) = (at * stride, self.rows.len());
+        if self.rows.capacity() - len < stride {
+            // Little room to spare: there are many parts.
+            self.rows.reserve_exact(stride.max(len / 8));
+        }
+        self.rows.resize(len + stride, 0);
+        self.rows.copy_within(start..len, start + stride);
+        self.count += 1;
+        self.write(at, key, columns);
+    }
+
+    /// Takes the row at a place out.
+    pub fn remove(&mut self, at: usize) {
+        let stride = self.stride();
+        self.rows.drain(at * stride..(at + 1) * stride);
+        self.count -= 1;
+    }
+
+    /// Leaves the first half of the rows, and hands the others out.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        let middle = self.count() / 2;
+        let later = self.copy(middle..self.count());
+        *self = self.copy(0..middle);
+        later
+    }
+
+    /// Some of the rows, in no more bytes than they need. There must be at least one.
+    fn copy(&self, range: Range<usize>) -> Self {
+        let (first, last) = (self.key(range.start), self.key(range.end.saturating_sub(1)));
+        let mut prefix_len = self.prefix_len;
+        while prefix_len < self.key_len && first[usize::from(prefix_len)] == last[usize::from(prefix_len)] {
+            prefix_len += 1;
+        }
+        let mut widths = [0; MAX_COLUMNS];
+        for at in range.clone() {
+            let columns = self.columns(at);
+            widths.iter_mut().zip(columns).for_each(|(widest, number)| *widest = (*widest).max(width(number)));
+        }
+        self.repacked(range, first, prefix_len, widths)
+    }
+
+    /// Some of the rows, with other lengths.
+    fn repacked(&self, range: Range<usize>, prefix: KeyBytes, prefix_len: u8, widths: [u8; MAX_COLUMNS]) -> Self {
+        let count = u32::try_from(range.len()).unwrap_or(u32::MAX);
+        let mut other = Self { rows: Vec::new(), count, prefix, prefix_len, key_len: self.key_len, widths };
+        other.prefix[usize::from(prefix_len)..].fill(0);
+        other.rows = vec![0; range.len() * other.stride()];
+        for (to, from) in range.enumerate() {
+            other.write(to, &self.key(from), &self.columns(from));
+        }
+        other
+    }
+
+    /// Makes rows long enough for another key and value. How often that happens to a part is bounded by the lengths.
+    fn make_fit(&mut self, key: &KeyBytes, columns: &Columns) {
+        let mut widths = self.widths;
+        widths.iter_mut().zip(columns).for_each(|(widest, number)| *widest = (*widest).max(width(*number)));
+        let common = self.prefix().iter().zip(key).take_while(|(one, other)| one == other).count();
+        let prefix_len = self.prefix_len.min(u8::try_from(common).unwrap_or(self.prefix_len));
+        if widths != self.widths || prefix_len != self.prefix_len {
+            *self = self.repacked(0..self.count(), self.prefix, prefix_len, widths);
+        }
+    }
+
+    /// Writes a row that fits.
+    fn write(&mut self, at: usize, key: &KeyBytes, columns: &Columns) {
+        let mut start = at * self.stride();
+        let suffix = self.suffix(key);
+        self.rows[start..start + suffix.len()].copy_from_slice(suffix);
+        start += suffix.len();
+        for (number, width) in columns.iter().zip(self.widths) {
+            let width = usize::from(width);
+            self.rows[start..start + width].copy_from_slice(&number.to_le_bytes()[..width]);
+            start += width;
+        }
+    }
+
+    /// Reads what a saved part is made of.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_at_checked(HEADER)?;
+        let (key_len, prefix_len) = (*header.first()?, *header.get(1)?);
+        let widths: [u8; MAX_COLUMNS] = header.get(2..)?.try_into().ok()?;
+        if usize::from(key_len) > MAX_KEY || prefix_len > key_len || widths.iter().any(|width| *width > WIDEST) {
+            return None;
+        }
+        let (shared, rows) = rest.split_at_checked(usize::from(prefix_len))?;
+        let mut prefix = KeyBytes::default();
+        prefix[..shared.len()].copy_from_slice(shared);
+        let mut part = Self { rows: rows.to_vec(), count: 1, prefix, prefix_len, key_len, widths };
+        // A row of no bytes is the only one.
+        let stride = part.stride();
+        part.count = u32::try_from(rows.len().checked_div(stride).unwrap_or(1)).ok()?;
+        (part.count > 0 && part.count() * stride == rows.len()).then_some(part)
+    }
+}
+
+impl Serialize for Packed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::with_capacity(HEADER + MAX_KEY + self.rows.len());
+        bytes.extend([self.key_len, self.prefix_len]);
+        bytes.extend(self.widths);
+        bytes.extend_from_slice(self.prefix());
+        bytes.extend_from_slice(&self.rows);
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Packed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Packed;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the bytes of a part")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Packed, E> {
+                Packed::from_bytes(bytes).ok_or_else(|| E::custom("not a part of rows"))
+            }
+        }
+
+        deserializer.deserialize_byte_buf(Bytes)
+    }
+}

@@ -1,0 +1,117 @@
+use super::*;
+
+fn none(_: &str) -> Option<String> {
+    None
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file_over_defaults() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("headcount.toml");
+    std::fs::write(&path, "listen = \"0.0.0.0:1\"\nworkers = 3\nshards = 5\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n")
+        .unwrap();
+    let flags = Flags { config: Some(path.clone()), listen: Some("127.0.0.1:9".into()), ..Flags::default() };
+    let variable = |name: &str| match name {
+        "HEADCOUNT_LISTEN" => Some("127.0.0.1:8".to_owned()),
+        "HEADCOUNT_WORKERS" => Some("4".to_owned()),
+        _ => None,
+    };
+    let settings = Settings::resolve(&flags, variable).unwrap();
+    assert_eq!(settings.listen, "127.0.0.1:9");
+    assert_eq!((settings.workers, settings.shards), (Some(4), Some(5)));
+    assert_eq!(settings.trusted_proxies.len(), 2);
+    assert_eq!(settings.min_free_bytes, 256 << 20);
+    let sources: BTreeMap<_, _> = settings.in_force().into_iter().map(|(name, it)| (name, it.source)).collect();
+    let expected = [
+        ("listen", "--listen".to_owned()),
+        ("workers", "HEADCOUNT_WORKERS".to_owned()),
+        ("shards", path.display().to_string()),
+        ("log", "default".to_owned()),
+    ];
+    for (name, source) in expected {
+        assert_eq!(sources[name], source, "{name}");
+    }
+}
+
+#[test]
+fn the_file_may_be_named_by_a_variable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("headcount.toml");
+    std::fs::write(&path, "checkpoint_interval = \"2m\"").unwrap();
+    let variable = |name: &str| (name == CONFIG_VARIABLE).then(|| path.display().to_string());
+    let settings = Settings::resolve(&Flags::default(), variable).unwrap();
+    assert_eq!(settings.checkpoint_interval, Duration::from_secs(120));
+}
+
+#[test]
+fn unknown_keys_of_the_file_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("headcount.toml");
+    std::fs::write(&path, "listne = \"0.0.0.0:1\"\nworkers = 3\n[extra]\n").unwrap();
+    let flags = Flags { config: Some(path), ..Flags::default() };
+    let error = Settings::resolve(&flags, none).unwrap_err().to_string();
+    assert!(error.contains("unknown keys: extra, listne; known are: data_dir, listen"), "{error}");
+}
+
+#[test]
+fn a_limit_of_the_disk_below_a_segment_is_raised() {
+    let resolved = |value: &str| {
+        let flags = Flags { min_free_bytes: Some(value.to_owned()), ..Flags::default() };
+        Settings::resolve(&flags, none).unwrap()
+    };
+    for (value, expected, warnings) in [("1", 64 << 20, 1), ("64MiB", 64 << 20, 0), ("65MiB", 65 << 20, 0), ("0", 0, 0)] {
+        let settings = resolved(value);
+        assert_eq!((settings.engine().min_free_bytes, settings.warnings().len()), (expected, warnings), "{value}");
+    }
+}
+
+#[test]
+fn variables_that_mean_nothing_are_named() {
+    let variables = ["HEADCOUNT_MEMROY", "HEADCOUNT_MEMORY", "HEADCOUNT_TOKEN", "HEADCOUNT_CONFIG", "PATH"];
+    assert_eq!(unknown_variables(variables.iter().map(ToString::to_string)), ["HEADCOUNT_MEMROY"]);
+}
+
+#[test]
+fn what_is_not_allowed_is_refused_with_its_source() {
+    let table: [(&str, &str, bool); 31] = [
+        ("HEADCOUNT_LISTEN", "8080", false),
+        ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
+        ("HEADCOUNT_LISTEN", "[::1]:0", true),
+        ("HEADCOUNT_WORKERS", "0", false),
+        ("HEADCOUNT_WORKERS", "auto", true),
+        ("HEADCOUNT_SHARDS", "65", false),
+        ("HEADCOUNT_ADMISSION_BYTES", "8MiB", true),
+        ("HEADCOUNT_ADMISSION_BYTES", "1KiB", false),
+        ("HEADCOUNT_ADMISSION_BYTES", "64 megabytes", false),
+        ("HEADCOUNT_MIN_FREE_BYTES", "99999999999TiB", false),
+        ("HEADCOUNT_MIN_FREE_BYTES", "0", true),
+        ("HEADCOUNT_MEMORY", "512MB", true),
+        ("HEADCOUNT_MEMORY", "512 MiB", true),
+        ("HEADCOUNT_MEMORY", "67MB", false),
+        ("HEADCOUNT_MEMORY", "0.5GB", false),
+        ("HEADCOUNT_TRUSTED_PROXIES", "10.0.0.0/8, 127.0.0.1", true),
+        ("HEADCOUNT_TRUSTED_PROXIES", "localhost", false),
+        ("HEADCOUNT_GEO_DB", "", true),
+        ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
+        ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
+        ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
+        ("HEADCOUNT_CHECKPOINT_INTERVAL", "5m", true),
+        ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
+        ("HEADCOUNT_LOG", "info,headcount=debug", true),
+        ("HEADCOUNT_LOG", "a=b=c", false),
+        ("HEADCOUNT_LOG", "verbose", false),
+        ("HEADCOUNT_LOG", "info,headcount=loud", false),
+        ("HEADCOUNT_LOG", "OFF", true),
+        ("HEADCOUNT_LOG_FORMAT", "json", true),
+        ("HEADCOUNT_LOG_FORMAT", "xml", false),
+        ("HEADCOUNT_DATA_DIR", "", false),
+    ];
+    for (name, value, fine) in table {
+        let variable = |asked: &str| (asked == name).then(|| value.to_owned());
+        let result = Settings::resolve(&Flags::default(), variable);
+        assert_eq!(result.is_ok(), fine, "{name}={value}: {result:?}");
+        if let Err(error) = result {
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}

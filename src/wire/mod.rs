@@ -1,0 +1,285 @@
+//! The bytes of a connection, between the socket and actix-http: what bounds the memory and the time that a client can take.
+//!
+//! actix-http decodes whatever has arrived, however many requests that is, and goes on to read and to answer while nobody
+//! takes its answers. So requests are handed to it one at a time: the next one once the answer to the one before is on
+//! its way, and none while what was answered can't be written. Heads, bodies and answers each have a deadline.
+
+mod framing;
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::rt::net::TcpStream;
+use actix_web::web::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use framing::{Framing, Phase};
+
+/// How long a head may take from its first byte on. actix-http sees to it only for the first one of a connection.
+const HEAD_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a body may take, whether it is read or only skipped: longer than handlers wait for one.
+const BODY_DEADLINE: Duration = Duration::from_secs(15);
+/// The most bytes of a request, as sent: a batch in chunks of a few bytes each. More is not even skipped.
+const MAX_REQUEST_BYTES: u64 = 32 << 20;
+/// How long a client may take for [`WRITE_PROGRESS_BYTES`] of an answer.
+const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+/// How much of an answer a client has to read within [`WRITE_DEADLINE`].
+const WRITE_PROGRESS_BYTES: usize = 16 << 10;
+/// How much of later requests is read before they are due.
+const MAX_HELD_BYTES: usize = 2 << 10;
+/// How much is read at once before other connections have their turn.
+const TURN_BYTES: usize = 32 << 10;
+/// From which size on the bytes of an incomplete head are counted.
+const COUNTED_HEAD_BYTES: u64 = 8 << 10;
+/// How many bytes incomplete heads may have, over all connections.
+const MAX_HEADS_BYTES: usize = 16 << 20;
+/// What actix-http says when a client waits for leave to send its body. It is no answer.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The bytes of incomplete heads, over all connections of a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeadBytes(Arc<AtomicUsize>);
+
+/// A part of [`HeadBytes`], given back when it is dropped.
+#[derive(Debug)]
+struct HeadShare {
+    all: HeadBytes,
+    bytes: usize,
+}
+
+impl HeadShare {
+    /// Grows it to `bytes`, if so many are left.
+    fn grow_to(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        let taken = more > 0 && self.all.0.fetch_add(more, Ordering::Relaxed) + more > MAX_HEADS_BYTES;
+        self.bytes += more;
+        !taken
+    }
+
+    fn give_back(&mut self) {
+        if self.bytes > 0 {
+            self.all.0.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for HeadShare {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    socket: TcpStream,
+    framing: Framing,
+    head: HeadShare,
+    /// What came after the request at hand.
+    held: BytesMut,
+    /// The client sends no more.
+    has_ended: bool,
+    /// How much was handed over in this turn.
+    turn_bytes: usize,
+    /// When the head or body that is arriving has to be complete, and which of the two it is.
+    reading: Option<(Phase, Pin<Box<Sleep>>)>,
+    /// When the client has to have read more, and how much it has read since this was set. There while nothing can be written.
+    writing: Option<(Pin<Box<Sleep>>, usize)>,
+    /// Nothing can be written now.
+    is_blocked: bool,
+    /// The answer began before the request's body was complete.
+    is_answered: bool,
+}
+
+impl Wire {
+    pub(crate) fn new(socket: TcpStream, heads: HeadBytes) -> Self {
+        Self {
+            socket,
+            framing: Framing::new(),
+            head: HeadShare { all: heads, bytes: 0 },
+            held: BytesMut::new(),
+            has_ended: false,
+            turn_bytes: 0,
+            reading: None,
+            writing: None,
+            is_blocked: false,
+            is_answered: false,
+        }
+    }
+
+    /// Reads what comes too early, as much of it as is kept. Also notices that the client is gone.
+    fn poll_early(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.has_ended && self.held.len() < MAX_HELD_BYTES {
+            let mut space = [MaybeUninit::uninit(); MAX_HELD_BYTES];
+            let mut read = ReadBuf::uninit(&mut space);
+            match Pin::new(&mut self.socket).poll_read(cx, &mut read)? {
+                Poll::Ready(()) if read.filled().is_empty() => self.has_ended = true,
+                Poll::Ready(()) => self.held.extend_from_slice(read.filled()),
+                Poll::Pending => break,
+            }
+        }
+        // What came early is still to be answered; the end comes after it.
+        if self.has_ended && self.held.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Hands over the request at hand, as far as it has arrived.
+    fn poll_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.turn_bytes >= TURN_BYTES {
+            self.turn_bytes = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buf.filled().len();
+        if self.held.is_empty() {
+            if self.has_ended {
+                return Poll::Ready(Ok(()));
+            }
+            match Pin::new(&mut self.socket).poll_read(cx, buf)? {
+                Poll::Ready(()) => {}
+                Poll::Pending => {
+                    self.turn_bytes = 0;
+                    return self.poll_read_deadline(cx);
+                }
+            }
+            let arrived = buf.filled().get(before..).unwrap_or_default();
+            if arrived.is_empty() {
+                self.has_ended = true;
+                return Poll::Ready(Ok(()));
+            }
+            let taken = self.framing.feed(arrived);
+            self.held.extend_from_slice(arrived.get(taken..).unwrap_or_default());
+            buf.set_filled(before + taken);
+        } else {
+            let most = buf.remaining().min(self.held.len());
+            let taken = self.framing.feed(self.held.get(..most).unwrap_or_default());
+            buf.put_slice(self.held.get(..taken).unwrap_or_default());
+            self.held.advance(taken);
+            if self.held.is_empty() {
+                self.held = BytesMut::new();
+            }
+        }
+        self.turn_bytes += buf.filled().len() - before;
+        self.is_within_bounds()?;
+        if self.framing.phase() == Phase::Complete && std::mem::take(&mut self.is_answered) {
+            self.framing.next();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn is_within_bounds(&mut self) -> io::Result<()> {
+        match self.framing.phase() {
+            Phase::Head if self.framing.bytes() > COUNTED_HEAD_BYTES => {
+                // Buffers double when they grow.
+                let bytes = usize::try_from(self.framing.bytes()).unwrap_or(usize::MAX).saturating_mul(2);
+                if !self.head.grow_to(bytes) {
+                    return Err(io::Error::other("too many large request heads are incomplete"));
+                }
+            }
+            Phase::Head => {}
+            _ => self.head.give_back(),
+        }
+        if self.framing.bytes() > MAX_REQUEST_BYTES {
+            return Err(io::Error::other("the request's body does not end"));
+        }
+        Ok(())
+    }
+
+    /// Waits for more of a request, up to its deadline. Then, for the dispatcher, the client has sent all that it will.
+    fn poll_read_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let phase = self.framing.phase();
+        let deadline = match phase {
+            Phase::Idle | Phase::Complete => {
+                self.reading = None;
+                return Poll::Pending;
+            }
+            Phase::Head => HEAD_DEADLINE,
+            Phase::Body => BODY_DEADLINE,
+        };
+        if self.reading.as_ref().is_none_or(|(of, _)| *of != phase) {
+            self.reading = Some((phase, Box::pin(sleep_until(Instant::now() + deadline))));
+        }
+        let Some((_, timer)) = &mut self.reading else { return Poll::Pending };
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        tracing::debug!(?phase, "a request did not arrive in time");
+        self.has_ended = true;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits for the client to read, up to a deadline.
+    fn poll_write_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.is_blocked = true;
+        let in_time = || (Box::pin(sleep_until(Instant::now() + WRITE_DEADLINE)), 0);
+        let (timer, _) = self.writing.get_or_insert_with(in_time);
+        match timer.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) => {
+                tracing::debug!("a client did not read its answer in time");
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+
+    /// Notes that the client took `bytes` of an answer, of which `left` could not be written.
+    fn on_written(&mut self, cx: &Context<'_>, bytes: usize, left: usize) {
+        self.is_blocked = false;
+        if left == 0 {
+            self.writing = None;
+        } else if let Some((_, progress)) = &mut self.writing {
+            *progress += bytes;
+            if *progress >= WRITE_PROGRESS_BYTES {
+                self.writing = None;
+            }
+        }
+        match self.framing.phase() {
+            Phase::Complete => self.framing.next(),
+            // An answer that did not wait for the body; there is no other to wait for.
+            Phase::Body => self.is_answered = true,
+            Phase::Idle | Phase::Head => {}
+        }
+        // Nobody else says so: they were read from the socket before.
+        if !self.held.is_empty() {
+            cx.waker().wake_by_ref();
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.is_blocked || this.framing.phase() == Phase::Complete {
+            this.turn_bytes = 0;
+            return this.poll_early(cx);
+        }
+        this.poll_request(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.socket).poll_write(cx, buf)? {
+            Poll::Ready(written) if buf == CONTINUE => Poll::Ready(Ok(written)),
+            Poll::Ready(written) => {
+                this.on_written(cx, written, buf.len() - written);
+                Poll::Ready(Ok(written))
+            }
+            Poll::Pending => this.poll_write_deadline(cx),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}

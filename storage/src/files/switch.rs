@@ -1,0 +1,260 @@
+//! A switch that makes operations on files fail, for tests and for the crash harness.
+//!
+//! A [`Switch`] counts the operations under one directory, so that tests that run side by side in one process don't
+//! disturb each other, and fails those that its [`Plan`] names. A write that is made to fail writes half of its bytes
+//! first. Compiled only for tests and with the feature `fault-injection`.
+//!
+//! ```
+//! # #[cfg(feature = "fault-injection")] {
+//! use headcount_storage::files::switch::{Errno, Plan, Switch};
+//!
+//! let dir = std::env::temp_dir().join("headcount-switch-example");
+//! let switch = Switch::arm(&dir, Plan { at: 1, ..Plan::default() });
+//! let refused = headcount_storage::files::write_atomically(&dir.join("file"), b"", 0o600).unwrap_err();
+//! assert_eq!(refused.raw_os_error(), Some(Errno::NoSpace.number()));
+//! assert_eq!(switch.failed(), ["Open file.tmp"]);
+//! # }
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Operation;
+
+/// What the operating system says of a failed operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// ENOSPC.
+    NoSpace,
+    /// EIO.
+    Io,
+    /// EMFILE.
+    TooManyFiles,
+}
+
+impl Errno {
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        match self {
+            Self::NoSpace => rustix::io::Errno::NOSPC.raw_os_error(),
+            Self::Io => rustix::io::Errno::IO.raw_os_error(),
+            Self::TooManyFiles => rustix::io::Errno::MFILE.raw_os_error(),
+        }
+    }
+}
+
+/// Which operations fail, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The first operation that fails, counted from 1; 0: none.
+    pub at: u64,
+    /// How many operations fail from there on; `u64::MAX`: all of them, until the switch is cleared.
+    pub failures: u64,
+    /// What they fail with.
+    pub errno: Errno,
+    /// Whether a failing operation is done all the same before the error is reported.
+    pub done: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { at: 0, failures: 1, errno: Errno::NoSpace, done: false }
+    }
+}
+
+/// The text of a plan, for an environment variable: `at=17,errno=EIO,failures=3`. Each part may be left out; `failures` may be
+/// `all`, and `errno` ENOSPC, EIO or EMFILE. `done=true` reports the error after the operation.
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut plan = Self::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let refused = || format!("not a part of a plan of faults: {part:?}");
+            let (name, value) = part.split_once('=').ok_or_else(refused)?;
+            match (name, value) {
+                ("at", _) => plan.at = value.parse().map_err(|_| refused())?,
+                ("failures", "all") => plan.failures = u64::MAX,
+                ("failures", _) => plan.failures = value.parse().map_err(|_| refused())?,
+                ("errno", "ENOSPC") => plan.errno = Errno::NoSpace,
+                ("errno", "EIO") => plan.errno = Errno::Io,
+                ("errno", "EMFILE") => plan.errno = Errno::TooManyFiles,
+                ("done", _) => plan.done = value.parse().map_err(|_| refused())?,
+                _ => return Err(refused()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Counts the operations under a directory, and fails some, until it is dropped.
+#[derive(Debug)]
+pub struct Switch(Arc<Armed>);
+
+#[derive(Debug)]
+struct Armed {
+    dir: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    plan: Plan,
+    operations: u64,
+    failed: Vec<String>,
+}
+
+static SWITCHES: Mutex<Vec<Arc<Armed>>> = Mutex::new(Vec::new());
+/// How many there are; spares everybody the lock while there are none.
+static ARMED: AtomicUsize = AtomicUsize::new(0);
+
+impl Switch {
+    /// Begins to count the operations under `dir`, and fails those that `plan` names.
+    #[must_use]
+    pub fn arm(dir: &Path, plan: Plan) -> Self {
+        let state = Mutex::new(State { plan, operations: 0, failed: Vec::new() });
+        let armed = Arc::new(Armed { dir: dir.to_owned(), state });
+        SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&armed));
+        ARMED.fetch_add(1, Ordering::Release);
+        Self(armed)
+    }
+
+    /// Counts from 1 again, with another plan.
+    pub fn rearm(&self, plan: Plan) {
+        let mut state = self.0.state();
+        state.plan = plan;
+        state.operations = 0;
+    }
+
+    /// Fails nothing more.
+    pub fn clear(&self) {
+        self.0.state().plan = Plan::default();
+    }
+
+    /// How many operations there were since it was armed.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.0.state().operations
+    }
+
+    /// The operations that failed: what was done, and to which file.
+    #[must_use]
+    pub fn failed(&self) -> Vec<String> {
+        self.0.state().failed.clone()
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).retain(|armed| !Arc::ptr_eq(armed, &self.0));
+        ARMED.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Armed {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, operation: Operation, path: &Path) -> Option<Plan> {
+        let mut state = self.state();
+        state.operations += 1;
+        let plan = state.plan;
+        let fails = plan.at > 0 && state.operations >= plan.at && state.operations - plan.at < plan.failures;
+        if !fails {
+            return None;
+        }
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        tracing::debug!(?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
+        state.failed.push(format!("{operation:?} {name}"));
+        Some(plan)
+    }
+}
+
+fn check(operation: Operation, path: &Path) -> Option<Plan> {
+    if ARMED.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    let switches = SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    switches.iter().filter(|armed| path.starts_with(&armed.dir)).find_map(|armed| armed.check(operation, path))
+}
+
+/// Which file an operation is done to.
+#[derive(Debug, Clone)]
+pub(super) struct Origin(Arc<Path>);
+
+impl Origin {
+    pub(super) fn new(path: &Path) -> Self {
+        Self(path.into())
+    }
+
+    pub(super) fn run<T>(&self, operation: Operation, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        run_at(operation, &self.0, call)
+    }
+
+    pub(super) fn write<T>(&self, bytes: &[u8], call: impl FnOnce(&[u8]) -> io::Result<T>) -> io::Result<T> {
+        let Some(plan) = check(Operation::Write, &self.0) else { return call(bytes) };
+        call(if plan.done { bytes } else { &bytes[..bytes.len() / 2] })?;
+        Err(io::Error::from_raw_os_error(plan.errno.number()))
+    }
+}
+
+/// Does `call`, unless it is to fail.
+pub(crate) fn run_at<T>(operation: Operation, path: &Path, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let Some(plan) = check(operation, path) else { return call() };
+    if plan.done {
+        call()?;
+    }
+    Err(io::Error::from_raw_os_error(plan.errno.number()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{File, PRIVATE_FILE, write_atomically};
+
+    #[test]
+    fn a_plan_is_read_from_text() {
+        let plan: Plan = "at=17,errno=EIO,failures=all,done=true".parse().unwrap();
+        assert_eq!(plan, Plan { at: 17, failures: u64::MAX, errno: Errno::Io, done: true });
+        assert_eq!("".parse(), Ok(Plan::default()));
+        assert!("at=soon".parse::<Plan>().is_err());
+    }
+
+    #[test]
+    fn what_is_planned_fails_under_one_directory_only() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = dir.path().join("file");
+        let switch = Switch::arm(dir.path(), Plan::default());
+        write_atomically(&path, b"old", PRIVATE_FILE).unwrap();
+        let operations = switch.operations();
+        for at in 1..=operations {
+            switch.rearm(Plan { at, errno: Errno::Io, ..Plan::default() });
+            write_atomically(&other.path().join("file"), b"new", PRIVATE_FILE).unwrap();
+            let refused = write_atomically(&path, b"new", PRIVATE_FILE).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(Errno::Io.number()));
+            let expected: &[u8] = if at <= operations - 2 { b"old" } else { b"new" };
+            assert_eq!(std::fs::read(&path).unwrap(), expected, "{:?}", switch.failed());
+        }
+        let name = dir.path().file_name().unwrap().to_str().unwrap();
+        let (open, sync) = (format!("Open {name}"), format!("Sync {name}"));
+        assert_eq!(switch.failed(), ["Open file.tmp", "Write file.tmp", "Sync file.tmp", "Rename file.tmp", &open, &sync]);
+    }
+
+    #[test]
+    fn a_failed_write_writes_half() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(&dir.path().join("file")).unwrap();
+        let switch = Switch::arm(dir.path(), Plan { at: 1, failures: 2, ..Plan::default() });
+        file.write_all_at(b"1234", 0).unwrap_err();
+        file.sync_all().unwrap_err();
+        assert_eq!(file.len().unwrap(), 2);
+        switch.rearm(Plan { at: 1, done: true, ..Plan::default() });
+        file.write_all_at(b"1234", 0).unwrap_err();
+        assert_eq!(file.len().unwrap(), 4);
+    }
+}
