@@ -96,6 +96,22 @@ impl Unchecked {
     }
 }
 
+#[cfg(test)]
+impl Default for DamageNote {
+    /// A note for no store.
+    fn default() -> Self {
+        Self { store: Weak::new(), found: AtomicBool::new(false) }
+    }
+}
+
+#[cfg(test)]
+impl Default for Unchecked {
+    /// A start that is over, with everything checked.
+    fn default() -> Self {
+        Self { until: Instant::now(), store: Mutex::default(), index: Mutex::default() }
+    }
+}
+
 /// How long a start checks: what a test says, or [`BEFORE_SERVING`].
 pub(crate) fn before_serving(told: Option<Duration>) -> Duration {
     told.unwrap_or(BEFORE_SERVING)

@@ -14,6 +14,8 @@ use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
+mod broken;
+
 use super::checkpoint::Next;
 use super::source::{Standing, position_key, read};
 use super::*;
@@ -118,6 +120,8 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
         progress: Arc::default(),
+        unchecked: Arc::default(),
+        damage: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
