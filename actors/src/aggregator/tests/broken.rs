@@ -134,7 +134,7 @@ fn a_damaged_index_is_filled_again_from_the_log() {
     let (mut rig, project, _) = rig();
     let partition = partition_of(project);
     rig.round();
-    let dir = rig.dir.path().join("fingerprints").join(partition.to_string());
+    let dir = rig.dir.path().join("state/fingerprints").join(partition.to_string());
     for file in std::fs::read_dir(&dir).unwrap() {
         std::fs::write(file.unwrap().path(), b"nothing of this kind").unwrap();
     }
