@@ -279,6 +279,10 @@ impl Engine {
         self.inner.gate.take(bytes)
     }
 
+    pub(crate) fn is_closing(&self) -> bool {
+        self.inner.closing.load(Ordering::Relaxed)
+    }
+
     /// Why no event can be taken now, if so.
     #[must_use]
     pub fn unavailable(&self) -> Option<&'static str> {

@@ -174,6 +174,9 @@ impl Scan<'_> {
         visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
     ) -> Result<(), ScanError> {
         check(self.cancelled)?;
+        if self.engine.is_closing() {
+            return Err(AskError::NoAnswer.into());
+        }
         let events = logged::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
         for (event, position) in events.into_iter().zip(record.first..) {
             if position > self.until || event.project != self.project || self.engine.is_dead(position) {

@@ -86,10 +86,12 @@ fn settings_that_can_not_be_meant_are_told() {
     assert!(run("config", dir.path(), &["--memory", "512MB"]).status.success());
 }
 
-/// Orders of 1 dollar, each by a user of its own.
-fn write_orders(path: &Path, orders: u32) {
+/// Appends orders of 1 dollar, each by a user of its own.
+fn append_orders(path: &Path, orders: std::ops::Range<u32>) {
+    use std::io::Write;
     let order = |number| format!("{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{number}\",\"value\":1}}\n");
-    fs::write(path, (0..orders).map(order).collect::<String>()).unwrap();
+    let text: String = orders.map(order).collect();
+    fs::OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
 /// How many batches the journals announced.
@@ -98,30 +100,24 @@ fn announced(data_dir: &Path) -> usize {
     journals.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap().matches("{\"batch\"").count()).sum()
 }
 
-/// Runs an import, killing it when it announces a batch, until it comes to its end. Returns how often it was killed.
-fn import_with_kills(data_dir: &Path, file: &Path) -> u32 {
-    for kills in 0.. {
-        let before = announced(data_dir);
+const ROUNDS: u32 = 5;
+/// How many orders a round adds: more than one batch.
+const ORDERS: u32 = 4_000;
+
+/// Imports a file that grows, killing the import in every round when it announces its first batch, or its second.
+fn import_with_kills(data_dir: &Path, file: &Path) {
+    for round in 0..ROUNDS {
+        append_orders(file, round * ORDERS..(round + 1) * ORDERS);
+        let before = announced(data_dir) + usize::try_from(round % 2).unwrap();
         let mut import = command("import", data_dir);
-        import.args([file.to_str().unwrap(), "--min-free-bytes", "0", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        import.args([file.to_str().unwrap(), "--min-free-bytes", "0", "--follow"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = import.spawn().unwrap();
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break Some(status);
-            }
-            if kills < 6 && announced(data_dir) > before {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break None;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        };
-        if let Some(status) = status {
-            assert!(status.success());
-            return kills;
-        }
+        wait_for(|| announced(data_dir) > before);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
-    unreachable!()
+    let output = run("import", data_dir, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn assert_orders(server: &TestServer, orders: u32) {
@@ -136,20 +132,16 @@ fn assert_orders(server: &TestServer, orders: u32) {
 #[test]
 fn an_import_that_is_killed_again_and_again_records_everything_once() {
     let server = TestServer::start();
-    let file = server.data_dir().with_extension("events");
-    write_orders(&file, 20_000);
+    let dir = tempfile::tempdir().unwrap();
     // Through the server, which is killed too.
-    assert!(import_with_kills(server.data_dir(), &file) >= 2);
+    import_with_kills(server.data_dir(), &dir.path().join("first"));
     server.kill();
-    assert_orders(&server, 20_000);
+    assert_orders(&server, ROUNDS * ORDERS);
     // Into the data directory itself.
     assert!(server.stop().success());
-    fs::remove_file(&file).unwrap();
-    write_orders(&file, 20_000);
-    assert!(import_with_kills(server.data_dir(), &file) >= 2);
+    import_with_kills(server.data_dir(), &dir.path().join("second"));
     server.kill();
-    assert_orders(&server, 40_000);
-    fs::remove_file(&file).unwrap();
+    assert_orders(&server, 2 * ROUNDS * ORDERS);
 }
 
 #[test]
@@ -181,7 +173,7 @@ fn a_file_that_is_followed_is_left_cleanly() {
     let data = dir.path().join("data");
     assert!(run("init", &data, &[]).status.success());
     let file = dir.path().join("events");
-    write_orders(&file, 10);
+    append_orders(&file, 0..10);
     let mut import = command("import", &data);
     import.args([file.to_str().unwrap(), "--follow", "--min-free-bytes", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
     let child = import.spawn().unwrap();

@@ -14,6 +14,8 @@ use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
+mod broken;
+
 use super::checkpoint::Next;
 use super::source::{Standing, position_key, read};
 use super::*;

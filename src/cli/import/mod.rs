@@ -266,6 +266,12 @@ impl ImportArgs {
             }
             tracing::warn!(file = %self.file.display(), "the file was written anew since it was imported: it begins at its first line");
         }
+        if let Some(former) = Journal::left_behind(data_dir, &subject).filter(|_| !again) {
+            tracing::warn!(
+                former = %former.display(),
+                "another file had this name, and has lines that were not imported: the same command with its new name reads them"
+            );
+        }
         let journal = Journal::create(data_dir, &subject).map_err(|error| self.unusable(&error))?;
         Ok(Source { journal: Some(journal), ..start })
     }

@@ -7,6 +7,7 @@
 
 mod block;
 mod changes;
+mod check;
 mod merge;
 mod merger;
 mod run;
@@ -19,16 +20,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Realm, StoreError, Visit};
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
-use crate::pace::{self, Pace};
 pub(super) use changes::{Prepared, RunChanges};
+pub use check::UncheckedRuns;
 use merge::MergeCursor;
 use merger::{MergeState, Merger};
 use run::{Run, RunDir, RunName, hash_of};
@@ -263,38 +263,6 @@ impl Runs {
         slots.values().filter(|slot| slot.merged().is_some()).map(|slot| slot.realm).collect()
     }
 
-    /// Reads everything and checks it.
-    pub(super) fn verify(&self) -> Result<(), StoreError> {
-        self.verify_until(None).map(drop)
-    }
-
-    /// Checks runs until a time, as many at once as there are processors, and returns those that are left.
-    pub(super) fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedRuns, StoreError> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let runs: Vec<Arc<Run>> = slots.values().flat_map(|slot| slot.runs().to_vec()).collect();
-        drop(slots);
-        let next = AtomicU64::new(0);
-        let left = Mutex::new(Vec::new());
-        let check_some = || {
-            while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                if !run.verify(&mut pace::until(deadline))? {
-                    left.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(run));
-                }
-            }
-            Ok(())
-        };
-        let more = std::thread::available_parallelism().map_or(1, usize::from).min(runs.len()).saturating_sub(1);
-        std::thread::scope(|scope| {
-            // Without a thread there is one check less at a time.
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, check_some).ok();
-            let checks: Vec<_> = (0..more).filter_map(spawn).collect();
-            let own = check_some();
-            let panicked = |_| Err(StoreError::damaged("reading it panicked"));
-            checks.into_iter().map(|check| check.join().unwrap_or_else(panicked)).fold(own, Result::and)
-        })?;
-        Ok(UncheckedRuns(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
-    }
-
     /// How many bytes the files take.
     pub(super) fn size_bytes(&self) -> Result<u64, StoreError> {
         Ok(files(self.dir.dir.path())?.values().sum())
@@ -320,31 +288,6 @@ impl Runs {
     fn memory_bytes(&self) -> u64 {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().flat_map(|slot| slot.runs().to_vec()).map(|run| run.memory_bytes()).sum()
-    }
-}
-
-/// Runs that were opened and not read yet. One that is merged away meanwhile was read by the merge.
-#[derive(Debug)]
-pub struct UncheckedRuns(Vec<Weak<Run>>);
-
-impl UncheckedRuns {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Reads them and checks them, unless `pace` breaks it off.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if something is missing or changed, [`StoreError::Io`].
-    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), StoreError> {
-        for run in self.0.iter().filter_map(Weak::upgrade) {
-            if !run.verify(pace)? {
-                break;
-            }
-        }
-        Ok(())
     }
 }
 
