@@ -313,3 +313,21 @@ fn a_partition_that_changed_little_does_not_wait_for_ever() {
     assert_eq!(rig.saved(project), 1);
     assert_eq!(rig.shares.progress().longest_unsaved(), None);
 }
+
+#[test]
+fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
+    const MEMORY: usize = 1 << 20;
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let project = ProjectId(1);
+    for batch in 0..16 {
+        rig.send(project, users(project, batch * 500..(batch + 1) * 500));
+    }
+    rig.shard.relieve();
+    assert!(rig.shares.resident() > 3 * MEMORY, "{} bytes are too few", rig.shares.resident());
+    rig.store.change(partition_of(project), |faults| faults.failing_commits = 1);
+    let (shard, shares) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
+    (rig.shard, rig.shares) = (shard, shares);
+    rig.shard.relieve();
+    assert!(rig.shares.resident() < 2 * MEMORY, "{:?}", rig.shares);
+    assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
+}
