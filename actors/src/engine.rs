@@ -190,7 +190,7 @@ impl Engine {
         let group = Arc::new(group);
         let ingest = start_ingest(&system, Arc::clone(&group), Arc::clone(&health))?;
         let inner = Inner {
-            gate: Gate::new(config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission)),
+            gate: Gate::of_bodies(config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission)),
             questions: Gate::new(MAX_QUESTIONS),
             scans: scan_permits(),
             disk: DiskGuard::new(&config.data_dir, config.min_free_bytes),

@@ -5,8 +5,8 @@
 //!
 //! A pool is shared out. What one holder (a project, a network of addresses, an organization) has may not exceed a third
 //! of what is free: a holder that is alone gets a quarter of the pool, each of two a fifth, and so on, and something is
-//! always left for the next. So that one large batch fits into a small pool, a holder may always have
-//! [`LARGEST_BODY_BYTES`] (at most half of the pool), as long as an eighth of the pool stays free.
+//! always left for the next. So that one large batch fits into a small pool of bytes, a holder may always have 4 MiB (at most
+//! half of the pool), as long as an eighth of the pool stays free.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -75,6 +75,8 @@ pub struct Gate {
 
 struct Pool {
     limit: usize,
+    /// What a holder may have while the reserve is free, however many others there are.
+    always: usize,
     used: AtomicUsize,
     /// What each holder has. Who has nothing isn't in it.
     held: DashMap<Holder, usize>,
@@ -106,8 +108,7 @@ impl Pool {
         let mut held = self.held.entry(holder).or_insert(0);
         let after = *held + amount;
         let free = self.limit.saturating_sub(used);
-        let always = LARGEST_BODY_BYTES.min(self.limit / 2);
-        let allowed = after <= free / PART_OF_FREE || (after <= always && free >= self.limit / RESERVE);
+        let allowed = after <= free / PART_OF_FREE || (after <= self.always && free >= self.limit / RESERVE);
         if allowed {
             *held = after;
         } else if *held == 0 {
@@ -140,7 +141,17 @@ impl Gate {
     /// A gate through which `limit` may be under way.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { pool: Arc::new(Pool { limit, used: AtomicUsize::new(0), held: DashMap::new() }) }
+        Self::with(limit, 0)
+    }
+
+    /// A gate through which so many bytes of bodies may be under way. A holder may always have one of the largest.
+    #[must_use]
+    pub fn of_bodies(limit_bytes: usize) -> Self {
+        Self::with(limit_bytes, LARGEST_BODY_BYTES.min(limit_bytes / 2))
+    }
+
+    fn with(limit: usize, always: usize) -> Self {
+        Self { pool: Arc::new(Pool { limit, always, used: AtomicUsize::new(0), held: DashMap::new() }) }
     }
 
     /// Takes `amount` for nobody in particular, or `None` if so much is not free now.
@@ -219,7 +230,7 @@ mod tests {
 
     #[test]
     fn one_holder_gets_a_quarter_and_more_holders_get_less_each() {
-        let gate = Gate::new(64 * MIB);
+        let gate = Gate::of_bodies(64 * MIB);
         let (first, mut held) = all_it_gets(&gate, project(1));
         assert_eq!(first, 16 * MIB);
         assert_eq!(gate.take_for(project(1), 64 << 10).unwrap_err(), Refused::Share(Holder::Project(ProjectId(1))));
@@ -239,7 +250,7 @@ mod tests {
 
     #[test]
     fn one_address_does_not_get_more_by_using_many_keys() {
-        let gate = Gate::new(64 * MIB);
+        let gate = Gate::of_bodies(64 * MIB);
         let address: IpAddr = "2001:db8::1".parse().unwrap();
         let neighbour: IpAddr = "2001:db8::ffff".parse().unwrap();
         let mut held = Vec::new();
@@ -257,8 +268,17 @@ mod tests {
     }
 
     #[test]
+    fn an_organization_gets_a_quarter_of_the_places_for_questions() {
+        let gate = Gate::new(4_096);
+        let of = |number| [Some(Holder::Organization(OrganizationId(number))), None];
+        let held: Vec<Permit> = std::iter::from_fn(|| gate.take_for(of(1), 1).ok()).collect();
+        assert_eq!(held.len(), 1_024);
+        assert!(gate.take_for(of(2), 500).is_ok());
+    }
+
+    #[test]
     fn the_largest_body_fits_into_a_small_pool_and_leaves_room_for_events() {
-        let gate = Gate::new(8 * MIB);
+        let gate = Gate::of_bodies(8 * MIB);
         let mut batch = gate.take_for(project(1), 64 << 10).unwrap();
         while batch.amount < LARGEST_BODY_BYTES {
             assert!(batch.grow(64 << 10), "{} bytes", batch.amount);
