@@ -36,7 +36,7 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// How long requests under way may take once the server stops, in seconds.
-const SHUTDOWN_TIMEOUT_S: u64 = 8;
+const SHUTDOWN_TIMEOUT_S: u64 = 5;
 /// From which size on an answer is compressed: below, the headers outweigh it.
 const COMPRESS_FROM_BYTES: u64 = 1_024;
 /// Up to which size: what is larger would hold up the worker's other requests.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use headcount_domain::fold::{Fault, FaultKind};
 use headcount_storage::log::{GroupOptions, LogOptions};
@@ -45,6 +46,9 @@ pub struct EngineConfig {
     /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
     #[doc(hidden)]
     pub records: Option<usize>,
+    /// How long a start checks store and index before it serves, whatever the default: for tests of what is checked later.
+    #[doc(hidden)]
+    pub check_before_serving: Option<Duration>,
     /// Called before each event is folded: for tests of panics.
     #[doc(hidden)]
     pub probe: Probe,
@@ -67,6 +71,7 @@ impl EngineConfig {
             clock: Arc::new(SystemClock),
             progress: Arc::default(),
             records: None,
+            check_before_serving: None,
             probe: None,
         }
     }

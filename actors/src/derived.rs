@@ -47,7 +47,9 @@ impl Derived<'_> {
                 return self.begin(format);
             }
             Err(Fault { kind: FaultKind::DamagedStore, message }) => message,
-            Err(fault) => return Err(fault.into()),
+            Err(Fault { kind, message }) => {
+                return Err(Fault::new(kind, format!("{}: {message}", self.store_dir().display())).into());
+            }
         };
         self.begin_anew(format, &reason)
     }

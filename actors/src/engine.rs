@@ -37,6 +37,7 @@ use crate::registry::Registry;
 use crate::scan::scan_permits;
 use crate::secrets::Secrets;
 use crate::system::{sink, start_ingest, start_system};
+use crate::verifier::{DamageNote, Verifier};
 
 /// How long an acknowledged-to-the-log event may take to be applied before its sender hears `outcome_unknown`.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,9 +80,10 @@ struct Inner {
     memory: Arc<Shares>,
     reader: LogReader,
     dead: Arc<DeadLetters>,
+    damage: Arc<DamageNote>,
     gate: Gate,
     questions: Gate,
-    scans: Semaphore,
+    scans: Arc<Semaphore>,
     disk: DiskGuard,
     geo: Option<GeoDatabase>,
     health: Arc<PartitionHealth>,
@@ -142,6 +144,7 @@ struct Threads {
     system_thread: JoinHandle<()>,
     keeper: Keeper,
     keeper_thread: JoinHandle<()>,
+    verifier: Verifier,
     _lock: DirLock,
 }
 
@@ -175,7 +178,7 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
-        let State { shards, versions, memory, keeper, keeper_thread } = state;
+        let State { shards, versions, memory, keeper, keeper_thread, verifier, damage } = state;
         let assignment = opening::assignment(shards.len());
         let health = shards.first().map(Shard::health).unwrap_or_default();
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -196,13 +199,14 @@ impl Engine {
             reader,
             dead,
             health,
+            damage,
             shards: addresses,
             ingest,
             group,
             incarnation,
             closing: AtomicBool::new(false),
             draining: AtomicBool::new(false),
-            threads: Mutex::new(Some(Threads { system, system_thread, keeper, keeper_thread, _lock: lock })),
+            threads: Mutex::new(Some(Threads { system, system_thread, keeper, keeper_thread, verifier, _lock: lock })),
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -244,7 +248,7 @@ impl Engine {
         self.inner.secrets.hasher()
     }
 
-    pub(crate) fn scans(&self) -> &Semaphore {
+    pub(crate) fn scans(&self) -> &Arc<Semaphore> {
         &self.inner.scans
     }
 
@@ -273,6 +277,10 @@ impl Engine {
     #[must_use]
     pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {
         self.inner.gate.take(bytes)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.inner.closing.load(Ordering::Relaxed)
     }
 
     /// Why no event can be taken now, if so.
@@ -329,7 +337,7 @@ impl Engine {
         self.ask_shard(project, move |shard| shard.last(project)).await?.map_err(AskError::Lost)
     }
 
-    async fn ask_shard<R: Send + 'static>(
+    pub(crate) async fn ask_shard<R: Send + 'static>(
         &self,
         project: ProjectId,
         question: impl FnOnce(&mut Shard) -> R + Send + 'static,
@@ -443,6 +451,7 @@ impl Engine {
             admitted_bytes: self.inner.gate.used(),
             admission_limit_bytes: self.inner.gate.limit(),
             dead_letters: self.inner.dead.count(),
+            damage_found: self.inner.damage.found(),
             free_disk_bytes: self.inner.disk.free_bytes(),
             record_bytes: self.inner.memory.resident(),
             record_limit_bytes: self.inner.config.record_bytes(),
@@ -461,6 +470,8 @@ pub struct Vitals {
     pub admission_limit_bytes: usize,
     /// Events that were set aside.
     pub dead_letters: usize,
+    /// Whether a part of the store or of the index of external ids was found damaged. The next start rebuilds them.
+    pub damage_found: bool,
     /// Free space on the data directory's disk.
     pub free_disk_bytes: u64,
     /// Bytes of records in memory, as each shard last estimated them.

@@ -16,6 +16,8 @@ pub(crate) struct FaultyStore {
 /// How one realm fails, and what came of it.
 #[derive(Default)]
 pub(crate) struct RealmFaults {
+    /// How reads fail.
+    pub(crate) reads: Option<ReadFault>,
     /// No checkpoint can be begun.
     pub(crate) no_begin: bool,
     /// So many commits fail.
@@ -34,6 +36,13 @@ pub(crate) struct RealmFaults {
     pending: Option<Box<dyn Checkpoint>>,
 }
 
+/// What a failing read says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadFault {
+    Io,
+    Damage,
+}
+
 fn refused() -> StoreError {
     StoreError::Io { action: "write a journal".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
@@ -43,6 +52,15 @@ impl FaultyStore {
         change(self.realms().entry(Realm::new(partition)).or_default())
     }
 
+    fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
+        let faults = Realm::of(key).and_then(|realm| self.realms().get(&realm)?.reads);
+        match faults {
+            None => Ok(()),
+            Some(ReadFault::Io) => Err(StoreError::Io { action: "read".into(), source: io::Error::other("planted") }),
+            Some(ReadFault::Damage) => Err(StoreError::Damaged { what: "planted".into() }),
+        }
+    }
+
     fn realms(&self) -> MutexGuard<'_, HashMap<Realm, RealmFaults>> {
         self.realms.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -50,10 +68,12 @@ impl FaultyStore {
 
 impl Store for FaultyStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.check_read(key)?;
         self.inner.get(key)
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.check_read(prefix)?;
         self.inner.scan(prefix, visit)
     }
 

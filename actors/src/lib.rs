@@ -27,8 +27,10 @@ mod questions;
 pub mod registry;
 mod scan;
 pub mod secrets;
+mod spill;
 mod system;
 pub mod track;
+mod verifier;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
 pub use config::{EngineConfig, OpenError};

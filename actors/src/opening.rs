@@ -7,7 +7,7 @@ use headcount_domain::fold::{Fault, FaultKind, Position};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
-use headcount_storage::store::{DiskStore, SledOptions, Store};
+use headcount_storage::store::{Check, DiskStore, SledOptions, Store};
 
 use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
@@ -17,6 +17,7 @@ use crate::keeper::Keeper;
 use crate::memory::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
+use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
@@ -32,7 +33,9 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
             "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
         );
     }
-    let dead = Arc::new(DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(directory)?);
+    let dead = dir.join("dead-letters.ndjson");
+    let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
+    let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
     let reader = log.reader();
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
     let opening = Opening { derived: &derived, config, reader: &reader, dead: &dead };
@@ -75,9 +78,11 @@ pub(crate) struct State {
     pub(crate) memory: Arc<Shares>,
     pub(crate) keeper: Keeper,
     pub(crate) keeper_thread: JoinHandle<()>,
+    pub(crate) verifier: Verifier,
+    pub(crate) damage: Arc<DamageNote>,
 }
 
-type Opened = (Vec<Shard>, Arc<Versions>, Arc<Shares>);
+type Opened = (Vec<Shard>, Shared, Arc<Shares>);
 
 impl State {
     /// The last position that any partition reflects.
@@ -99,11 +104,15 @@ impl Opening<'_> {
     fn state(&self, store: DiskStore, format: Format) -> Result<State, Fault> {
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
-        let spawned = Keeper::spawn(Arc::clone(&shared));
+        let spawned = Keeper::spawn(shared);
         let (keeper, keeper_thread) =
             spawned.map_err(|error| Fault::io(format!("could not start the checkpoint thread: {error}")))?;
-        let fault = match self.open_shards(shared, format, &keeper) {
-            Ok((shards, versions, memory)) => return Ok(State { shards, versions, memory, keeper, keeper_thread }),
+        let fault = match self.open_shards(&store, format, &keeper) {
+            Ok((shards, shared, memory)) => {
+                let verifier = Verifier::spawn(&shared.unchecked, Arc::clone(&shared.damage));
+                let Shared { versions, damage, .. } = shared;
+                return Ok(State { shards, versions, memory, keeper, keeper_thread, verifier, damage });
+            }
             Err(fault) => fault,
         };
         keeper.stop_trying();
@@ -116,17 +125,18 @@ impl Opening<'_> {
         Err(fault)
     }
 
-    fn open_shards(&self, store: Arc<dyn Store>, format: Format, keeper: &Keeper) -> Result<Opened, Fault> {
+    fn open_shards(&self, store: &Arc<DiskStore>, format: Format, keeper: &Keeper) -> Result<Opened, Fault> {
         let began = std::time::Instant::now();
-        let versions = Arc::new(Versions::new());
         let shared = Shared {
-            store,
+            store: Arc::<DiskStore>::clone(store),
             hasher: self.derived.hasher.clone(),
-            versions: Arc::clone(&versions),
+            versions: Arc::new(Versions::new()),
             fingerprints_dir: self.derived.index_dir(),
             index: self.derived.index(format),
             health: Arc::default(),
             progress: Arc::clone(&self.config.progress),
+            unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
+            damage: Arc::new(DamageNote::new(store)),
         };
         let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
         let assignment = assignment(count);
@@ -160,7 +170,7 @@ impl Opening<'_> {
         let replayed: u64 = shards.iter().map(Shard::replayed).sum();
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
-        Ok((shards, versions, shares))
+        Ok((shards, shared, shares))
     }
 }
 
@@ -170,5 +180,5 @@ pub(crate) fn assignment(shards: usize) -> Vec<usize> {
 }
 
 fn store_options(config: &EngineConfig) -> SledOptions {
-    SledOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, ..SledOptions::default() }
+    SledOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
 }

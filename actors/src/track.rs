@@ -411,9 +411,9 @@ mod tests {
     #[test]
     fn known_agents_are_bounded_in_bytes() {
         let mut known = KnownAgents::default();
-        let agent = |i: usize| format!("Mozilla/5.0 (X11; Linux x86_64) Chrome/{i}.0 {}", "x".repeat(400));
+        let agent = |i: usize| format!("Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/{i}.0 {}", "x".repeat(400));
         for i in 0..20_000 {
-            assert_eq!(known.learn(&agent(i)).browser.as_deref(), Some("Chrome"));
+            assert_eq!(known.learn(&agent(i)).browser.as_deref(), Some("Firefox"));
             assert!(known.bytes <= AGENTS_BYTES && known.agents.len() < 3_000);
         }
         assert!(known.agents.len() > 1, "some are remembered");

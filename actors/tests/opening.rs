@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
@@ -111,7 +112,7 @@ async fn a_new_hash_key_leads_to_a_rebuild_also_after_a_failed_start() {
     // This start makes a new key and fails afterwards.
     fs::create_dir(dir.join("dead-letters.ndjson")).unwrap();
     let said = refusal(dir);
-    assert!(dir.join("keys/hash.key").exists(), "{said}");
+    assert!(dir.join("keys/hash.key").exists() && said.contains("dead-letters.ndjson"), "{said}");
     fs::remove_dir(dir.join("dead-letters.ndjson")).unwrap();
     check(dir, project).await;
 }
@@ -200,7 +201,9 @@ async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
         fs::rename(&path, &away).unwrap();
         fs::create_dir(&path).unwrap();
         let said = refusal(dir);
-        assert!(said.contains("directory"), "{}: {said}", path.display());
+        let place = path.parent().unwrap().strip_prefix(dir).unwrap();
+        let place = place.iter().next().unwrap().to_str().unwrap();
+        assert!(said.contains("directory") && said.contains(place), "{}: {said}", path.display());
         assert_eq!(names(dir, "store"), ["store"], "{}: {said}", path.display());
         assert_eq!(names(dir, "fingerprints"), ["fingerprints"], "{}: {said}", path.display());
         fs::remove_dir(&path).unwrap();
@@ -255,4 +258,83 @@ async fn nothing_moved_aside_is_removed_before_a_start_succeeds() {
     check(dir, project).await;
     assert_eq!(names(dir, "store"), ["store", "store.damaged-3", "store.damaged-4"]);
     assert_eq!(names(dir, "fingerprints"), ["fingerprints"]);
+}
+
+#[tokio::test]
+async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    for (round, directory) in [(1, "store/runs"), (2, "fingerprints")] {
+        let path = files(&dir.join(directory), ".run").swap_remove(0);
+        // Behind the header, in front of what is read at every open.
+        flip(&path, 5_000);
+        let mut later = config(dir);
+        later.check_before_serving = Some(Duration::ZERO);
+        let engine = Engine::open(later).unwrap();
+        let began = Instant::now();
+        while !engine.vitals().damage_found {
+            assert!(began.elapsed() < Duration::from_secs(60), "the damage in {} is not found", path.display());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(engine.ready().await, Ok(()), "what is asked for and sound is answered");
+        engine.close().await;
+        drop(engine);
+        assert!(!dir.join(format!("store.damaged-{round}")).exists());
+        check(dir, project).await;
+        let reason = fs::read_to_string(dir.join(format!("store.damaged-{round}/REASON"))).unwrap();
+        assert!(reason.contains("run"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn sound_data_is_not_taken_for_damaged_while_serving() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    let mut later = config(dir);
+    later.check_before_serving = Some(Duration::ZERO);
+    let engine = Engine::open(later).unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!engine.vitals().damage_found);
+    engine.close().await;
+    drop(engine);
+    check(dir, project).await;
+    assert_eq!(names(dir, "store"), ["store"]);
+}
+
+#[test]
+fn the_progress_of_the_replay_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (engine, _) = runtime.block_on(filled(dir));
+    // Without a checkpoint.
+    drop(engine);
+    let (folding, folded) = std::sync::mpsc::sync_channel(0);
+    let mut slow = config(dir);
+    slow.probe = Some(std::sync::Arc::new(move |_| {
+        let _ = folding.send(());
+    }));
+    let progress = std::sync::Arc::clone(&slow.progress);
+    assert_eq!(progress.replayed(), None);
+    let opening = std::thread::spawn(move || Engine::open(slow).unwrap());
+    // Each event waits until it is taken here.
+    (0..USERS / 2).for_each(|_| folded.recv().unwrap());
+    let began = Instant::now();
+    // The other shard has nothing to replay, but may not have said so yet.
+    while progress.replayed().is_none_or(|(reached, _)| reached == 0) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", progress.replayed());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (reached, end) = progress.replayed().unwrap();
+    assert!(reached <= USERS / 2 && end == USERS, "{reached} of {end}");
+    drop(folded);
+    let engine = opening.join().unwrap();
+    assert_eq!(progress.replayed(), Some((USERS, USERS)));
+    runtime.block_on(engine.close());
 }

@@ -96,7 +96,7 @@ pub fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Failure> {
 /// `args` change nothing, and a warning says so.
 ///
 /// # Errors
-/// They can't be written.
+/// The registry can't be written.
 pub fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<Credentials>, Failure> {
     if !engine.registry().is_empty() {
         let ignored = args.given().join(", ");
@@ -107,7 +107,10 @@ pub fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<Credentials>, F
     }
     let initial = engine.registry().initialize_as(args.organization(), engine.clock().now())?;
     let credentials = Credentials::from(&initial);
-    credentials.save(engine.data_dir())?;
+    // They exist only now: shown, whatever became of the file.
+    if let Err(failure) = credentials.save(engine.data_dir()) {
+        tracing::error!(%failure, "the keys could not be saved: what is printed is all there is of them");
+    }
     Ok(Some(credentials))
 }
 
@@ -116,17 +119,21 @@ pub fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<Credentials>, F
 pub fn describe(credentials: &Credentials, data_dir: &Path) -> String {
     let Credentials { organization_id, project_id, public_key, api_token, root_token } = credentials;
     let file = data_dir.join(CREDENTIALS_FILE);
+    let kept = if file.exists() {
+        format!("They are in {} too, and shown here once.", file.display())
+    } else {
+        "They are shown once.".into()
+    };
     format!(
         "organization  {organization_id}\n\
          project       {project_id}  (default)\n\
          public key    {public_key}  for trackers\n\
          API token     {api_token}  for queries and management: keep it secret\n\
          root token    {root_token}  for making more organizations: keep it secret\n\
-         They are in {} too, and shown here once. For a shell:\n\
+         {kept} For a shell:\n\
          export PK={public_key}\n\
          export TOKEN={api_token}\n\
-         export PROJECT={project_id}",
-        file.display()
+         export PROJECT={project_id}"
     )
 }
 
@@ -164,7 +171,10 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{text}");
         }
-        assert!(text.contains(&dir.path().join("credentials.json").display().to_string()));
+        let file = dir.path().join("credentials.json");
+        assert!(text.contains(&file.display().to_string()));
+        std::fs::remove_file(&file).unwrap();
+        assert!(!describe(&credentials, dir.path()).contains("credentials.json"));
         assert_eq!(args.given(), ["--timezone", "--currency", "--name"]);
         assert!(first(&engine, &args).unwrap().is_none());
     }

@@ -100,7 +100,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         tracing::warn!("{warning}");
     }
     for variable in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
-        tracing::warn!(variable, "the variable means nothing; `headcount help` lists those that do");
+        tracing::warn!(variable, "the variable means nothing; `headcount serve --help` lists those that do");
     }
     // What this process makes is nobody else's to read, whatever the shell allows.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));

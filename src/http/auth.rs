@@ -10,6 +10,9 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use super::AppState;
 use super::error::ApiError;
 
+/// The code of what a token of one project can't do.
+pub const PROJECT_FORBIDDEN: &str = "project_forbidden";
+
 /// The least role that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MinRole {
@@ -86,7 +89,7 @@ pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, 
     allowed(&token, scope, role)?;
     if token.project.is_some() {
         return Err(ApiError::forbidden(
-            "project_forbidden",
+            PROJECT_FORBIDDEN,
             "this is about the whole organization, and the token is for one project only",
         ));
     }
@@ -104,7 +107,7 @@ pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: M
         return Err(not_found());
     }
     if token.project.is_some_and(|own| own != project) {
-        return Err(ApiError::forbidden("project_forbidden", "the token is for another project"));
+        return Err(ApiError::forbidden(PROJECT_FORBIDDEN, "the token is for another project"));
     }
     Ok(ProjectCaller { project, keyed })
 }

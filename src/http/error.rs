@@ -229,6 +229,11 @@ impl ApiError {
         }
     }
 
+    /// What exactly, for programs.
+    pub fn code(&self) -> &str {
+        &self.0.code
+    }
+
     /// Its status.
     pub fn status(&self) -> StatusCode {
         self.0.status

@@ -233,11 +233,16 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
     text.latencies(traffic);
-    let gauges: [(&str, &str, u64); 10] = [
+    let gauges: [(&str, &str, u64); 11] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
         ("headcount_dead_letters", "Events that were set aside.", as_u64(vitals.dead_letters)),
+        (
+            "headcount_damage_found",
+            "1 if store or index were found damaged; the next start rebuilds them.",
+            vitals.damage_found.into(),
+        ),
         ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
         ("headcount_record_bytes", "Bytes of records in memory, estimated.", as_u64(vitals.record_bytes)),
         ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),

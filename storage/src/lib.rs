@@ -18,6 +18,7 @@ pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
+pub mod pace;
 pub mod private;
 pub mod store;
 

@@ -31,7 +31,8 @@ pub fn narrow(dir: &Path) -> io::Result<Narrowed> {
                 return Ok(narrowed);
             }
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(narrowed),
+        // Whoever opens it says so.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(narrowed),
         Err(error) => return Err(error),
     }
     // What `dir` links to is meant, unlike links inside.

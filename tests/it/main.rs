@@ -10,6 +10,7 @@
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
+//! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -20,6 +21,7 @@ mod bounds;
 mod caching;
 mod cases;
 mod client;
+mod command_line;
 mod errors;
 mod geo;
 mod histories;

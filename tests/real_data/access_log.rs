@@ -51,7 +51,8 @@ const BROWSERS: [(&str, &str); 11] = [
     ("Safari/", "Safari"),
 ];
 /// In any case, in the agents of bots and programs.
-const PROGRAMS: [&str; 9] = ["bot", "+http", "daumoa", "slurp", "spider", "preview", "fetcher", "google favicon", "imageproxy"];
+const PROGRAMS: [&str; 10] =
+    ["bot", "+http", "daumoa", "slurp", "spider", "preview", "fetcher", "google favicon", "imageproxy", "phantomjs"];
 
 /// One request, as the model is told it.
 struct Request {

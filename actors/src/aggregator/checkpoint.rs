@@ -101,7 +101,7 @@ struct Merging {
 
 /// The checkpoints of one shard.
 pub(crate) struct Checkpoints {
-    keeper: Keeper,
+    pub(super) keeper: Keeper,
     mailbox: Mailbox,
     pub(super) reports: Receiver<Report>,
     policy: CheckpointPolicy,

@@ -6,6 +6,7 @@ mod entries;
 mod fair;
 pub(crate) mod fault;
 mod health;
+mod ids;
 mod memory;
 mod mending;
 mod partition;

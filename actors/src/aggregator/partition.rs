@@ -22,6 +22,7 @@ use super::source::{
     Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
 };
 use crate::progress::Progress;
+use crate::verifier::{DamageNote, Unchecked};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
 pub const PARTITIONS: u16 = 64;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) index: FingerprintOptions,
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) unchecked: Arc<Unchecked>,
+    pub(crate) damage: Arc<DamageNote>,
 }
 
 /// A checkpoint that has begun.
@@ -163,13 +166,14 @@ impl Partition {
         Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string())).map_err(fault::of_index)
     }
 
-    /// The index of external ids must be whole, and hold at least those of the checkpoint: otherwise a duplicate would count.
+    /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
     fn check_fingerprints(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
         }
+        let unchecked = Arc::clone(&self.shared.unchecked);
         let fingerprints = self.fingerprints()?;
-        fingerprints.verify().map_err(fault::of_index)?;
+        unchecked.check(fingerprints).map_err(fault::of_index)?;
         match fingerprints.entries() {
             fewer if fewer < external_ids => {
                 Err(Fault::damaged_index(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
@@ -198,7 +202,8 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                self.fingerprints()?.first(fingerprint, position).map_err(fault::of_index)?
+                let first = self.fingerprints()?.first(fingerprint, position);
+                first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
             }
             None => position,
         };
@@ -283,10 +288,14 @@ impl Partition {
         freed
     }
 
-    fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
+    pub(super) fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
         if self.fingerprints.is_none() {
             let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            self.fingerprints = Some(Fingerprints::open(&dir, self.shared.index).map_err(fault::of_index)?);
+            let opened = Fingerprints::open(&dir, self.shared.index).map_err(|error| {
+                let Fault { kind, message } = fault::of_index(error);
+                self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
+            });
+            self.fingerprints = Some(opened?);
         }
         self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }

@@ -1,3 +1,6 @@
+#[path = "fault_tests.rs"]
+mod fault_tests;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -11,6 +14,8 @@ use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
+mod broken;
+
 use super::checkpoint::Next;
 use super::source::{Standing, position_key, read};
 use super::*;
@@ -23,19 +28,29 @@ use crate::logged;
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
 
 /// One shard with all partitions.
-struct Rig {
+struct Rig<S = FaultyStore> {
     dir: TempDir,
     log: Log,
-    store: FaultyStore,
+    store: S,
     shares: Arc<Shares>,
     shard: Shard,
 }
 
 impl Rig {
     fn new(policy: CheckpointPolicy, memory: usize) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::with(tempfile::tempdir().unwrap(), FaultyStore::default(), policy, memory)
+    }
+
+    /// The state that the store and the log make.
+    fn restart(&mut self) {
+        let (shard, shares) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
+        (self.shard, self.shares) = (shard, shares);
+    }
+}
+
+impl<S: Store + Clone> Rig<S> {
+    fn with(dir: TempDir, store: S, policy: CheckpointPolicy, memory: usize) -> Self {
         let (log, _) = Log::open(dir.path().join("log"), LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() }).unwrap();
-        let store = FaultyStore::default();
         let (shard, shares) = open(&dir, &log, &store, policy, memory);
         Self { dir, log, store, shares, shard }
     }
@@ -88,29 +103,25 @@ impl Rig {
         self.standing(project).position
     }
 
-    /// The state that the store and the log make.
-    fn restart(&mut self) {
-        let (shard, shares) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
-        (self.shard, self.shares) = (shard, shares);
-    }
-
     fn users(&mut self, project: ProjectId) -> u64 {
         let window = Window { start: Day(19_000), end: Day(19_001) };
         self.shard.read(project, |project| project.unique_users(window).total).unwrap()
     }
 }
 
-fn open(dir: &TempDir, log: &Log, store: &FaultyStore, policy: CheckpointPolicy, memory: usize) -> (Shard, Arc<Shares>) {
+fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: CheckpointPolicy, memory: usize) -> (Shard, Arc<Shares>) {
     let store: Arc<dyn Store> = Arc::new(store.clone());
     let shares = Arc::new(Shares::default());
     let shared = Shared {
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
-        fingerprints_dir: dir.path().join("fingerprints"),
+        fingerprints_dir: dir.path().join("state/fingerprints"),
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
         progress: Arc::default(),
+        unchecked: Arc::default(),
+        damage: Arc::default(),
     };
     let keeper = Keeper::spawn(store).unwrap().0;
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
@@ -253,7 +264,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     assert_eq!(rig.standing(project).external_ids, 70);
     rig.restart();
     assert_eq!((rig.shard.replayed(), rig.users(project)), (0, 70));
-    let runs = std::fs::read_dir(rig.dir.path().join("fingerprints").join(partition.to_string())).unwrap();
+    let runs = std::fs::read_dir(rig.dir.path().join("state/fingerprints").join(partition.to_string())).unwrap();
     let runs = runs.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "run")).count();
     assert!(runs <= 3, "{runs} runs");
 }

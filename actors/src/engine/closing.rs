@@ -71,7 +71,8 @@ impl Drop for Inner {
 
 impl Threads {
     fn stop(self) {
-        let Self { system, system_thread, keeper, keeper_thread, _lock } = self;
+        let Self { system, system_thread, keeper, keeper_thread, verifier, _lock } = self;
+        verifier.stop();
         keeper.stop_trying();
         drop(keeper);
         system.stop();

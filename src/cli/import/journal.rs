@@ -198,19 +198,38 @@ impl Journal {
 
     /// Whether a journal is of this import, by its first line.
     fn is_of(path: &Path, subject: &Subject) -> Result<bool, JournalError> {
+        match Self::first_line(path)? {
+            Some(Line::Import { how, identity: Some(identity), .. }) => Ok(how == subject.how && subject.was(&identity)),
+            Some(Line::Import { .. }) | None => Ok(false),
+            Some(_) => Err(JournalError::Damaged { path: path.to_owned() }),
+        }
+    }
+
+    /// `None`: it was cut short while it was made, and nothing was recorded by it.
+    fn first_line(path: &Path) -> Result<Option<Line>, JournalError> {
+        let failed = |source| JournalError::Io { path: path.to_owned(), source };
         let mut first = Vec::new();
-        let file = File::open(path).map_err(|source| JournalError::Io { path: path.to_owned(), source })?;
-        let read = BufReader::new(file).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut first);
-        read.map_err(|source| JournalError::Io { path: path.to_owned(), source })?;
+        let file = File::open(path).map_err(failed)?;
+        BufReader::new(file).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut first).map_err(failed)?;
         if !first.ends_with(b"\n") {
-            // It was cut short while it was made: nothing was recorded by it.
-            return Ok(false);
+            return Ok(None);
         }
-        match serde_json::from_slice(&first) {
-            Ok(Line::Import { how, identity: Some(identity), .. }) => Ok(how == subject.how && subject.was(&identity)),
-            Ok(Line::Import { .. }) => Ok(false),
-            _ => Err(JournalError::Damaged { path: path.to_owned() }),
-        }
+        serde_json::from_slice(&first).map(Some).map_err(|_| JournalError::Damaged { path: path.to_owned() })
+    }
+
+    /// A file beside this one that had its name when it was imported last, and has lines that were not imported.
+    pub(crate) fn left_behind(data_dir: &Path, subject: &Subject) -> Option<PathBuf> {
+        let mut paths = Self::paths(data_dir);
+        paths.sort();
+        let is_former = |path: &PathBuf| match Self::first_line(path) {
+            Ok(Some(Line::Import { file, how, identity: Some(identity), .. })) => {
+                (file == subject.file && how == subject.how).then_some(identity)
+            }
+            _ => None,
+        };
+        let (journal, identity) = paths.into_iter().rev().find_map(|path| Some((path.clone(), is_former(&path)?)))?;
+        let done = Self::load(journal).ok()?.end().offset;
+        subject.beside(&identity, done)
     }
 
     fn load(path: PathBuf) -> Result<Self, JournalError> {

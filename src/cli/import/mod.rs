@@ -199,6 +199,7 @@ enum Next {
 }
 
 fn conclude(finished: Result<bool, Failure>, mut report: Report) -> Result<Summary, Failure> {
+    let is_stream = report.summary.is_stream;
     match finished {
         Ok(finished) => {
             report.summary.finished = finished;
@@ -206,7 +207,8 @@ fn conclude(finished: Result<bool, Failure>, mut report: Report) -> Result<Summa
         }
         Err(Failure(message)) => {
             let done = report.end().recorded;
-            Err(Failure(format!("{message} ({done} events were recorded; the same command goes on where this one stopped)")))
+            let hint = if is_stream { "" } else { "; the same command goes on where this one stopped" };
+            Err(Failure(format!("{message} ({done} events were recorded{hint})")))
         }
     }
 }
@@ -264,6 +266,12 @@ impl ImportArgs {
             }
             tracing::warn!(file = %self.file.display(), "the file was written anew since it was imported: it begins at its first line");
         }
+        if let Some(former) = Journal::left_behind(data_dir, &subject).filter(|_| !again) {
+            tracing::warn!(
+                former = %former.display(),
+                "another file had this name, and has lines that were not imported: the same command with its new name reads them"
+            );
+        }
         let journal = Journal::create(data_dir, &subject).map_err(|error| self.unusable(&error))?;
         Ok(Source { journal: Some(journal), ..start })
     }
@@ -274,7 +282,8 @@ impl ImportArgs {
             Ok(is_end) => is_end,
             Err(failure) => return Next::End(Err(failure)),
         };
-        if let Some(Err(error)) = journal.map(|journal| journal.finish(is_end)) {
+        // A file that is followed is never known to be unfinished.
+        if let Some(Err(error)) = journal.map(|journal| journal.finish(is_end || self.follow)) {
             return Next::End(Err(self.unusable(&error)));
         }
         if is_end && self.follow && !self.is_stream() {
@@ -303,7 +312,7 @@ impl ImportArgs {
     fn report(&self) -> Report {
         let is_endless = self.is_stream() || self.follow;
         let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
-        Report::new(total)
+        Report::new(total, self.is_stream())
     }
 
     fn reading(&self, tags: Option<Tags>) -> Reading {

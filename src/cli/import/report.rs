@@ -17,6 +17,9 @@ const SHOWN: usize = 20;
 /// The sum of an import, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
+    /// It can be read only once, so that no other run goes on with it.
+    #[serde(skip)]
+    pub(crate) is_stream: bool,
     /// Lines read in this run.
     pub(crate) lines: u64,
     /// Events that were recorded.
@@ -55,8 +58,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Begins; `total_bytes` of the file, if it is known.
-    pub(crate) fn new(total_bytes: Option<u64>) -> Self {
+    /// Begins; `total_bytes` of the file, if it is known; `is_stream`: it can be read only once.
+    pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool) -> Self {
         // Hidden where standard error is no terminal.
         let bar = total_bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
         let template = match total_bytes {
@@ -64,7 +67,7 @@ impl Report {
             None => "{binary_bytes} {binary_bytes_per_sec} {msg}",
         };
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { summary: Summary::default(), began: Instant::now(), bar, progress: Arc::default() }
+        Self { summary: Summary { is_stream, ..Summary::default() }, began: Instant::now(), bar, progress: Arc::default() }
     }
 
     /// Another file begins: what its reader is to keep up to date.
@@ -114,7 +117,10 @@ impl Summary {
     /// For people.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
-        if let Some(line) = self.resumed_at_line {
+        if let Some(line) = self.resumed_at_line.filter(|_| self.lines == 0 && self.finished) {
+            let done = line - 1;
+            text.push_str(&format!("nothing new after line {done}; --again begins at the first line\n"));
+        } else if let Some(line) = self.resumed_at_line {
             text.push_str(&format!("resumed at line {line}\n"));
         }
         text.push_str(&format!("{} lines in {:.1} s: {} recorded", self.lines, self.seconds, self.recorded));
@@ -136,7 +142,8 @@ impl Summary {
             text.push_str(&format!("\nline {line} has no end yet: the same command reads it when it has"));
         }
         if !self.finished {
-            text.push_str("\nnot finished: the same command goes on where this one stopped");
+            text.push_str("\nnot finished");
+            text.push_str(if self.is_stream { "" } else { ": the same command goes on where this one stopped" });
         }
         text
     }

@@ -52,6 +52,15 @@ impl Subject {
         earlier.inode == self.identity.inode && has_head()
     }
 
+    /// The file in the same directory that has this identity, if it is longer than `done`.
+    pub(crate) fn beside(&self, former: &Identity, done: u64) -> Option<PathBuf> {
+        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut files = std::fs::read_dir(parent).ok()?.flatten();
+        let entry = files.find(|entry| entry.metadata().is_ok_and(|it| it.ino() == former.inode && it.len() > done))?;
+        let beside = Self::of(&entry.path(), self.how.clone()).ok()?;
+        beside.was(former).then_some(beside.file)
+    }
+
     /// Whether the file has this place, between two lines. If not, it was written anew.
     pub(crate) fn reaches(&self, place: Place) -> io::Result<bool> {
         let mut file = File::open(&self.file)?;

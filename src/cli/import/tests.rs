@@ -208,7 +208,16 @@ fn a_file_that_grows_is_touched_or_renamed_goes_on_and_another_begins_anew() {
         assert_eq!(imported(&file, &[]).await, (1, 0, None), "a last line that is whole, but has no end");
         append(&file, &format!("\n{}", orders_of(16..20)));
         std::fs::rename(&file, &renamed).unwrap();
+        append(&file, "{}\n");
+        let left_behind = || {
+            let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
+            let subject = args(&[file.to_str().unwrap()]).subject(project).unwrap().unwrap();
+            Journal::left_behind(engine.data_dir(), &subject)
+        };
+        assert_eq!(left_behind().as_ref(), Some(&renamed));
         assert_eq!(imported(&renamed, &[]).await, (4, 0, None), "renamed and grown");
+        assert_eq!(left_behind(), None);
+        std::fs::remove_file(&file).unwrap();
         append(&file, &orders_of(20..25));
         assert_eq!(imported(&file, &[]).await, (5, 0, None), "another file");
         std::fs::write(&file, orders_of(25..27)).unwrap();

@@ -8,12 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::schemas;
-use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::openapi::{
     BodyErrors, ConflictErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors,
 };
 use crate::http::params::Fields;
+use crate::http::{AppState, auth};
 
 /// What a body may hold.
 const FIELDS: &[&str] = &["name", "currency", "allowed_origins", "cookieless", "bots", "signals_policy", "server_only_revenue"];
@@ -214,6 +214,8 @@ pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: w
 
 /// Projects can't be removed yet, and never by a token of the project itself.
 pub async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    super::caller(&state, &request)?;
-    Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH]))
+    match super::caller(&state, &request) {
+        Err(error) if error.code() == auth::PROJECT_FORBIDDEN => Err(error),
+        _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
+    }
 }

@@ -1,10 +1,10 @@
 //! What is done off the owner's thread: writing a frozen table, merging runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::error::FingerprintError;
-use super::manifest::run_path;
+use super::manifest::{Manifest, run_path};
 use super::run::{Run, RunIter};
 use super::writer::RunWriter;
 use super::{Shared, Table};
@@ -18,7 +18,8 @@ const STOP_EVERY: u64 = 1 << 14;
 pub struct Frozen {
     pub(super) shared: Arc<Shared>,
     pub(super) table: Arc<Table>,
-    pub(super) token: Arc<()>,
+    pub(super) number: u64,
+    pub(super) _token: Arc<()>,
 }
 
 /// Runs to be merged into one.
@@ -26,25 +27,51 @@ pub struct Frozen {
 pub struct Merge {
     pub(super) shared: Arc<Shared>,
     pub(super) runs: Vec<Arc<Run>>,
-    pub(super) token: Arc<()>,
-}
-
-/// A durable run, to be [adopted](super::Fingerprints::adopt).
-#[derive(Debug)]
-#[must_use = "it is used once it is adopted"]
-pub struct Written {
-    pub(super) run: Run,
-    pub(super) replaces: Replaced,
     pub(super) _token: Arc<()>,
 }
 
-/// What a written run takes the place of.
+/// Says that a durable run waits to be [adopted](super::Fingerprints::adopt). If it is dropped, the next
+/// [freeze](super::Fingerprints::freeze) adopts the run.
 #[derive(Debug)]
+#[must_use = "it is used once it is adopted"]
+pub struct Written {
+    pub(super) _private: (),
+}
+
+/// A run that the owner can use from now on.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) run: Arc<Run>,
+    pub(super) replaces: Replaced,
+}
+
+/// What a written run takes the place of.
+#[derive(Debug, Clone)]
 pub(super) enum Replaced {
-    /// The frozen table.
-    Frozen,
+    /// The frozen table of this number.
+    Frozen(u64),
     /// These runs.
-    Runs(Vec<u64>),
+    Runs(Vec<Arc<Run>>),
+}
+
+impl Replaced {
+    /// The numbers of the runs.
+    fn ids(&self) -> Vec<u64> {
+        match self {
+            Self::Frozen(_) => Vec::new(),
+            Self::Runs(runs) => runs.iter().map(|run| run.id).collect(),
+        }
+    }
+}
+
+/// What the owner and its jobs share, and change in turn.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) manifest: Manifest,
+    /// Durable runs that the list does not name yet.
+    pub(super) unlisted: Vec<(u64, Replaced)>,
+    /// Durable runs that the owner does not use yet.
+    pub(super) finished: Vec<Finished>,
 }
 
 impl Frozen {
@@ -60,19 +87,23 @@ impl Frozen {
         self.table.is_empty()
     }
 
-    /// Writes the run; when this returns, everything in it is durable. After an error it may be tried again.
+    /// Writes the run; when this returns, everything in it is durable. After an error it may be tried again: what is
+    /// written already is not written again.
     ///
     /// # Errors
     /// [`FingerprintError::Io`].
     pub fn write(&self) -> Result<Written, FingerprintError> {
+        if self.table.is_empty() || self.shared.has_written(self.number) {
+            return self.shared.list(self.number);
+        }
         let mut entries: Vec<(u128, u64)> = self.table.iter().map(|(fingerprint, at)| (*fingerprint, *at)).collect();
         entries.sort_unstable();
         let positions = entries.iter().map(|(_, position)| *position);
         let bounds = (positions.clone().min().unwrap_or(0), positions.max().unwrap_or(0));
-        let run = self.shared.write_run(entries.len() as u64, bounds, &[], |writer| {
+        self.shared.write_run(entries.len() as u64, bounds, Replaced::Frozen(self.number), |writer| {
             entries.iter().try_for_each(|(fingerprint, position)| writer.push(*fingerprint, *position))
         })?;
-        Ok(Written { run, replaces: Replaced::Frozen, _token: self.token.clone() })
+        self.shared.list(self.number)
     }
 }
 
@@ -83,8 +114,7 @@ impl Merge {
         self.runs.iter().map(|run| run.header.count).sum()
     }
 
-    /// Writes the merged run and removes the others' files, which the owner goes on reading until it adopts the new
-    /// one. Looks at `stop` now and then.
+    /// Writes the merged run. The others' files go when the owner has adopted it. Looks at `stop` now and then.
     ///
     /// # Errors
     /// [`FingerprintError::Stopped`] and [`FingerprintError::Io`] leave everything as it was;
@@ -93,13 +123,11 @@ impl Merge {
         let bound = |of: fn(&Run) -> u64| self.runs.iter().map(move |run| of(run));
         let smallest = bound(|run| run.header.smallest).min().unwrap_or(0);
         let largest = bound(|run| run.header.largest).max().unwrap_or(0);
-        let old: Vec<u64> = self.runs.iter().map(|run| run.id).collect();
-        let run = self.shared.write_run(self.entries(), (smallest, largest), &old, |writer| self.merge(writer, stop))?;
-        for id in &old {
-            // What stays behind is removed at the next open.
-            let _ = remove_file(&run_path(&self.shared.dir, *id));
+        let replaces = Replaced::Runs(self.runs.clone());
+        if !self.shared.has_merged(&replaces.ids()) {
+            self.shared.write_run(self.entries(), (smallest, largest), replaces, |writer| self.merge(writer, stop))?;
         }
-        Ok(Written { run, replaces: Replaced::Runs(old), _token: self.token.clone() })
+        self.shared.list(0)
     }
 
     fn merge(&self, writer: &mut RunWriter, stop: &AtomicBool) -> Result<(), FingerprintError> {
@@ -151,23 +179,72 @@ impl Source<'_> {
 }
 
 impl Shared {
-    /// Writes a run, enters it into the list in the place of `old`, and opens it.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the frozen table of this number is in a run.
+    fn has_written(&self, number: u64) -> bool {
+        let state = self.state();
+        let written = |(_, replaces): &(u64, Replaced)| matches!(replaces, Replaced::Frozen(written) if *written == number);
+        state.manifest.covered >= number || state.unlisted.iter().any(written)
+    }
+
+    /// Whether the list says all that it should, up to the frozen table of this number.
+    pub(super) fn is_all_listed(&self, number: u64) -> bool {
+        let state = self.state();
+        state.unlisted.is_empty() && state.manifest.covered >= number
+    }
+
+    /// Whether these runs are merged, but for the list.
+    fn has_merged(&self, old: &[u64]) -> bool {
+        self.state().unlisted.iter().any(|(_, replaces)| replaces.ids() == old)
+    }
+
+    /// Writes a run and opens it. It counts once it is [listed](Self::list).
     fn write_run(
         &self,
         entries: u64,
         bounds: (u64, u64),
-        old: &[u64],
+        replaces: Replaced,
         fill: impl FnOnce(&mut RunWriter) -> Result<(), FingerprintError>,
-    ) -> Result<Run, FingerprintError> {
+    ) -> Result<(), FingerprintError> {
         let incarnation = self.incarnation.number();
-        let id = self.manifest.lock().unwrap_or_else(PoisonError::into_inner).allocate();
-        let path = run_path(&self.dir, id);
+        let id = self.state().manifest.allocate();
+        let path = run_path(&self.path, id);
         let mut writer = RunWriter::create(&path, incarnation, entries, bounds)?;
         fill(&mut writer)?;
         writer.finish()?;
-        let run = Run::open(&path, id, incarnation)?;
-        let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        manifest.replace(&self.dir, old, id)?;
-        Ok(run)
+        let run = Run::open(&self.dir, id, incarnation).inspect_err(|_| drop(remove_file(&path)))?;
+        let mut state = self.state();
+        state.unlisted.push((id, replaces.clone()));
+        state.finished.push(Finished { run: Arc::new(run), replaces });
+        Ok(())
+    }
+
+    /// Lists all runs that are not listed yet, durably; with them, all frozen tables up to `number` are in the index.
+    fn list(&self, number: u64) -> Result<Written, FingerprintError> {
+        let mut state = self.state();
+        let mut manifest = state.manifest.clone();
+        for (id, replaces) in &state.unlisted {
+            let old = replaces.ids();
+            if !old.iter().all(|id| manifest.runs.contains(id)) {
+                return Err(FingerprintError::damaged("a merged run is not in the list of runs"));
+            }
+            manifest.runs.retain(|id| !old.contains(id));
+            manifest.runs.insert(*id);
+            if let Replaced::Frozen(number) = replaces {
+                manifest.covered = manifest.covered.max(*number);
+            }
+        }
+        manifest.covered = manifest.covered.max(number);
+        manifest.write(&self.path)?;
+        state.manifest = manifest;
+        for (_, replaces) in state.unlisted.drain(..) {
+            if let Replaced::Runs(runs) = replaces {
+                runs.iter().for_each(|run| run.remove_at_end());
+            }
+        }
+        Ok(Written { _private: () })
     }
 }

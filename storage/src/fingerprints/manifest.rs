@@ -8,24 +8,35 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::FingerprintError;
+use super::run::run_name;
 use crate::codec;
 use crate::files::{self, PRIVATE_FILE, sync_dir, write_atomically};
 use crate::format::Incarnation;
 
 const FILE_NAME: &str = "RUNS";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The versions that can be read. The first did not say which tables are in it.
+const VERSIONS: [codec::Version<Manifest>; 2] = [
+    (VERSION, codec::payload),
+    (1, |payload| {
+        let (incarnation, next, runs) = codec::payload(payload)?;
+        Ok(Manifest { incarnation, next, covered: 0, runs })
+    }),
+];
 
 /// The list of runs.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Manifest {
     incarnation: u128,
     next: u64,
+    /// The number of the last frozen table that is in it, and all before that.
+    pub(super) covered: u64,
     pub(super) runs: BTreeSet<u64>,
 }
 
 /// Where a run lies.
 pub(super) fn run_path(dir: &Path, id: u64) -> PathBuf {
-    dir.join(format!("{id:016x}.run"))
+    dir.join(run_name(id))
 }
 
 impl Manifest {
@@ -37,7 +48,7 @@ impl Manifest {
                 if !files(dir)?.is_empty() {
                     return Err(FingerprintError::damaged("there are runs but no list of them"));
                 }
-                let manifest = Self { incarnation: incarnation.number(), next: 1, runs: BTreeSet::new() };
+                let manifest = Self { incarnation: incarnation.number(), next: 1, covered: 0, runs: BTreeSet::new() };
                 manifest.write(dir)?;
                 manifest
             }
@@ -60,10 +71,10 @@ impl Manifest {
         if crc32c::crc32c(body) != u32::from_be_bytes(*crc) {
             return Err(unreadable());
         }
-        codec::decode(VERSION, body).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
+        codec::decode_any(body, &VERSIONS).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
     }
 
-    fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
+    pub(super) fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
         let mut bytes =
             codec::encode(VERSION, self).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))?;
         let crc = crc32c::crc32c(&bytes);
@@ -76,21 +87,6 @@ impl Manifest {
         let id = self.next;
         self.next += 1;
         id
-    }
-
-    /// Puts a durable run in the place of others, durably.
-    pub(super) fn replace(&mut self, dir: &Path, old: &[u64], new: u64) -> Result<(), FingerprintError> {
-        if !old.iter().all(|id| self.runs.contains(id)) {
-            return Err(FingerprintError::damaged("a merged run is not in the list of runs"));
-        }
-        let before = self.runs.clone();
-        self.runs.retain(|id| !old.contains(id));
-        self.runs.insert(new);
-        let written = self.write(dir);
-        if written.is_err() {
-            self.runs = before;
-        }
-        written
     }
 }
 

@@ -7,7 +7,9 @@
 //!
 //! Two rules tie it to the log and the checkpoints:
 //! - It may be *ahead* of the checkpoint: at a replay an event finds its own position, and so is the first again.
-//! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written.
+//! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written. The checkpoint
+//!   stores the [number](Fingerprints::sequence) of that table, and [`Fingerprints::covers`] says at the next start whether
+//!   the index has it. (How many entries there are says nothing: the same id may be in several runs.)
 //!
 //! ```text
 //! owner's thread                     another thread
@@ -21,6 +23,7 @@ mod error;
 mod jobs;
 mod manifest;
 mod run;
+mod view;
 mod writer;
 
 #[cfg(test)]
@@ -30,15 +33,18 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 pub use error::FingerprintError;
 pub use jobs::{Frozen, Merge, Written};
+pub use view::View;
 
-use crate::files::create_private_dir;
+use crate::files::{Dir, OpenFiles, make_private_dir};
 use crate::format::Incarnation;
-use jobs::Replaced;
-use manifest::{Manifest, run_path};
-use run::Run;
+use crate::pace::{self, Pace};
+use jobs::{Finished, Replaced, State};
+use manifest::Manifest;
+use run::{Run, RunDir};
 
 /// Runs below this many entries are all of one size class; each further class is four times as large.
 const SMALLEST_CLASS: u64 = 1 << 16;
@@ -73,9 +79,10 @@ type Table = HashMap<u128, u64, BuildHasherDefault<LowHalf>>;
 /// What the owner and its jobs share.
 #[derive(Debug)]
 struct Shared {
-    dir: PathBuf,
+    path: PathBuf,
+    dir: RunDir,
     incarnation: Incarnation,
-    manifest: Mutex<Manifest>,
+    state: Mutex<State>,
 }
 
 /// How to open an index.
@@ -90,9 +97,19 @@ pub struct FingerprintOptions {
 pub struct Fingerprints {
     shared: Arc<Shared>,
     active: Table,
-    frozen: Option<(Arc<Table>, Weak<()>)>,
+    frozen: Option<FrozenTable>,
+    /// The number of the last table that was frozen.
+    sequence: u64,
     runs: Vec<Arc<Run>>,
     merging: Vec<(Weak<()>, Vec<u64>)>,
+}
+
+/// A table that is being written.
+#[derive(Debug)]
+struct FrozenTable {
+    table: Arc<Table>,
+    number: u64,
+    job: Weak<()>,
 }
 
 /// What [`Fingerprints::freeze`] found.
@@ -100,7 +117,7 @@ pub struct Fingerprints {
 pub enum Freeze {
     /// Everything is in runs, durable.
     Nothing,
-    /// An earlier frozen table is still being written or waits to be adopted.
+    /// An earlier frozen table is still being written.
     Busy,
     /// This is to be written.
     Write(Frozen),
@@ -112,13 +129,17 @@ impl Fingerprints {
     /// # Errors
     /// Any [`FingerprintError`] but [`FingerprintError::Stopped`].
     pub fn open(dir: &Path, options: FingerprintOptions) -> Result<Self, FingerprintError> {
-        create_private_dir(dir).map_err(FingerprintError::io("create its directory"))?;
+        make_private_dir(dir).map_err(FingerprintError::io("create its directory"))?;
         let incarnation = options.incarnation;
         let manifest = Manifest::open(dir, incarnation)?;
-        let open = |id: &u64| Run::open(&run_path(dir, *id), *id, incarnation.number()).map(Arc::new);
+        let held = Arc::new(Dir::open(dir).map_err(FingerprintError::io("open its directory"))?);
+        let run_dir = RunDir { dir: held, open_files: OpenFiles::of_process() };
+        let open = |id: &u64| Run::open(&run_dir, *id, incarnation.number()).map(Arc::new);
         let runs = manifest.runs.iter().map(open).collect::<Result<_, _>>()?;
-        let shared = Shared { dir: dir.to_owned(), incarnation, manifest: Mutex::new(manifest) };
-        Ok(Self { shared: Arc::new(shared), active: Table::default(), frozen: None, runs, merging: Vec::new() })
+        let sequence = manifest.covered;
+        let state = Mutex::new(State { manifest, unlisted: Vec::new(), finished: Vec::new() });
+        let shared = Arc::new(Shared { path: dir.to_owned(), dir: run_dir, incarnation, state });
+        Ok(Self { shared, active: Table::default(), frozen: None, sequence, runs, merging: Vec::new() })
     }
 
     /// Removes an index, so that an empty one can be opened and filled from the log. It must not be open.
@@ -161,7 +182,7 @@ impl Fingerprints {
 
     /// What is known outside the active table, whose positions are always smaller.
     fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
-        if let Some(known) = self.frozen.as_ref().and_then(|(table, _)| table.get(&fingerprint)) {
+        if let Some(known) = self.frozen.as_ref().and_then(|frozen| frozen.table.get(&fingerprint)) {
             return Ok(Some(*known));
         }
         let mut first = None;
@@ -173,31 +194,40 @@ impl Fingerprints {
         Ok(first)
     }
 
+    /// The table that is being written.
+    fn frozen_table(&self) -> Option<Arc<Table>> {
+        self.frozen.as_ref().map(|frozen| Arc::clone(&frozen.table))
+    }
+
     /// Sets the active table aside to be written; it is still consulted. When the [`Frozen`] is written, all that was
-    /// told before this call is durable. A frozen table whose job was dropped unadopted is part of the next one.
+    /// told before this call is durable. A frozen table whose job was dropped unwritten is part of the next one; what was
+    /// written is adopted, and never written again.
     pub fn freeze(&mut self) -> Freeze {
-        if let Some((_, job)) = &self.frozen
-            && job.strong_count() > 0
+        self.use_finished();
+        if let Some(frozen) = &self.frozen
+            && frozen.job.strong_count() > 0
         {
             return Freeze::Busy;
         }
         let mut table = std::mem::take(&mut self.active);
-        if let Some((abandoned, _)) = self.frozen.take() {
-            for (fingerprint, position) in abandoned.iter() {
+        if let Some(abandoned) = self.frozen.take() {
+            for (fingerprint, position) in abandoned.table.iter() {
                 // What is active has smaller positions.
                 table.entry(*fingerprint).or_insert(*position);
             }
         }
-        if table.is_empty() {
+        if table.is_empty() && self.shared.is_all_listed(self.sequence) {
             return Freeze::Nothing;
         }
-        let (table, token) = (Arc::new(table), Arc::new(()));
-        self.frozen = Some((table.clone(), Arc::downgrade(&token)));
-        Freeze::Write(Frozen { shared: self.shared.clone(), table, token })
+        self.sequence += 1;
+        let (table, token, number) = (Arc::new(table), Arc::new(()), self.sequence);
+        self.frozen = Some(FrozenTable { table: table.clone(), number, job: Arc::downgrade(&token) });
+        Freeze::Write(Frozen { shared: self.shared.clone(), table, number, _token: token })
     }
 
     /// The next merge that is worth while, if any. Several may be under way, of different runs.
     pub fn merge(&mut self) -> Option<Merge> {
+        self.use_finished();
         self.merging.retain(|(job, _)| job.strong_count() > 0);
         let mut classes: HashMap<u32, Vec<Arc<Run>>> = HashMap::new();
         for run in &self.runs {
@@ -208,22 +238,43 @@ impl Fingerprints {
         let (_, runs) = classes.into_iter().filter(|(_, runs)| runs.len() >= MERGE_AT).min_by_key(|(class, _)| *class)?;
         let token = Arc::new(());
         self.merging.push((Arc::downgrade(&token), runs.iter().map(|run| run.id).collect()));
-        Some(Merge { shared: self.shared.clone(), runs, token })
+        Some(Merge { shared: self.shared.clone(), runs, _token: token })
     }
 
     /// Uses a written run in the place of what it was made from.
     pub fn adopt(&mut self, written: Written) {
-        match &written.replaces {
-            Replaced::Frozen => self.frozen = None,
-            Replaced::Runs(old) => self.runs.retain(|run| !old.contains(&run.id)),
+        let Written { _private } = written;
+        self.use_finished();
+    }
+
+    fn use_finished(&mut self) {
+        let finished = std::mem::take(&mut self.shared.state().finished);
+        for Finished { run, replaces } in finished {
+            match replaces {
+                Replaced::Frozen(number) => drop(self.frozen.take_if(|frozen| frozen.number == number)),
+                Replaced::Runs(old) => self.runs.retain(|run| !old.iter().any(|old| old.id == run.id)),
+            }
+            self.runs.push(run);
         }
-        self.runs.push(Arc::new(written.run));
+    }
+
+    /// The number of the last table that was frozen, 0 if none ever was. A checkpoint stores it.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether all tables up to the one of this number are in the index, durably. If a checkpoint stored the number, the index must
+    /// have them; otherwise it is not the index that the checkpoint was made with.
+    #[must_use]
+    pub fn covers(&self, sequence: u64) -> bool {
+        self.shared.state().manifest.covered >= sequence
     }
 
     /// How many fingerprints are in memory only, and would have to be told again after a crash.
     #[must_use]
     pub fn unwritten(&self) -> usize {
-        self.active.len() + self.frozen.as_ref().map_or(0, |(table, _)| table.len())
+        self.active.len() + self.frozen.as_ref().map_or(0, |frozen| frozen.table.len())
     }
 
     /// How many runs there are.
@@ -232,7 +283,7 @@ impl Fingerprints {
         self.runs.len()
     }
 
-    /// How many entries the runs have.
+    /// How many entries the runs have. An id that is in several runs counts in each of them, until they are merged.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.runs.iter().map(|run| run.header.count).sum()
@@ -241,7 +292,7 @@ impl Fingerprints {
     /// The memory it takes, about.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let tables = self.active.capacity() + self.frozen.as_ref().map_or(0, |(table, _)| table.capacity());
+        let tables = self.active.capacity() + self.frozen.as_ref().map_or(0, |frozen| frozen.table.capacity());
         tables as u64 * TABLE_ENTRY_BYTES + self.runs.iter().map(|run| run.memory_bytes()).sum::<u64>()
     }
 
@@ -250,14 +301,43 @@ impl Fingerprints {
     /// # Errors
     /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
     pub fn verify(&self) -> Result<(), FingerprintError> {
+        self.verify_until(None).map(drop)
+    }
+
+    /// Checks runs until a time, and returns those that are left.
+    ///
+    /// # Errors
+    /// As [`Fingerprints::verify`].
+    pub fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedFingerprints, FingerprintError> {
+        let mut left = Vec::new();
         for run in &self.runs {
-            let mut entries = run.iter();
-            let mut count = 0;
-            while entries.next()?.is_some() {
-                count += 1;
+            if !run.verify(&mut pace::until(deadline))? {
+                left.push(Arc::downgrade(run));
             }
-            if count != run.header.count {
-                return Err(FingerprintError::damaged(format!("the number of entries of run {}", run.id)));
+        }
+        Ok(UncheckedFingerprints(left))
+    }
+}
+
+/// Runs that were opened and not read yet. One that is merged away meanwhile was read by the merge.
+#[derive(Debug)]
+pub struct UncheckedFingerprints(Vec<Weak<Run>>);
+
+impl UncheckedFingerprints {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads them and checks them, unless `pace` breaks it off.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
+    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), FingerprintError> {
+        for run in self.0.iter().filter_map(Weak::upgrade) {
+            if !run.verify(pace)? {
+                break;
             }
         }
         Ok(())

@@ -10,11 +10,12 @@
 //!
 //! Fences and filter are read into memory at open; a lookup that passes the filter reads one page.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use super::error::FingerprintError;
-use crate::files::File;
+use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::{BLOCK_BYTES, Filter};
+use crate::pace::Pace;
 
 /// The size of a page.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -111,20 +112,32 @@ pub(super) fn page_crc(number: u64, body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&number.to_be_bytes()), body)
 }
 
+/// Where runs lie, and how many of their files may be open.
+#[derive(Debug)]
+pub(super) struct RunDir {
+    pub(super) dir: Arc<Dir>,
+    pub(super) open_files: Arc<OpenFiles>,
+}
+
+/// The name of a run's file.
+pub(super) fn run_name(id: u64) -> String {
+    format!("{id:016x}.run")
+}
+
 /// An open run.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
     pub(super) header: Header,
-    file: File,
+    file: CachedFile,
     fences: Vec<u64>,
     filter: Filter,
 }
 
 impl Run {
-    /// Opens the run at `path`; its header, fences and filter are checked, its pages when they are read.
-    pub(super) fn open(path: &Path, id: u64, incarnation: u128) -> Result<Self, FingerprintError> {
-        let file = File::open(path).map_err(FingerprintError::reading("open a run"))?;
+    /// Opens a run; its header, fences and filter are checked, its pages when they are read.
+    pub(super) fn open(dir: &RunDir, id: u64, incarnation: u128) -> Result<Self, FingerprintError> {
+        let file = CachedFile::new(&dir.dir, run_name(id), &dir.open_files);
         let mut page = [0; PAGE_BYTES];
         file.read_exact_at(&mut page, 0).map_err(FingerprintError::reading("read a run's header"))?;
         let header = Header::decode(&page).filter(|header| header.incarnation == incarnation);
@@ -147,6 +160,11 @@ impl Run {
         let filter = Filter::decode(&part(pages_end + fences_len, filter_len, header.filter_crc, "filter")?);
         let filter = filter.ok_or_else(|| FingerprintError::damaged(format!("the filter of run {id}")))?;
         Ok(Self { id, header, file, fences, filter })
+    }
+
+    /// Has the file removed when nobody reads it any more.
+    pub(super) fn remove_at_end(&self) {
+        self.file.remove_at_end();
     }
 
     /// The position of a fingerprint.
@@ -199,6 +217,21 @@ impl Run {
         Ok(&body[..entries * self.header.entry_bytes()])
     }
 
+    /// Reads everything and checks it. `false`: `pace` broke it off.
+    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, FingerprintError> {
+        let mut pages = RunIter { run: self, next_page: 0, pages: Vec::new(), entries: Vec::new().into_iter() };
+        let mut count = 0;
+        while pages.next_page < self.header.pages {
+            if pace((READ_AHEAD * PAGE_BYTES) as u64).is_break() {
+                return Ok(false);
+            }
+            pages.read_on()?;
+            count += pages.entries.len() as u64;
+        }
+        let sound = count == self.header.count;
+        if sound { Ok(true) } else { Err(FingerprintError::damaged(format!("the number of entries of run {}", self.id))) }
+    }
+
     /// All entries in order.
     pub(super) fn iter(&self) -> RunIter<'_> {
         RunIter { run: self, next_page: 0, pages: Vec::new(), entries: Vec::new().into_iter() }
@@ -233,6 +266,11 @@ impl RunIter<'_> {
         if let Some(entry) = self.entries.next() {
             return Ok(Some(entry));
         }
+        self.read_on()?;
+        Ok(self.entries.next())
+    }
+
+    fn read_on(&mut self) -> Result<(), FingerprintError> {
         let pages = (self.run.header.pages - self.next_page).min(READ_AHEAD as u64);
         self.pages.resize(pages as usize * PAGE_BYTES, 0);
         let from = (1 + self.next_page) * PAGE_BYTES as u64;
@@ -244,6 +282,6 @@ impl RunIter<'_> {
         }
         self.next_page += pages;
         self.entries = entries.into_iter();
-        Ok(self.entries.next())
+        Ok(())
     }
 }

@@ -65,6 +65,29 @@ fn the_first_position_is_kept_wherever_it_lies() {
 }
 
 #[test]
+fn a_view_knows_what_is_not_active_whatever_becomes_of_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in 0..4 {
+        tell(&mut index, round * 100..(round + 1) * 100);
+        write(&mut index);
+    }
+    tell(&mut index, 400..500);
+    let job = frozen(&mut index);
+    tell(&mut index, 500..600);
+    let view = index.view();
+    // What it was made of goes.
+    let written = job.write().unwrap();
+    index.adopt(written);
+    let merged = index.merge().unwrap().write(&GO).unwrap();
+    index.adopt(merged);
+    drop(index);
+    for number in 0..600 {
+        assert_eq!(view.get(fingerprint(number)).unwrap(), (number < 500).then_some(1_000 + number), "{number}");
+    }
+}
+
+#[test]
 fn a_smaller_position_takes_over_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
@@ -147,9 +170,9 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     assert_eq!(job.len(), 20);
     let written = job.write().unwrap();
     drop(job);
-    assert!(matches!(index.freeze(), Freeze::Busy), "until it is adopted");
+    assert!(matches!(index.freeze(), Freeze::Nothing), "what is written is used");
     index.adopt(written);
-    assert!(matches!(index.freeze(), Freeze::Nothing));
+    assert_eq!((index.runs(), index.entries()), (1, 20));
     for round in 1..4 {
         tell(&mut index, round * 20..(round + 1) * 20);
         write(&mut index);
@@ -279,4 +302,150 @@ fn speed() {
     let begin = Instant::now();
     index.verify().unwrap();
     println!("verified in {:?}", begin.elapsed());
+}
+
+#[test]
+fn what_is_written_for_a_checkpoint_that_failed_is_not_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for round in 0..20 {
+        tell(&mut index, round * 100..(round + 1) * 100);
+        let job = frozen(&mut index);
+        assert_eq!(job.len(), 100, "round {round}");
+        // The checkpoint fails, and nobody adopts the run.
+        drop(job.write().unwrap());
+    }
+    assert!(matches!(index.freeze(), Freeze::Nothing));
+    knows(&index, 0..2_000);
+    assert_eq!((index.runs(), index.entries()), (20, 2_000));
+    drop(index);
+    assert_eq!(open(dir.path()).entries(), 2_000);
+}
+
+#[test]
+fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    assert!(index.covers(0) && !index.covers(1));
+    tell(&mut index, 0..10);
+    let lost = frozen(&mut index);
+    assert_eq!(index.sequence(), 1);
+    drop(lost);
+    assert!(!index.covers(1));
+    write(&mut index);
+    let earlier = std::fs::read(dir.path().join("RUNS")).unwrap();
+    // The same ids once more, with smaller positions: they are in two runs until those are merged.
+    for number in 0..10 {
+        index.first(fingerprint(number), number).unwrap();
+    }
+    write(&mut index);
+    tell(&mut index, 10..12);
+    write(&mut index);
+    tell(&mut index, 12..14);
+    write(&mut index);
+    let checkpoint = index.sequence();
+    let entries_then = index.entries();
+    let merged = index.merge().unwrap().write(&GO).unwrap();
+    index.adopt(merged);
+    assert!(index.entries() < entries_then, "the number of entries says nothing");
+    drop(index);
+    let index = open(dir.path());
+    assert!(index.covers(checkpoint) && !index.covers(checkpoint + 1));
+    assert_eq!(index.sequence(), checkpoint);
+    drop(index);
+    fs::write(dir.path().join("RUNS"), earlier).unwrap();
+    assert!(Fingerprints::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
+    Fingerprints::reset(dir.path()).unwrap();
+    assert!(!open(dir.path()).covers(checkpoint));
+}
+
+#[test]
+fn a_list_of_the_first_version_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bytes = crate::codec::encode(1, &(77_u128, 5_u64, std::collections::BTreeSet::<u64>::new())).unwrap();
+    bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_be_bytes());
+    fs::write(dir.path().join("RUNS"), bytes).unwrap();
+    let mut index = open(dir.path());
+    tell(&mut index, 0..10);
+    write(&mut index);
+    assert!(index.covers(1));
+    knows(&open(dir.path()), 0..10);
+}
+
+/// Every operation of writing a table and of merging runs fails once, one at a time.
+#[test]
+fn a_write_and_a_merge_survive_each_failure() {
+    use crate::files::switch::{Errno, Plan, Switch};
+    let once = Plan { errno: Errno::Io, ..Plan::default() };
+    let lasting = Plan { failures: u64::MAX, ..once };
+    let full = Plan { errno: Errno::NoSpace, ..lasting };
+    let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = place.path().join("index");
+    let (mut index, mut known, mut operations) = (open(&dir), 0, 0);
+    let switch = Switch::arm(&dir, Plan::default());
+    for way in [once, Plan { errno: Errno::NoSpace, ..once }, lasting, full, Plan { done: true, ..once }] {
+        for at in 1.. {
+            // Enough runs that a merge is due with the next one.
+            for _ in 0..3 {
+                tell(&mut index, known..known + 1);
+                known += 1;
+                write(&mut index);
+            }
+            tell(&mut index, known..known + 3);
+            known += 3;
+            let failed_before = switch.failed().len();
+            switch.rearm(Plan { at, ..way });
+            let job = frozen(&mut index);
+            let outcome = job.write();
+            let merge = index.merge();
+            let merged = merge.as_ref().map(|merge| merge.write(&GO));
+            let failed = switch.failed()[failed_before..].first().cloned();
+            switch.clear();
+            let what = format!("{way:?} at {at}: {failed:?}, {outcome:?}, {merged:?}");
+            assert!([Some(&outcome), merged.as_ref()].into_iter().flatten().all(|outcome| match outcome {
+                Ok(_) => true,
+                Err(error) => failed.is_some() && matches!(error, FingerprintError::Io { .. }),
+            }));
+            let copy = tempfile::tempdir_in(place.path()).unwrap();
+            for entry in fs::read_dir(&dir).unwrap() {
+                let entry = entry.unwrap();
+                fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+            }
+            let left = open(copy.path());
+            left.verify().unwrap_or_else(|error| panic!("after a crash: {error}, {what}"));
+            knows(&left, 0..if outcome.is_ok() { known } else { known - 3 });
+            assert!(left.covers(index.sequence()) || outcome.is_err(), "{what}");
+            knows(&index, 0..known);
+            // The same job is tried again, or another one takes over.
+            if at % 2 == 0 {
+                index.adopt(job.write().unwrap());
+            }
+            drop(job);
+            if let Freeze::Write(job) = index.freeze() {
+                index.adopt(job.write().unwrap());
+            }
+            assert!(index.covers(index.sequence()) && matches!(index.freeze(), Freeze::Nothing), "{what}");
+            drop(merge);
+            while let Some(merge) = index.merge() {
+                index.adopt(merge.write(&GO).unwrap());
+            }
+            knows(&index, 0..known);
+            assert_eq!(index.entries(), known, "nothing is in two runs, {what}");
+            if at % 8 == 0 {
+                drop(index);
+                index = open(&dir);
+                assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "{what}");
+            }
+            operations = operations.max(at);
+            if failed.is_none() {
+                break;
+            }
+        }
+    }
+    assert!(operations > 20, "{operations}");
+    while let Some(merge) = index.merge() {
+        index.adopt(merge.write(&GO).unwrap());
+    }
+    index.verify().unwrap();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "no file is left over");
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::FingerprintError;
 use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
-use crate::files::{File, rename, sync_dir};
+use crate::files::{File, parent_of, remove_if_there, rename, sync_dir};
 use crate::filter::{BLOCK_BYTES, Filter};
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -14,7 +14,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(super) struct RunWriter {
     tmp: PathBuf,
     path: PathBuf,
-    out: BufWriter<File>,
+    /// `None` once it is complete.
+    out: Option<BufWriter<File>>,
     header: Header,
     page: Vec<u8>,
     fences: Vec<u8>,
@@ -37,7 +38,7 @@ impl RunWriter {
         Ok(Self {
             tmp,
             path: path.to_owned(),
-            out: BufWriter::with_capacity(BUFFER_BYTES, file),
+            out: Some(BufWriter::with_capacity(BUFFER_BYTES, file)),
             header,
             page: Vec::with_capacity(PAGE_BYTES),
             fences: Vec::new(),
@@ -68,7 +69,9 @@ impl RunWriter {
         self.page.resize(PAGE_BYTES - CRC_BYTES, 0);
         let crc = page_crc(self.header.pages, &self.page);
         self.page.extend_from_slice(&crc.to_be_bytes());
-        self.out.write_all(&self.page).map_err(FingerprintError::io("write a run"))?;
+        if let Some(out) = &mut self.out {
+            out.write_all(&self.page).map_err(FingerprintError::io("write a run"))?;
+        }
         self.page.clear();
         self.header.pages += 1;
         Ok(())
@@ -81,15 +84,36 @@ impl RunWriter {
         self.header.filter_blocks = (filter.len() / BLOCK_BYTES) as u64;
         self.header.fences_crc = crc32c::crc32c(&self.fences);
         self.header.filter_crc = crc32c::crc32c(&filter);
+        let Some(mut out) = self.out.take() else { return Ok(()) };
         let complete = || -> std::io::Result<()> {
-            self.out.write_all(&self.fences)?;
-            self.out.write_all(&filter)?;
-            let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            out.write_all(&self.fences)?;
+            out.write_all(&filter)?;
+            out.flush()?;
+            let (file, _empty) = out.into_parts();
             file.write_all_at(&self.header.encode(), 0)?;
             file.sync_all()?;
             rename(&self.tmp, &self.path)?;
-            self.path.parent().map_or(Ok(()), sync_dir)
+            sync_dir(parent_of(&self.path))
         };
-        complete().map_err(FingerprintError::io("write a run"))
+        complete().map_err(|source| {
+            self.remove();
+            FingerprintError::Io { action: "write a run", source }
+        })
+    }
+
+    /// Removes what is written. What can't be removed now is removed at the next open.
+    fn remove(&self) {
+        let _ = remove_if_there(&self.tmp);
+        let _ = remove_if_there(&self.path);
+    }
+}
+
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        if let Some(out) = self.out.take() {
+            // Nothing more is written: the disk may be full.
+            drop(out.into_parts());
+            self.remove();
+        }
     }
 }

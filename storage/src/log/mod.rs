@@ -23,6 +23,8 @@ mod block;
 mod cursor;
 mod durable;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod floor;
 mod group;
 mod index;

@@ -23,6 +23,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use on_disk::DiskStore;
 pub use on_sled::{Check, SledOptions, SledStore};
+pub use runs::UncheckedRuns;
 
 /// The longest key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;

@@ -7,9 +7,10 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::on_sled::{self, Check, SledOptions, SledStore};
-use super::runs::{RunChanges, Runs};
+use super::runs::{RunChanges, Runs, UncheckedRuns};
 use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
 use crate::aside;
 use crate::files::{make_private_dir, probe_space};
@@ -99,6 +100,14 @@ impl DiskStore {
     pub fn verify(&self) -> Result<(), StoreError> {
         self.inner.sled.verify()?;
         self.inner.watch(self.inner.runs.verify())
+    }
+
+    /// Checks runs until a time, and returns those that are left. What is in sled is checked when it is opened.
+    ///
+    /// # Errors
+    /// As [`DiskStore::verify`].
+    pub fn verify_until(&self, deadline: Instant) -> Result<UncheckedRuns, StoreError> {
+        self.inner.watch(self.inner.runs.verify_until(Some(deadline)))
     }
 
     /// How many bytes the store's files take.

@@ -76,6 +76,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             r.remove_public_key(project.organization, project.id, &project.public_keys[0]).unwrap();
         },
         |r| drop(r.create_organization("second", NOW.plus_ms(1)).unwrap()),
+        |r| drop(r.create_token(first_organization(r), token("brief", &[Scope::Admin]), NOW.plus_ms(2)).unwrap()),
         |r| {
             let organization = first_organization(r);
             let revoked = r.tokens(organization).unwrap().pop().unwrap();

@@ -105,11 +105,14 @@ impl Inner {
             }
             Ok(())
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(realms.len());
+        let more = std::thread::available_parallelism().map_or(1, usize::from).min(realms.len()).saturating_sub(1);
         std::thread::scope(|scope| {
-            let checks: Vec<_> = (0..threads).map(|_| scope.spawn(check_some)).collect();
+            // Without a thread there is one check less at a time.
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, check_some).ok();
+            let checks: Vec<_> = (0..more).filter_map(spawn).collect();
+            let own = check_some();
             let panicked = |_| Err(StoreError::damaged("reading it panicked"));
-            checks.into_iter().try_for_each(|check| check.join().unwrap_or_else(panicked))
+            checks.into_iter().map(|check| check.join().unwrap_or_else(panicked)).fold(own, Result::and)
         })
     }
 

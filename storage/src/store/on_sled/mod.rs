@@ -40,6 +40,9 @@ pub enum Check {
     /// Every value is read; checksums, counts and digests of all realms must agree. Takes time in proportion to the
     /// store; it is the only check that finds a page that sled has silently lost.
     Full,
+    /// As `Full`, but the runs of a [`DiskStore`](super::DiskStore), which are the bulk of it, are left to
+    /// [`DiskStore::verify_until`](super::DiskStore::verify_until). Their blocks are checked when they are read.
+    Small,
     /// Seals and realm states only: finds a lost tail, an exchanged or an emptied file.
     Quick,
 }
@@ -98,7 +101,7 @@ impl SledStore {
         let tree = Tree::open(&dir.join("tree"), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
         let inner = Inner { tree, dir: dir.to_owned(), journals, realms: RwLock::default() };
         let created = inner.recover()?;
-        if options.check == Check::Full {
+        if options.check != Check::Quick {
             inner.check_all()?;
         }
         Ok((Self { inner: Arc::new(inner) }, created))

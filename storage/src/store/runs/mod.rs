@@ -7,6 +7,7 @@
 
 mod block;
 mod changes;
+mod check;
 mod merge;
 mod merger;
 mod run;
@@ -27,6 +28,7 @@ use super::{Realm, StoreError, Visit};
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
 pub(super) use changes::{Prepared, RunChanges};
+pub use check::UncheckedRuns;
 use merge::MergeCursor;
 use merger::{MergeState, Merger};
 use run::{Run, RunDir, RunName, hash_of};
@@ -259,26 +261,6 @@ impl Runs {
     pub(super) fn with_merged(&self) -> Vec<Realm> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().filter(|slot| slot.merged().is_some()).map(|slot| slot.realm).collect()
-    }
-
-    /// Reads everything and checks it, as many runs at a time as there are processors.
-    pub(super) fn verify(&self) -> Result<(), StoreError> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let runs: Vec<Arc<Run>> = slots.values().flat_map(|slot| slot.runs().to_vec()).collect();
-        drop(slots);
-        let next = AtomicU64::new(0);
-        let check_some = || {
-            while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                run.verify()?;
-            }
-            Ok(())
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(runs.len());
-        std::thread::scope(|scope| {
-            let checks: Vec<_> = (0..threads).map(|_| scope.spawn(check_some)).collect();
-            let panicked = |_| Err(StoreError::damaged("reading it panicked"));
-            checks.into_iter().try_for_each(|check| check.join().unwrap_or_else(panicked))
-        })
     }
 
     /// How many bytes the files take.

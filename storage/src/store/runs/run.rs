@@ -19,6 +19,7 @@ use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::block::{BLOCK_BYTES, BlockCursor};
 use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::Filter;
+use crate::pace::Pace;
 
 /// What a file begins with.
 pub(super) const HEAD: [u8; 8] = *b"hcrunrc1";
@@ -308,8 +309,8 @@ impl Run {
         self.filter.memory_bytes() + index as u64
     }
 
-    /// Reads everything and checks it.
-    pub(super) fn verify(&self) -> Result<(), StoreError> {
+    /// Reads everything and checks it. `false`: `pace` broke it off.
+    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, StoreError> {
         let RunName { realm, id } = self.footer.name;
         let damaged = |what| StoreError::damaged(format!("{what} run {id} of realm {realm}"));
         let mut head = [0; HEAD.len()];
@@ -318,7 +319,10 @@ impl Run {
             return Err(damaged("the beginning of"));
         }
         let (mut count, mut last) = (0, Vec::new());
-        for number in 0..self.index.places.len() {
+        for (number, place) in self.index.places.iter().enumerate() {
+            if pace(u64::from(place.stored)).is_break() {
+                return Ok(false);
+            }
             let mut cursor = self.block(number)?;
             while cursor.advance()? {
                 let key = cursor.key();
@@ -330,7 +334,7 @@ impl Run {
                 count += 1;
             }
         }
-        if count == self.footer.count { Ok(()) } else { Err(damaged("the number of keys in")) }
+        if count == self.footer.count { Ok(true) } else { Err(damaged("the number of keys in")) }
     }
 }
 

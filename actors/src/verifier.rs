@@ -1,0 +1,193 @@
+//! Checks of what is derived from the log: for a short time before the engine serves, and the rest while it does.
+//!
+//! Every block of the store and every page of the index carries a checksum, which is checked whenever it is read, so what is
+//! damaged gives an error and never a wrong answer. Reading everything only finds damage early, and how long that takes grows
+//! with the data. Hence a start spends [`BEFORE_SERVING`] on it, which is enough for small data, and a thread goes on with what
+//! is left, slowly. (What is in sled has no such checksums. It is little, and is always checked before the engine serves.)
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use headcount_domain::fold::{Fault, FaultKind};
+use headcount_storage::fingerprints::{FingerprintError, Fingerprints, UncheckedFingerprints};
+use headcount_storage::store::{DiskStore, UncheckedRuns};
+
+use crate::aggregator::fault;
+
+/// How long a start may take longer to check the store, and as long again to check the index.
+const BEFORE_SERVING: Duration = Duration::from_secs(1);
+/// How fast the rest is read: 1 GiB a minute.
+const BYTES_A_SECOND: u64 = 16 << 20;
+/// How long the thread sleeps at most before it looks whether it should stop.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What is known of damage.
+#[derive(Debug)]
+pub(crate) struct DamageNote {
+    store: Weak<DiskStore>,
+    found: AtomicBool,
+}
+
+impl DamageNote {
+    pub(crate) fn new(store: &Arc<DiskStore>) -> Self {
+        Self { store: Arc::downgrade(store), found: AtomicBool::new(false) }
+    }
+
+    /// Leaves a note for the next start if the fault is damage of store or index, and hands the fault on.
+    pub(crate) fn noted(&self, fault: Fault) -> Fault {
+        match fault.kind {
+            FaultKind::DamagedStore | FaultKind::DamagedIndex => {
+                if !self.found.swap(true, Ordering::Relaxed) {
+                    tracing::error!(%fault, "damage was found; the next start rebuilds the state from the log");
+                }
+                if let Some(store) = self.store.upgrade() {
+                    store.note_damage(&fault.message);
+                }
+            }
+            FaultKind::Io | FaultKind::DamagedLog | FaultKind::Defect => {}
+        }
+        fault
+    }
+
+    /// Whether damage was found since the start.
+    pub(crate) fn found(&self) -> bool {
+        self.found.load(Ordering::Relaxed)
+    }
+}
+
+/// What a start has not checked.
+#[derive(Debug)]
+pub(crate) struct Unchecked {
+    until: Instant,
+    store: Mutex<Option<UncheckedRuns>>,
+    /// `None` when the start is over: an index that is opened again later was checked or is being checked.
+    index: Mutex<Option<Vec<UncheckedFingerprints>>>,
+}
+
+impl Unchecked {
+    /// Checks the store for a while.
+    pub(crate) fn begin(store: &DiskStore, before_serving: Duration) -> Result<Self, Fault> {
+        let runs = store.verify_until(Instant::now() + before_serving).map_err(fault::of_store)?;
+        let until = Instant::now() + before_serving;
+        Ok(Self { until, store: Mutex::new(Some(runs)), index: Mutex::new(Some(Vec::new())) })
+    }
+
+    /// Checks the index of a partition for a while, if it is a start that opens it.
+    pub(crate) fn check(&self, index: &Fingerprints) -> Result<(), FingerprintError> {
+        if self.index.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return Ok(());
+        }
+        let left = index.verify_until(Some(self.until))?;
+        if let Some(all) = &mut *self.index.lock().unwrap_or_else(PoisonError::into_inner) {
+            all.push(left);
+        }
+        Ok(())
+    }
+
+    /// What is left when the start is over.
+    fn take(&self) -> (Option<UncheckedRuns>, Vec<UncheckedFingerprints>) {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
+        (store.filter(|store| !store.is_empty()), index)
+    }
+}
+
+#[cfg(test)]
+impl Default for DamageNote {
+    /// A note for no store.
+    fn default() -> Self {
+        Self { store: Weak::new(), found: AtomicBool::new(false) }
+    }
+}
+
+#[cfg(test)]
+impl Default for Unchecked {
+    /// A start that is over, with everything checked.
+    fn default() -> Self {
+        Self { until: Instant::now(), store: Mutex::default(), index: Mutex::default() }
+    }
+}
+
+/// How long a start checks: what a test says, or [`BEFORE_SERVING`].
+pub(crate) fn before_serving(told: Option<Duration>) -> Duration {
+    told.unwrap_or(BEFORE_SERVING)
+}
+
+/// The thread that checks what is left.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Verifier {
+    /// Starts the thread, if there is anything to check. Without it damage is found when it is met.
+    pub(crate) fn spawn(unchecked: &Unchecked, note: Arc<DamageNote>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (store, index) = unchecked.take();
+        if store.is_none() && index.is_empty() {
+            return Self { stop, thread: None };
+        }
+        let stopped = Arc::clone(&stop);
+        let run = move || check_all(store, &index, &stopped, &note);
+        let thread = std::thread::Builder::new().name("hc-verify".into()).spawn(run);
+        let thread = thread.inspect_err(|error| tracing::warn!(%error, "store and index are not checked")).ok();
+        Self { stop, thread }
+    }
+
+    /// Ends it, wherever it is.
+    pub(crate) fn stop(mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Verifier {
+    /// It ends soon, also where nobody waits for it.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn check_all(store: Option<UncheckedRuns>, index: &[UncheckedFingerprints], stop: &AtomicBool, note: &DamageNote) {
+    let began = Instant::now();
+    let mut bytes = 0;
+    let mut pace = |read| {
+        bytes += read;
+        slow_down(began, bytes, stop)
+    };
+    let checked = store.map_or(Ok(()), |store| store.check(&mut pace).map_err(fault::of_store));
+    let index = index.iter().map(|index| index.check(&mut pace).map_err(fault::of_index));
+    let faults: Vec<Fault> = std::iter::once(checked).chain(index).filter_map(Result::err).collect();
+    let damage = |fault: &Fault| matches!(fault.kind, FaultKind::DamagedStore | FaultKind::DamagedIndex);
+    for fault in faults.iter().filter(|fault| !damage(fault)) {
+        tracing::warn!(%fault, "a part of store or index could not be checked");
+    }
+    let sound = faults.is_empty();
+    for fault in faults.into_iter().filter(damage) {
+        note.noted(fault);
+    }
+    if sound && !stop.load(Ordering::Relaxed) {
+        tracing::info!(bytes, took_s = began.elapsed().as_secs(), "store and index are checked");
+    }
+}
+
+/// Waits until so many bytes may have been read.
+fn slow_down(began: Instant, bytes: u64, stop: &AtomicBool) -> ControlFlow<()> {
+    let due = Duration::from_millis(bytes.saturating_mul(1_000) / BYTES_A_SECOND);
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        match due.checked_sub(began.elapsed()) {
+            Some(ahead) if !ahead.is_zero() => std::thread::sleep(ahead.min(NAP)),
+            _ => return ControlFlow::Continue(()),
+        }
+    }
+}

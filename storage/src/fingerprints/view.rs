@@ -1,0 +1,41 @@
+//! What an index knows but for its active table, for readers on other threads.
+
+use std::sync::Arc;
+
+use super::error::FingerprintError;
+use super::run::Run;
+use super::{Fingerprints, Table};
+
+/// What an index knew at one moment, but for its active table. Costs little to make; the runs stay readable while it lives.
+#[derive(Debug, Clone)]
+pub struct View {
+    frozen: Option<Arc<Table>>,
+    runs: Vec<Arc<Run>>,
+}
+
+impl Fingerprints {
+    /// What is known outside the active table.
+    #[must_use]
+    pub fn view(&self) -> View {
+        View { frozen: self.frozen_table(), runs: self.runs.clone() }
+    }
+}
+
+impl View {
+    /// The first position that has this fingerprint, if it was known outside the active table.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
+    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+        if let Some(known) = self.frozen.as_ref().and_then(|table| table.get(&fingerprint)) {
+            return Ok(Some(*known));
+        }
+        let mut first = None;
+        for run in &self.runs {
+            if let Some(known) = run.get(fingerprint)? {
+                first = Some(first.map_or(known, |first: u64| first.min(known)));
+            }
+        }
+        Ok(first)
+    }
+}

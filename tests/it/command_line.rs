@@ -1,0 +1,208 @@
+//! The commands beside the server, as an operator types them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::client::Call;
+use crate::server::{TestServer, command};
+
+/// How long a command may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn run(name: &str, dir: &Path, arguments: &[&str]) -> Output {
+    command(name, dir).args(arguments).output().unwrap()
+}
+
+fn printed(output: &Output) -> (String, String) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Everything in a directory, itself too, with its mode.
+fn modes(dir: &Path) -> Vec<(PathBuf, u32)> {
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    let mut all = vec![(dir.to_owned(), mode(dir))];
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(modes(&path)) } else { all.push((path.clone(), mode(&path))) }
+    }
+    all
+}
+
+#[test]
+fn init_makes_what_the_flags_say_and_prints_lines_for_a_shell() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = run("init", dir.path(), &["--currency", "EUR", "--timezone", "Europe/Berlin", "--name", "Acme"]);
+    let (text, errors) = printed(&made);
+    assert!(made.status.success(), "{errors}");
+    let file: Value = serde_json::from_slice(&fs::read(dir.path().join("credentials.json")).unwrap()).unwrap();
+    for (variable, field) in [("PK", "public_key"), ("TOKEN", "api_token"), ("PROJECT", "project_id")] {
+        let line = format!("export {variable}={}", file[field].as_str().unwrap());
+        assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
+    }
+    assert!(text.contains("credentials.json"), "{text}");
+    let (_, errors) = printed(&run("serve", &dir.path().join("credentials.json/x"), &["--listen", "127.0.0.1:0"]));
+    assert!(errors.contains("credentials.json/x"), "{errors}");
+}
+
+#[test]
+fn a_data_directory_that_was_open_to_others_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = dir.path().join("events");
+    fs::write(&file, "{\"name\":\"a\",\"user_id\":\"u\"}\n").unwrap();
+    assert!(run("init", &data, &[]).status.success());
+    let import = [file.to_str().unwrap(), "--min-free-bytes", "0"];
+    assert!(run("import", &data, &import).status.success());
+    let is_open = |(path, mode): &(PathBuf, u32)| {
+        let allowed = if path.is_dir() { 0o700 } else { 0o600 };
+        mode & !allowed != 0
+    };
+    let open: Vec<_> = modes(&data).into_iter().filter(is_open).collect();
+    assert!(open.is_empty(), "{open:?}");
+    for (path, mode) in modes(&data) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o055)).unwrap();
+    }
+    let (_, errors) = printed(&run("import", &data, &import));
+    assert!(errors.contains("open to other users"), "{errors}");
+    let open: Vec<_> = modes(&data).into_iter().filter(is_open).collect();
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn settings_that_can_not_be_meant_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = command("config", dir.path()).env("HEADCOUNT_MEMROY", "1GiB").output().unwrap();
+    assert!(output.status.success());
+    assert!(printed(&output).1.contains("HEADCOUNT_MEMROY"), "{output:?}");
+    let (_, errors) = printed(&run("config", dir.path(), &["--log", "verbose"]));
+    assert!(errors.contains("--log") && errors.contains("error, warn, info"), "{errors}");
+    assert!(run("config", dir.path(), &["--memory", "512MB"]).status.success());
+}
+
+/// Appends orders of 1 dollar, each by a user of its own.
+fn append_orders(path: &Path, orders: std::ops::Range<u32>) {
+    use std::io::Write;
+    let order = |number| format!("{{\"name\":\"purchase\",\"timestamp\":1431857103000,\"user_id\":\"u{number}\",\"value\":1}}\n");
+    let text: String = orders.map(order).collect();
+    fs::OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// How many batches the journals announced.
+fn announced(data_dir: &Path) -> usize {
+    let Ok(journals) = fs::read_dir(data_dir.join("imports")) else { return 0 };
+    journals.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap().matches("{\"batch\"").count()).sum()
+}
+
+const ROUNDS: u32 = 5;
+/// How many orders a round adds: more than one batch.
+const ORDERS: u32 = 4_000;
+
+/// Imports a file that grows, killing the import in every round when it announces its first batch, or its second.
+fn import_with_kills(data_dir: &Path, file: &Path) {
+    for round in 0..ROUNDS {
+        append_orders(file, round * ORDERS..(round + 1) * ORDERS);
+        let before = announced(data_dir) + usize::try_from(round % 2).unwrap();
+        let mut import = command("import", data_dir);
+        import.args([file.to_str().unwrap(), "--min-free-bytes", "0", "--follow"]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = import.spawn().unwrap();
+        wait_for(|| announced(data_dir) > before);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = run("import", data_dir, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn assert_orders(server: &TestServer, orders: u32) {
+    let path = format!("/projects/{}/revenue/metrics?start_date=2015-05-01&end_date=2015-05-31", server.initial("project_id"));
+    let metrics = server.send(&Call::get(path).bearer(server.initial("api_token"))).ok(200);
+    assert_eq!(
+        (metrics["orders"].as_u64(), metrics["total_revenue"].as_f64()),
+        (Some(u64::from(orders)), Some(f64::from(orders)))
+    );
+}
+
+#[test]
+fn an_import_that_is_killed_again_and_again_records_everything_once() {
+    let server = TestServer::start();
+    let dir = tempfile::tempdir().unwrap();
+    // Through the server, which is killed too.
+    import_with_kills(server.data_dir(), &dir.path().join("first"));
+    server.kill();
+    assert_orders(&server, ROUNDS * ORDERS);
+    // Into the data directory itself.
+    assert!(server.stop().success());
+    import_with_kills(server.data_dir(), &dir.path().join("second"));
+    server.kill();
+    assert_orders(&server, 2 * ROUNDS * ORDERS);
+}
+
+#[test]
+fn exit_codes_of_an_import() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    assert!(run("init", &data, &[]).status.success());
+    let file = dir.path().join("events");
+    for (content, expected) in [("nonsense\n", 1), ("nonsense\n{\"name\":\"a\",\"user_id\":\"u\"}\n", 0), ("", 0)] {
+        fs::write(&file, content).unwrap();
+        let output = run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
+        assert_eq!(output.status.code(), Some(expected), "{content:?}: {output:?}");
+    }
+    // A pipe that says nothing: the signal is heard all the same.
+    let fresh = dir.path().join("fresh");
+    assert!(run("init", &fresh, &[]).status.success());
+    let mut import = command("import", &fresh);
+    let import = import.args(["-", "--min-free-bytes", "0"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = import.spawn().unwrap();
+    // It hears signals before it opens the data directory.
+    wait_for(|| fresh.join("log").exists());
+    let code = terminate(child);
+    assert_eq!(code, Some(1), "it was cut short");
+}
+
+#[test]
+fn a_file_that_is_followed_is_left_cleanly() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    assert!(run("init", &data, &[]).status.success());
+    let file = dir.path().join("events");
+    append_orders(&file, 0..10);
+    let mut import = command("import", &data);
+    import.args([file.to_str().unwrap(), "--follow", "--min-free-bytes", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = import.spawn().unwrap();
+    wait_for(|| announced(&data) == 1);
+    assert_eq!(terminate(child), Some(0));
+}
+
+#[track_caller]
+fn wait_for(is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "it did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[track_caller]
+fn terminate(mut child: Child) -> Option<i32> {
+    let told = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let since = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if since.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
