@@ -8,6 +8,7 @@
 //! or from the number of members by last day, and their days are read only where a window ends in the past.
 
 mod pages;
+mod window;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ use crate::paged::{
 };
 use crate::records::{Fault, Record, page_key};
 use crate::rollup::Sign;
-use crate::time::{Day, Instant, Window};
+use crate::time::{Day, Instant};
 
 /// The record of one company or group in one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,11 +198,13 @@ impl Group {
         }
     }
 
-    /// Takes a name that was told at a moment, if none was told later.
-    pub fn tell_name(&mut self, at: Moment, name: &str) {
-        if self.name.as_ref().is_none_or(|(known, _)| *known <= at) {
+    /// Takes a name that was told at a moment, if none was told later. `true`: it is the latest.
+    pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
+        let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
+        if is_latest {
             self.name = Some((at, name.into()));
         }
+        is_latest
     }
 
     /// A company was told to be this domain.
@@ -424,59 +427,6 @@ impl Group {
         let (first, last) = (first_in_day(first), last_in_day(last));
         self.visits.load(first, last, load)?;
         Ok(self.visits.range(first, last).filter_map(|visit| visit.did.seen.at(visit.day)))
-    }
-
-    /// What was counted in `window`.
-    ///
-    /// # Errors
-    /// A page could not be loaded.
-    pub fn sums(&mut self, window: Window, load: impl Pages) -> Result<GroupSums, Fault> {
-        let (first, last) = (number_of_day(window.start), number_of_day(window.end));
-        self.sums.load(first, last, load)?;
-        let mut total = GroupSums::default();
-        self.sums.range(first, last).for_each(|(_, sums)| total.add(sums, Sign::Plus));
-        Ok(total)
-    }
-
-    /// Whether no member was active after `window`.
-    fn is_open(&self, window: Window) -> bool {
-        self.by_last.last().is_none_or(|(day, _)| *day <= window.end)
-    }
-
-    /// How many members were active in `window`, if that is known without asking who.
-    #[must_use]
-    pub fn count_members(&self, window: Window) -> Option<u64> {
-        let from = self.by_last.partition_point(|(day, _)| *day < window.start);
-        self.is_open(window).then(|| self.by_last[from..].iter().map(|(_, members)| u64::from(*members)).sum())
-    }
-
-    /// Adds the members that were active in `window`, each once, to `members`.
-    ///
-    /// # Errors
-    /// A page could not be loaded.
-    pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl Pages) -> Result<(), Fault> {
-        if !self.is_open(window) {
-            let from = members.len();
-            members.extend(self.visits(window, load)?.map(|(member, _)| member));
-            let mut own = members.split_off(from);
-            own.sort_unstable();
-            own.dedup();
-            members.append(&mut own);
-            return Ok(());
-        }
-        self.roster.load(Number::MIN, Number::MAX, load)?;
-        members.extend(self.roster.iter().filter(|known| known.last >= window.start).map(|known| known.member));
-        Ok(())
-    }
-
-    /// Every day of every member in `window`.
-    ///
-    /// # Errors
-    /// A page could not be loaded.
-    pub fn visits(&mut self, window: Window, load: impl Pages) -> Result<impl Iterator<Item = (RecordKey, MemberDay)>, Fault> {
-        let (first, last) = (first_in_day(window.start), last_in_day(window.end));
-        self.visits.load(first, last, load)?;
-        Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
     }
 }
 

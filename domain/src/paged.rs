@@ -242,7 +242,7 @@ impl<T: Item> Paged<T> {
     /// grows faster than the square root of the number of items.
     fn most_items(&self) -> usize {
         let pages = self.sealed.as_ref().map_or(0, |sealed| sealed.pages());
-        (page_items() / T::SIZE).max(1).max(pages)
+        (page_items() / T::SIZE).max(1).max(pages / 2)
     }
 
     /// Makes a page of all but the last items of the recent part.

@@ -1,13 +1,12 @@
 //! Whom events are of: the records of identities, and the index of their e-mail addresses.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, FactsPage, Moment};
 use crate::fold::Association;
 use crate::ids::{RawId, RecordKey};
-use crate::records::{Record, page_key};
+use crate::paged::{Item, Number, Paged, number_of_key};
+use crate::records::{Fault, Record, page_key};
 
 /// What a raw id stands for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,64 +113,98 @@ impl LatestEmail {
     }
 }
 
-/// Who ever had an e-mail address: keys of identities, some of which may be linked to others since.
+/// An identity that had an e-mail address; it may be linked to another one since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EmailOwners {
-    /// Of nearly all addresses: in order of arrival.
-    Few(Vec<RecordKey>),
-    /// Of one that everybody uses.
-    Many(BTreeSet<RecordKey>),
+pub struct Owner(RecordKey);
+
+impl Item for Owner {
+    type Page = Vec<Owner>;
+    type Digest = ();
+    const LIST: u32 = 0;
+    const LISTS: u32 = 1;
+
+    fn number(&self) -> Number {
+        number_of_key(self.0)
+    }
+
+    fn to_page(items: &[Self]) -> Vec<Self> {
+        items.to_vec()
+    }
+
+    fn of_page(page: Vec<Self>) -> Option<Vec<Self>> {
+        Some(page)
+    }
 }
 
-/// From how many owners on they are [`EmailOwners::Many`].
-const MANY_OWNERS: usize = 32;
+/// Who ever had an e-mail address, in order of their keys.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EmailOwners(Paged<Owner>);
 
 impl EmailOwners {
     /// The first one.
     #[must_use]
     pub fn new(owner: RecordKey) -> Self {
-        Self::Few(vec![owner])
+        let mut owners = Self::default();
+        owners.add(owner);
+        owners
     }
 
     /// Whether `owner` is among them.
-    #[must_use]
-    pub fn has(&self, owner: RecordKey) -> bool {
-        match self {
-            Self::Few(owners) => owners.contains(&owner),
-            Self::Many(owners) => owners.contains(&owner),
-        }
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
+        let number = number_of_key(owner);
+        self.0.load(number, number, page)?;
+        Ok(self.0.get(number).is_some())
     }
 
-    /// Adds one that is not among them.
+    /// Adds one that is [not among them](EmailOwners::has).
     pub fn add(&mut self, owner: RecordKey) {
-        match self {
-            Self::Few(owners) if owners.len() < MANY_OWNERS => owners.push(owner),
-            Self::Few(owners) => *self = Self::Many(owners.drain(..).chain([owner]).collect()),
-            Self::Many(owners) => drop(owners.insert(owner)),
-        }
+        self.0.insert(Owner(owner));
     }
 
-    /// Their keys.
-    #[must_use]
-    pub fn keys(&self) -> Vec<RecordKey> {
-        match self {
-            Self::Few(owners) => owners.clone(),
-            Self::Many(owners) => owners.iter().copied().collect(),
+    /// The first `most` of those whose keys are not below `from`.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn from(
+        &mut self,
+        from: RecordKey,
+        most: usize,
+        mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
+    ) -> Result<Vec<RecordKey>, Fault> {
+        let mut owners = Vec::new();
+        let mut next = Some(number_of_key(from));
+        while let Some(number) = next.filter(|_| owners.len() < most) {
+            // One by one: more may be many pages.
+            self.0.load(number, number, &mut page)?;
+            owners.extend(self.0.get(number).map(|owner| owner.0));
+            next = self.0.after(number);
         }
+        Ok(owners)
     }
 }
 
 impl Record for EmailOwners {
     const SPACE: u8 = 8;
-    type Page = ();
+    const PAGE_SPACE: u8 = 12;
+    type Page = Vec<Owner>;
 
     fn weight(&self) -> usize {
-        let owners = match self {
-            Self::Few(owners) => owners.capacity() * 16 + 16,
-            // Nodes are two thirds full.
-            Self::Many(owners) => owners.len() * 26,
-        };
-        size_of::<Self>() + owners
+        size_of::<Self>() + self.0.weight()
+    }
+
+    fn shed(&mut self) {
+        self.0.shed();
+    }
+
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &Vec<Owner>)) {
+        self.0.dirty(&mut |serial, page| visit(page_key(key, serial), page));
+    }
+
+    fn saved(&mut self) {
+        self.0.saved();
     }
 }
 
@@ -180,14 +213,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_are_the_same_few_or_many() {
-        let mut owners = EmailOwners::new(RecordKey(0));
-        for key in (1..100).map(RecordKey) {
-            assert!(!owners.has(key));
-            owners.add(key);
-            assert!(owners.has(RecordKey(0)) && owners.has(key));
+    fn owners_come_in_parts() {
+        let unsaved = |_: u32| Err(Fault::defect("nothing was saved"));
+        let key = |number: u128| RecordKey(number << 100);
+        let mut owners = EmailOwners::new(key(0));
+        for number in 1..5_000 {
+            assert!(!owners.has(key(number), unsaved).unwrap());
+            owners.add(key(number));
+            assert!(owners.has(key(0), unsaved).unwrap() && owners.has(key(number), unsaved).unwrap());
         }
-        assert_eq!(owners.keys(), (0..100).map(RecordKey).collect::<Vec<_>>());
-        assert!(matches!(owners, EmailOwners::Many(_)));
+        assert_eq!(owners.from(key(0), 9_999, unsaved).unwrap(), (0..5_000).map(key).collect::<Vec<_>>());
+        assert_eq!(owners.from(RecordKey(key(4_000).0 + 1), 3, unsaved).unwrap(), (4_001..4_004).map(key).collect::<Vec<_>>());
     }
 }

@@ -1,6 +1,7 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::group::{self, Keys, NamedPart, Who};
@@ -10,6 +11,7 @@ use super::top::{self, Leading, TopRow};
 use super::{CompanyMetrics, Listed, TopCompany, TopUser};
 use crate::company::{CompanyKey, normalise_domain};
 use crate::facts::{Moment, Named, Span};
+use crate::groups::MemberDay;
 use crate::ids::{OrganizationId, PublicCompany, RawId, RecordKey};
 use crate::people::{Identity, Person};
 use crate::records::{Fault, Source, page_key};
@@ -226,31 +228,57 @@ struct AskMembers {
     window: Window,
     /// How many of the most active are enough; no other project has a say then.
     enough: Option<usize>,
+    /// Only of these members, where all are too many for one message.
+    only: Option<(RecordKey, RecordKey)>,
+}
+
+/// How many days of members one message goes through at most, about.
+const VISITS_TOGETHER: usize = 32_768;
+
+/// The active users of a company in one project, with their events.
+#[derive(Debug)]
+enum MembersPart {
+    Users(Vec<(Who, u64)>),
+    /// There are so many days of members: they are to be asked for in parts.
+    TooMany(usize),
 }
 
 impl Question for AskMembers {
-    type Part = Vec<(Who, u64)>;
+    type Part = MembersPart;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
+        let (mut visits, together) = (0, most_visits());
         for key in &self.keys {
-            if let Some((group, load)) = reader.group(*key)? {
-                for (member, did) in group.visits(self.window, load)? {
-                    *events.entry(member).or_default() += u64::from(did.events);
-                }
+            let Some((group, load)) = reader.group(*key)? else { continue };
+            visits += group.count_visits();
+            let mut count = |member, did: MemberDay| *events.entry(member).or_default() += u64::from(did.events);
+            match self.only {
+                Some(only) => group.visits_of(self.window, only, load, count)?,
+                None if visits <= together => group.visits(self.window, load)?.for_each(|(member, did)| count(member, did)),
+                None => {}
             }
+        }
+        if self.only.is_none() && visits > together {
+            return Ok(MembersPart::TooMany(visits));
         }
         let identified = |(member, events)| {
             let (who, identified) = reader.who(member);
             identified.then_some((who, events))
         };
-        let mut members: Self::Part = events.into_iter().filter_map(identified).collect();
+        let mut members: Vec<(Who, u64)> = events.into_iter().filter_map(identified).collect();
         if let Some(enough) = self.enough {
             // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
             candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
-        Ok(members)
+        Ok(MembersPart::Users(members))
     }
+}
+
+/// Few where tests have tiny pages.
+fn most_visits() -> usize {
+    let items = crate::paged::page_items();
+    (items * items / 4).clamp(2, VISITS_TOGETHER)
 }
 
 /// An id, the latest e-mail address, and when that was told.
@@ -329,7 +357,21 @@ async fn most_active<P: Projects>(
     limit: usize,
 ) -> Result<(Vec<(Who, u64)>, bool), P::Error> {
     let enough = (projects.count() == 1).then_some(limit);
-    let mut parts = projects.each(AskMembers { keys: keys.clone(), window, enough }).await?;
+    let ask = AskMembers { keys: keys.clone(), window, enough, only: None };
+    let parts = projects.each(ask.clone()).await?;
+    let visits = parts.iter().map(|part| if let MembersPart::TooMany(visits) = part { *visits } else { 0 }).max();
+    let mut parts = match visits.filter(|visits| *visits > 0) {
+        None => users_of(parts),
+        Some(visits) => {
+            let mut all: Vec<Vec<(Who, u64)>> = Vec::new();
+            for only in slices(visits) {
+                let some = users_of(projects.each(AskMembers { only: Some(only), ..ask.clone() }).await?);
+                all.resize_with(some.len().max(all.len()), Vec::new);
+                all.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
+            }
+            all
+        }
+    };
     parts.retain(|part| !part.is_empty());
     let mut users = if parts.len() > 1 {
         let mut total: HashMap<Who, u64, KeyHashBuilder> = HashMap::default();
@@ -342,6 +384,21 @@ async fn most_active<P: Projects>(
     let truncated = users.len() > limit;
     candidates(&mut users, limit, |(_, events)| *events);
     Ok((users, truncated))
+}
+
+fn users_of(parts: Vec<MembersPart>) -> Vec<Vec<(Who, u64)>> {
+    let users = |part| if let MembersPart::Users(users) = part { users } else { Vec::new() };
+    parts.into_iter().map(users).collect()
+}
+
+/// All keys, in as many parts as it takes for each to have few of so many visits: keys are hashes.
+fn slices(visits: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
+    let parts = visits.div_ceil(most_visits() / 2).clamp(1, 1 << 20) as u128;
+    let first = move |part: u128| u128::MAX / parts * part;
+    (0..parts).map(move |part| {
+        let last = if part + 1 == parts { u128::MAX } else { first(part + 1) - 1 };
+        (RecordKey(first(part)), RecordKey(last))
+    })
 }
 
 /// A company's most active identified users in a window. `None`: there is no such company.
@@ -361,23 +418,61 @@ pub async fn company_top_users<P: Projects>(
     if users.is_empty() && !is_seen(projects, &keys).await? {
         return Ok(None);
     }
+    let mut rows: Vec<UserRow> = Vec::new();
+    for some in users.chunks(top::NAMED_TOGETHER) {
+        let mut named = named_users(projects, some).await?;
+        let last = limit.checked_sub(1).and_then(|last| rows.get(last));
+        named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
+        see_users(projects, organization, &mut named, &keys).await?;
+        rows.append(&mut named);
+        rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
+        rows.truncate(limit);
+    }
+    let row = |row: UserRow| {
+        let UserRow { name, public, events, last_seen, .. } = row;
+        Some(TopUser { resolved_identifier: name, identity_id: public, events, last_seen: last_seen? })
+    };
+    Ok(Some(Listed { rows: rows.into_iter().filter_map(row).collect(), truncated }))
+}
+
+/// One row of a list of users.
+struct UserRow {
+    who: Who,
+    id: RawId,
+    name: String,
+    events: u64,
+    /// Their public id, and when they were last seen at the company: known later.
+    public: String,
+    last_seen: Option<Instant>,
+}
+
+/// Some users with their names.
+async fn named_users<P: Projects>(projects: &P, users: &[(Who, u64)]) -> Result<Vec<UserRow>, P::Error> {
     let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
-    let user = |(at, (who, events)): (usize, (Who, u64))| {
+    let row = |(at, (who, events)): (usize, &(Who, u64))| {
         let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
         let (id, _) = parts().next()?;
         let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
-        Some((email.unwrap_or_else(|| id.text()), id.clone(), who, events))
+        let name = email.unwrap_or_else(|| id.text());
+        Some(UserRow { who: *who, id: id.clone(), name, events: *events, public: String::new(), last_seen: None })
     };
-    let mut rows: Vec<(String, RawId, Who, u64)> = users.into_iter().enumerate().filter_map(user).collect();
-    rank(&mut rows, |(.., events)| *events, |(name, id, ..)| (name.clone(), id.clone()));
-    rows.truncate(limit);
-    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|(_, _, who, _)| *who).collect(), keys }).await?;
-    let row = |(at, (resolved_identifier, id, who, events)): (usize, (String, RawId, Who, u64))| {
-        let last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max()?;
-        let project = if let Who::Of(project, _) = who { Some(project) } else { None };
-        Some(TopUser { resolved_identifier, identity_id: Subject { id, project }.public(organization), events, last_seen })
-    };
-    Ok(Some(Listed { rows: rows.into_iter().enumerate().filter_map(row).collect(), truncated }))
+    Ok(users.iter().enumerate().filter_map(row).collect())
+}
+
+/// Finds out when users were last seen at a company, and what their public ids are.
+async fn see_users<P: Projects>(
+    projects: &P,
+    organization: OrganizationId,
+    rows: &mut [UserRow],
+    keys: &Keys,
+) -> Result<(), P::Error> {
+    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
+        let project = if let Who::Of(project, _) = row.who { Some(project) } else { None };
+        row.public = Subject { id: row.id.clone(), project }.public(organization);
+    }
+    Ok(())
 }
 
 /// Whether anything ever happened at a company.

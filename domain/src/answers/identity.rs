@@ -61,14 +61,25 @@ impl<S: Source> Reader<'_, S> {
 #[derive(Debug, Clone)]
 struct AskOwners {
     email: String,
+    /// From which owner on; there may be any number of them.
+    from: RecordKey,
 }
 
-impl Question for AskOwners {
-    type Part = Vec<Subject>;
+/// How many owners of an address, or last times, are asked for with one message.
+const OWNERS_TOGETHER: usize = 256;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Subject>, Fault> {
+impl Question for AskOwners {
+    /// Some of them, and from which key on there may be more.
+    type Part = (Vec<Subject>, Option<RecordKey>);
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
         let (key, source) = (reader.hasher.email(&self.email), reader.source);
-        let owners = reader.project.emails.get(key, || source.record(key))?.map(EmailOwners::keys).unwrap_or_default();
+        let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
+        let owners = match reader.project.emails.get_to_load(key, || source.record(key))? {
+            Some(owners) => owners.from(self.from, OWNERS_TOGETHER, page)?,
+            None => Vec::new(),
+        };
+        let next = owners.get(OWNERS_TOGETHER - 1).and_then(|last| last.0.checked_add(1)).map(RecordKey);
         let mut found = Vec::new();
         let mut known = BTreeSet::new();
         for owner in owners {
@@ -81,7 +92,7 @@ impl Question for AskOwners {
                 found.push(Subject { id: identity.id.clone(), project });
             }
         }
-        Ok(found)
+        Ok((found, next))
     }
 }
 
@@ -107,15 +118,24 @@ async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Su
         IdentityName::Email(email) => email,
     };
     let Some(email) = normalise_email(email) else { return Ok(None) };
-    let mut known: HashSet<Subject> = HashSet::new();
-    let mut subjects = projects.each(AskOwners { email }).await?.concat();
-    subjects.retain(|subject| known.insert(subject.clone()));
-    if subjects.len() < 2 {
-        return Ok(subjects.pop());
+    let mut best: Option<(Option<Moment>, Subject)> = None;
+    let mut from = Some(RecordKey(0));
+    while let Some(first) = from {
+        let parts = projects.each(AskOwners { email: email.clone(), from: first }).await?;
+        // Those that a project told beyond where another one stopped are told again.
+        from = parts.iter().filter_map(|(_, next)| *next).min();
+        let mut known: HashSet<Subject> = HashSet::new();
+        let mut subjects: Vec<Subject> = parts.into_iter().flat_map(|(subjects, _)| subjects).collect();
+        subjects.retain(|subject| known.insert(subject.clone()));
+        if subjects.len() < 2 && first == RecordKey(0) && from.is_none() {
+            return Ok(subjects.pop());
+        }
+        let parts = projects.each(AskLastSeen { subjects: subjects.clone() }).await?;
+        let last_seen = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).max();
+        let seen = subjects.into_iter().enumerate().map(|(at, subject)| (last_seen(at), subject));
+        best = best.into_iter().chain(seen).max_by_key(|(seen, _)| *seen);
     }
-    let parts = projects.each(AskLastSeen { subjects: subjects.clone() }).await?;
-    let last_seen = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).max();
-    Ok(subjects.into_iter().enumerate().max_by_key(|(at, _)| last_seen(*at)).map(|(_, subject)| subject))
+    Ok(best.map(|(_, subject)| subject))
 }
 
 /// Asks what an identity did.

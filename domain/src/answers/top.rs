@@ -5,13 +5,15 @@
 //! is a lower bound, with the most that the others may have it is an upper one: only those that reach the last row are
 //! looked at exactly.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::company;
 use super::group::{self, Figures, Keys, NamedPart};
 use super::question::{Projects, Question, Reader, rank};
 use crate::ids::RecordKey;
 use crate::records::{Fault, Source};
+use crate::rollups::NamePrefix;
 use crate::table::KeyHashBuilder;
 use crate::time::Window;
 
@@ -24,15 +26,27 @@ struct AskTop {
     most: usize,
 }
 
+/// The place of a group in its project's list: the most active first, of equals the one whose name begins with less.
+type Place = (Reverse<i64>, NamePrefix);
+
 /// The most active groups of one project.
 #[derive(Debug)]
 struct TopPart {
-    /// Their keys, each with its events of the window; in no order.
-    told: Vec<(RecordKey, i64)>,
-    /// How many events any other had at most.
-    others: i64,
+    /// Their keys, each with its events of the window, in order of their places.
+    told: Vec<(RecordKey, Place)>,
+    /// The place of the first of the others, if there are any.
+    others: Option<Place>,
+    /// Whether the project knows any group of the type, whatever the window.
+    knows: bool,
     /// How many keys this project knows one company by, beside its own.
     aliases: i64,
+}
+
+impl TopPart {
+    /// How many events any other had at most.
+    fn others(&self) -> i64 {
+        self.others.map_or(0, |(Reverse(events), _)| events)
+    }
 }
 
 impl Question for AskTop {
@@ -40,20 +54,30 @@ impl Question for AskTop {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPart, Fault> {
         let rollups = &reader.project.rollups;
-        let activity = &rollups.group_activity;
-        let kind = reader.hasher.group_type(&self.kind);
-        let sums = activity.sums(kind, rollups.group_numbers.count(kind), &activity.cover(kind, self.window));
-        let mut active: Vec<(i64, u32)> =
-            (0..).zip(sums).filter(|(_, sum)| *sum > 0).map(|(number, sum)| (sum, number)).collect();
-        let mut others = 0;
-        if active.len() > self.most {
-            let (_, next, _) = active.select_nth_unstable_by_key(self.most, |(sum, _)| std::cmp::Reverse(*sum));
-            others = next.0;
-            active.truncate(self.most);
+        let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
+        let groups = rollups.group_numbers.count(kind);
+        let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
+        // Those told and one more, the last of them on top.
+        let mut first: BinaryHeap<(Place, u32)> = BinaryHeap::new();
+        for (number, prefix) in rollups.group_names.of_kind(kind) {
+            let sum = sums.get(number as usize).copied().unwrap_or_default();
+            if sum <= 0 {
+                continue;
+            }
+            let place = ((Reverse(sum), prefix), number);
+            if first.len() <= self.most {
+                first.push(place);
+            } else if let Some(mut last) = first.peek_mut()
+                && place < *last
+            {
+                *last = place;
+            }
         }
-        let keys = rollups.group_numbers.keys(kind, active.iter().map(|(_, number)| *number));
-        let told = keys.into_iter().zip(active).filter_map(|(key, (sum, _))| Some((key?, sum))).collect();
-        Ok(TopPart { told, others, aliases: rollups.company_links.most().into() })
+        let others = if first.len() > self.most { first.pop().map(|(place, _)| place) } else { None };
+        let first = first.into_sorted_vec();
+        let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
+        let told = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
+        Ok(TopPart { told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
     }
 }
 
@@ -82,6 +106,15 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     let mut most = first_asked(limit);
     loop {
         let parts = projects.each(AskTop { kind: kind.into(), window, most }).await?;
+        if let Some(leading) = alone(&parts, limit) {
+            match leading {
+                Some(leading) => return Ok(leading),
+                None => {
+                    most = most.saturating_mul(8);
+                    continue;
+                }
+            }
+        }
         let told: Keys = parts.iter().flat_map(|part| &part.told).map(|(key, _)| *key).collect();
         // A company may have been told by several keys; by how many at most, the projects know.
         let aliases: i64 = if kind == company::COMPANY { parts.iter().map(|part| part.aliases).sum() } else { 0 };
@@ -100,19 +133,37 @@ fn first_asked(limit: usize) -> usize {
     limit.max(1).saturating_mul(1 + items / 200) + items / 25
 }
 
+/// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
+/// there are several projects, or companies with several keys.
+fn alone(parts: &[TopPart], limit: usize) -> Option<Option<Leading>> {
+    let mut knowing = parts.iter().filter(|part| part.knows);
+    let part = knowing.next().filter(|part| part.aliases == 0)?;
+    if knowing.next().is_some() {
+        return None;
+    }
+    let truncated = part.told.len() > limit || part.others.is_some();
+    let last = limit.checked_sub(1).and_then(|last| part.told.get(last)).map(|(_, place)| *place);
+    let is_last = |others: Place| last.is_some_and(|last| last < others);
+    if !part.others.is_none_or(is_last) {
+        return Some(None);
+    }
+    let told = part.told.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
+    Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
+}
+
 /// Who may be in the list, if that can be told from what the projects told; `means` has the companies that the keys told
 /// mean, one after the other.
 fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
     let mut means = means.into_iter();
     let mut bounds: HashMap<RecordKey, Bounds, KeyHashBuilder> = HashMap::default();
     for part in parts {
-        for ((_, events), key) in part.told.iter().zip(&mut means) {
+        for ((_, (Reverse(events), _)), key) in part.told.iter().zip(&mut means) {
             let bounds = bounds.entry(key).or_default();
             bounds.least += events;
-            bounds.else_ += part.others;
+            bounds.else_ += part.others();
         }
     }
-    let others: i64 = parts.iter().map(|part| part.others).sum::<i64>().saturating_mul(1 + aliases);
+    let others: i64 = parts.iter().map(TopPart::others).sum::<i64>().saturating_mul(1 + aliases);
     let mut least: Vec<i64> = bounds.values().map(|bounds| bounds.least).collect();
     let truncated = least.len() > limit;
     let last = match limit.checked_sub(1) {
@@ -126,6 +177,9 @@ fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Lea
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
     Some(Leading { keys, aliases: aliases > 0, truncated })
 }
+
+/// How many are named with one message, so that a shard can do something else in between.
+pub(super) const NAMED_TOGETHER: usize = 256;
 
 /// One row of a top list.
 #[derive(Debug)]
@@ -142,10 +196,13 @@ pub(super) async fn rows<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Vec<TopRow>, P::Error> {
-    let named = group::named(projects, keys.clone(), Some((kind, window))).await?;
-    let mut rows: Vec<(Keys, NamedPart)> = keys.into_iter().zip(named).filter(|(_, named)| named.events > 0).collect();
-    rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
-    rows.truncate(limit);
+    let mut rows: Vec<(Keys, NamedPart)> = Vec::new();
+    for some in keys.chunks(NAMED_TOGETHER) {
+        let named = group::named(projects, some.to_vec(), Some((kind, window))).await?;
+        rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
+        rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
+        rows.truncate(limit);
+    }
     let groups = rows.iter().map(|(keys, named)| (keys.clone(), named.projects)).collect();
     let figures = group::figures(projects, groups, window).await?;
     Ok(rows.into_iter().zip(figures).map(|((_, named), figures)| TopRow { named, figures }).collect())
@@ -162,9 +219,10 @@ mod tests {
     fn told(events: &[i64; KEYS], most: usize) -> TopPart {
         let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
-        let others = told.get(most).map_or(0, |(_, events)| *events);
+        let mut told: Vec<_> = told.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
+        let others = told.get(most).map(|(_, place)| *place);
         told.truncate(most);
-        TopPart { told, others, aliases: 1 }
+        TopPart { told, others, knows: true, aliases: 1 }
     }
 
     #[test]
@@ -191,7 +249,7 @@ mod tests {
                 *totals.entry(company(key)).or_default() += events;
             }
             let parts: Vec<TopPart> = projects.iter().map(|events| told(events, most)).collect();
-            let mean = |(key, _): &(RecordKey, i64)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
+            let mean = |(key, _): &(RecordKey, Place)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
             let means = parts.iter().flat_map(|part| part.told.iter().map(mean)).collect();
             let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
             decided += 1;

@@ -42,10 +42,12 @@ impl<S: Source> Fold<'_, S> {
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let name = event.details.metadata.as_deref().and_then(|json| metadata_text(json, "name"));
+        let Project { groups, rollups, .. } = &mut *self.project;
         if let Some(name) = name.filter(|name| !name.is_empty())
-            && let Some(group) = self.project.groups.get_mut(key, || source.record(key))?
+            && let Some(group) = groups.get_mut(key, || source.record(key))?
+            && group.tell_name(at, &name)
         {
-            group.tell_name(at, &name);
+            rollups.group_names.tell(self.hasher.group_type(&group.kind), group.number, &name);
         }
         match (&event.company, &event.company_domain) {
             (Some(_), Some(domain)) => self.link_company(key, domain, at),
@@ -56,7 +58,9 @@ impl<S: Source> Fold<'_, S> {
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
         let source = self.source;
         if self.project.groups.get(key, || source.record(key))?.is_none() {
-            let number = self.project.rollups.group_numbers.assign(self.hasher.group_type(kind), key);
+            let kind_key = self.hasher.group_type(kind);
+            let number = self.project.rollups.group_numbers.assign(kind_key, key);
+            self.project.rollups.group_names.tell(kind_key, number, id);
             self.project.groups.insert(key, Group::new(kind, id, number));
         }
         Ok(())

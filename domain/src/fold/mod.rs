@@ -189,11 +189,14 @@ impl<S: Source> Fold<'_, S> {
         self.know_member(identity);
         let (key, source) = (self.hasher.email(email), self.source);
         let emails = &mut self.project.emails;
-        match emails.get(key, || source.record(key))? {
-            // What is as it was is not saved again.
-            Some(owners) if owners.has(person) => {}
-            Some(_) => emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person)),
-            None => emails.insert(key, EmailOwners::new(person)),
+        let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
+        let Some(owners) = emails.get_to_load(key, || source.record(key))? else {
+            emails.insert(key, EmailOwners::new(person));
+            return Ok(());
+        };
+        // What is as it was is not saved again.
+        if !owners.has(person, page)? {
+            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::paged::page_items;
 use crate::records::NoSource;
+use crate::time::Window;
 
 type Days = BTreeMap<(RecordKey, i32), (u32, Instant, Instant)>;
 

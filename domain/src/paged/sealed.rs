@@ -11,8 +11,8 @@ use crate::records::Fault;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 struct Page<T: Item> {
-    /// The least number that belongs here.
-    from: Number,
+    /// The least number that belongs here, if that is not the first.
+    from: Option<Number>,
     /// Its first and last number; of an emptied page those that it had.
     first: Number,
     last: Number,
@@ -28,20 +28,35 @@ struct Page<T: Item> {
 
 impl<T: Item> Page<T> {
     fn new(from: Number, serial: u32, chunk: Vec<T>) -> Self {
-        let mut page =
-            Self { from, first: from, last: from, serial, items: 0, digest: T::Digest::default(), chunk: None, dirty: true };
+        let mut page = Self {
+            from: None,
+            first: from,
+            last: from,
+            serial,
+            items: 0,
+            digest: T::Digest::default(),
+            chunk: None,
+            dirty: true,
+        };
         page.describe(&chunk);
         page.chunk = Some(Arc::new(chunk));
         page
     }
 
+    /// The least number that belongs here.
+    fn from(&self) -> Number {
+        self.from.unwrap_or(self.first)
+    }
+
     /// Renews what is known of it without reading it.
     fn describe(&mut self, chunk: &[T]) {
+        let from = self.from();
         self.items = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         self.digest = T::digest(chunk);
         if let (Some(first), Some(last)) = (chunk.first(), chunk.last()) {
             (self.first, self.last) = (first.number(), last.number());
         }
+        self.from = (self.first != from).then_some(from);
     }
 
     fn items(&self) -> &[T] {
@@ -106,13 +121,13 @@ impl<T: Item> Sealed<T> {
 
     /// The place of the page that `number` belongs to.
     fn place(&self, number: Number) -> usize {
-        self.pages.partition_point(|page| page.from <= number).saturating_sub(1)
+        self.pages.partition_point(|page| page.from() <= number).saturating_sub(1)
     }
 
     /// The places of the pages that can hold numbers from `first` to `last`.
     fn places(&self, first: Number, last: Number) -> std::ops::Range<usize> {
         let from = if first >= self.recent_from { self.pages.len() } else { self.place(first) };
-        let to = self.pages.partition_point(|page| page.from <= last);
+        let to = self.pages.partition_point(|page| page.from() <= last);
         from..to.max(from)
     }
 

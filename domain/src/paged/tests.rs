@@ -108,6 +108,7 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
         });
         let recent = list.recent().len();
         assert!(recent <= 1_000 && most <= 1_000 && pages <= 1_000, "{order}: {recent} items, {most} in one of {pages} pages");
+        assert!(recent <= page_items() && most <= page_items(), "{order}: {recent} items, {most} in one page");
         assert!(list.iter().map(Item::number).is_sorted(), "{order}");
         assert_eq!(list.len(), 100_000, "{order}");
     }

@@ -7,6 +7,7 @@ mod cohorts;
 mod company_links;
 pub mod distinct;
 mod group_activity;
+mod group_names;
 mod group_numbers;
 mod known_members;
 mod revenue;
@@ -21,6 +22,7 @@ pub use attribution::{
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use company_links::{CompanyLink, CompanyLinks, Link};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
+pub use group_names::{GroupNames, NamePrefix};
 pub use group_numbers::{GroupNumber, GroupNumbers};
 pub use known_members::{KnownAs, KnownMembers};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
@@ -108,6 +110,7 @@ rollups! {
     kept: {
         group_activity: GroupActivity,
         group_numbers: GroupNumbers,
+        group_names: GroupNames,
         known_members: KnownMembers,
         company_links: CompanyLinks,
     }

@@ -115,6 +115,7 @@ impl Saved {
             group_activity: state.rollups.group_activity.clone(),
             company_links: state.rollups.company_links.clone(),
             group_numbers: state.rollups.group_numbers.clone(),
+            group_names: state.rollups.group_names.clone(),
             known_members: state.rollups.known_members.clone(),
             ..Rollups::default()
         };

@@ -15,7 +15,7 @@ pub(crate) struct Shape {
 }
 
 const DAY: i64 = 86_400_000;
-const TODAY: i64 = 20_000;
+pub(crate) const TODAY: i64 = 20_000;
 
 /// A user's event at `ms` of the day; the day may be another one if that is more than a day has.
 fn at(ms: i64) -> Event {

@@ -4,24 +4,48 @@
 
 mod events;
 
-use std::time::{Duration, Instant as Stopwatch};
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use events::SHAPES;
-use headcount_domain::fold::{NoSource, Project};
-use headcount_domain::ids::KeyHasher;
+use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::fold::{Fault, NoSource, Project, Source};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
+use headcount_domain::paged::set_page_items;
+use headcount_domain::project::RecordVisitor;
+use headcount_domain::records::Record;
+use headcount_domain::rollup::packed::Packed;
+use headcount_domain::time::{Day, Window};
 
 const BATCH: u64 = 5_000;
+
+/// Held by the test that runs: the size of pages is a setting of the whole process.
+static PAGES: Mutex<()> = Mutex::new(());
+
+fn pages_of(items: usize) -> MutexGuard<'static, ()> {
+    let held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    set_page_items(items);
+    held
+}
+
+/// The processor time of this thread: other processes share the machine.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
+    Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+}
 
 /// The time that each batch of `BATCH` events takes.
 fn fold(shape: &events::Shape, count: u64) -> Vec<Duration> {
     let (mut project, hasher) = (Project::default(), KeyHasher::new([9; 16]));
     let batch = |first: u64| {
         let events: Vec<_> = (first..first + BATCH).map(|number| (shape.event)(number, count)).collect();
-        let began = Stopwatch::now();
+        let began = processor_time();
         for (event, position) in events.iter().zip(first + 1..) {
             project.apply(event, position, &hasher, &NoSource).unwrap();
         }
-        began.elapsed()
+        processor_time() - began
     };
     (0..count).step_by(BATCH as usize).map(batch).collect()
 }
@@ -30,6 +54,7 @@ fn fold(shape: &events::Shape, count: u64) -> Vec<Duration> {
 #[test]
 #[ignore = "a measurement"]
 fn time_per_batch() {
+    let _usual = pages_of(1024);
     let count = std::env::var("HEADCOUNT_EVENTS").map_or(150_000, |count| count.parse().unwrap());
     let only = std::env::var("HEADCOUNT_SHAPE").unwrap_or_default();
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&only)) {
@@ -38,5 +63,173 @@ fn time_per_batch() {
         let (first, last) = (mean(&times[..3]), mean(&times[times.len() - 3..]));
         let rate = count as f64 / times.iter().sum::<Duration>().as_secs_f64();
         println!("{:44} first {first:8.1} ms, last {last:8.1} ms, x {:6.2}, {rate:9.0} events/s", shape.name, last / first);
+    }
+}
+
+/// One project, whose records are all in a store.
+struct One(Mutex<(Project, Sizes)>);
+
+impl Projects for One {
+    type Error = Fault;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+        let (project, source) = &mut *self.0.lock().unwrap();
+        let reads = source.reads.get();
+        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: &KeyHasher::new([9; 16]), source })?;
+        source.most_reads.set(source.most_reads.get().max(source.reads.get() - reads));
+        Ok(vec![part])
+    }
+}
+
+impl One {
+    fn reads(&self) -> usize {
+        self.0.lock().unwrap().1.reads.get()
+    }
+
+    fn most_reads(&self) -> usize {
+        self.0.lock().unwrap().1.most_reads.get()
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing to wait for"),
+    }
+}
+
+fn stored(shape: &str, count: u64) -> One {
+    let shape = SHAPES.iter().find(|known| known.name == shape).unwrap();
+    let (mut project, mut saved, hasher) = (Project::default(), Sizes::default(), KeyHasher::new([9; 16]));
+    for number in 0..count {
+        project.apply(&(shape.event)(number, count), number + 1, &hasher, &saved).unwrap();
+    }
+    saved.save(&mut project);
+    saved.reads.set(0);
+    One(Mutex::new((project, saved)))
+}
+
+#[test]
+fn a_list_of_equals_reads_few_of_them() {
+    const GROUPS: u64 = 5_000;
+    let _usual = pages_of(1024);
+    let today = Day(i32::try_from(events::TODAY).unwrap());
+    let window = Window { start: today, end: today };
+
+    let one = stored("groups of one user", GROUPS);
+    let top = block_on(top_groups(&one, "team", window, 20)).unwrap();
+    let mut expected: Vec<String> = (0..GROUPS).map(|number| format!("team {number}")).collect();
+    expected.sort();
+    assert_eq!(top.rows.iter().map(|row| row.group_key.clone()).collect::<Vec<_>>(), expected[..20]);
+    assert!(top.truncated);
+    assert!(one.reads() <= 200, "{} records were read", one.reads());
+
+    let one = stored("companies of one user", GROUPS);
+    let top = block_on(top_companies(&one, OrganizationId(1), window, 20)).unwrap();
+    assert_eq!((top.rows.len(), top.truncated), (20, true));
+    // Their names are long alike: all are read, but no message reads more than a few.
+    assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
+}
+
+#[test]
+fn a_list_of_equal_users_is_made_in_parts() {
+    let _usual = pages_of(1024);
+    let one = stored("users of one company", 40_000);
+    let today = Day(i32::try_from(events::TODAY).unwrap());
+    let id = PublicCompany::of("acme").to_id(OrganizationId(1));
+    let window = Window { start: today, end: today };
+    let top = block_on(company_top_users(&one, OrganizationId(1), &id, window, 20)).unwrap().unwrap();
+    let mut expected: Vec<String> = (0..40_000).map(|number| format!("user {number}")).collect();
+    expected.sort();
+    assert_eq!(top.rows.iter().map(|row| row.resolved_identifier.clone()).collect::<Vec<_>>(), expected[..20]);
+    assert!(top.truncated);
+    assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
+}
+
+/// The largest value that a shape of events has written, when everything is saved every now and then.
+#[derive(Default)]
+struct Sizes {
+    records: std::collections::HashMap<(u8, RecordKey), Vec<u8>>,
+    largest: (usize, u8),
+    /// How many were read, and how many for one question at most.
+    reads: Cell<usize>,
+    most_reads: Cell<usize>,
+}
+
+impl Sizes {
+    fn put<T: serde::Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
+        let bytes = headcount_storage::codec::encode(1, value).unwrap();
+        self.largest = self.largest.max((bytes.len(), space));
+        self.records.insert((space, key), bytes);
+    }
+
+    fn save(&mut self, project: &mut Project) {
+        project.freeze();
+        while project.drain_frozen(usize::MAX, self) {}
+        project.settle();
+        project.evict(usize::MAX, usize::MAX);
+        project.evict(usize::MAX, usize::MAX);
+    }
+
+    fn get<T: serde::de::DeserializeOwned>(&self, space: u8, key: RecordKey) -> Option<T> {
+        self.reads.set(self.reads.get() + 1);
+        self.records.get(&(space, key)).map(|bytes| headcount_storage::codec::decode(1, bytes).unwrap())
+    }
+}
+
+impl RecordVisitor for Sizes {
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        self.put(T::SPACE, key, record);
+        record.dirty_pages(key, &mut |page, chunk| self.put(T::PAGE_SPACE, page, chunk));
+    }
+
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let bytes = part.map_or(0, |part| headcount_storage::codec::encode(1, part).unwrap().len());
+        assert!(bytes <= 64 << 10, "part {number} of rollup {tag} has {bytes} bytes");
+    }
+}
+
+impl Source for Sizes {
+    fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
+        Ok(self.get(T::SPACE, key))
+    }
+
+    fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
+        self.get(T::PAGE_SPACE, key).ok_or_else(|| Fault::damaged_store(format!("no page {key:?}")))
+    }
+}
+
+#[test]
+fn no_stored_value_grows_with_what_is_sent() {
+    // A sixty-fourth of the usual, for a few thousand events in the place of some hundred thousand.
+    let _small = pages_of(16);
+    const EVENTS: u64 = 3_000;
+    const MOST_BYTES: usize = 16 << 10;
+    let hasher = KeyHasher::new([9; 16]);
+    for shape in SHAPES {
+        let (mut project, mut saved) = (Project::default(), Sizes::default());
+        for number in 0..EVENTS {
+            project.apply(&(shape.event)(number, EVENTS), number + 1, &hasher, &saved).unwrap();
+            if number % 500 == 499 {
+                saved.save(&mut project);
+            }
+        }
+        let (bytes, space) = saved.largest;
+        assert!(bytes <= MOST_BYTES, "{}: a value of {bytes} bytes in key space {space}", shape.name);
+    }
+}
+
+#[test]
+fn an_event_costs_the_same_however_many_came_before() {
+    let _usual = pages_of(1024);
+    let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant"];
+    for shape in SHAPES.iter().filter(|shape| all_at_once.contains(&shape.name)) {
+        let times = fold(shape, 30_000);
+        // Twice as many as at first is usual while tables grow; a pass over what came before makes it ten times as many.
+        assert!(times[5] < 5 * times[0].max(times[1]), "{}: {times:?}", shape.name);
     }
 }

@@ -7,6 +7,7 @@ use crate::facts::{Identity, domain_of};
 use crate::json::Json;
 use crate::text::reads_as_domain;
 use crate::time::{Window, shown};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 const ID: &str = "company:";
@@ -181,7 +182,11 @@ pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Resu
     }
     let named = users.into_iter().filter(|(_, (events, _))| *events > 0);
     let rows: Vec<_> = named.filter_map(|(user, figures)| Some((resolved(asked, user)?, user, figures))).collect();
-    let rows = ranked(rows, |(_, _, (events, _))| *events, |(name, user, _)| (name.clone(), (*user).clone()));
+    let rows = ranked(
+        rows,
+        |(_, _, (events, _))| *events,
+        |(name, user, (_, last_ms))| (name.clone(), Reverse(*last_ms), (*user).clone()),
+    );
     let row = |(name, user, (events, last_ms)): &(String, &Identity, (usize, i64))| {
         Json::object([
             ("resolved_identifier", Json::from(name.as_str())),
