@@ -11,6 +11,8 @@ use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::track::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
+use headcount_storage::keys::{Key, Partition};
+use headcount_storage::store::{DiskStore, Realm, SledOptions, Store};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -157,9 +159,7 @@ async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
     check(dir, project).await;
     // The new store is made, and says nothing of its key yet; the old index is still there.
     fs::remove_dir_all(dir.join("store")).unwrap();
-    drop(
-        headcount_storage::store::DiskStore::open(&dir.join("store"), headcount_storage::store::SledOptions::default()).unwrap(),
-    );
+    drop(DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap());
     check(dir, project).await;
 }
 
@@ -230,6 +230,32 @@ async fn damage_of_store_or_index_leads_to_a_rebuild() {
         assert_eq!(names(dir, "fingerprints"), ["fingerprints"]);
     }
     assert_eq!(names(dir, "store"), ["store", "store.damaged-2", "store.damaged-3"]);
+}
+
+/// As after an update of the program that changed how values are stored.
+#[tokio::test]
+async fn a_store_of_an_earlier_version_leads_to_a_rebuild() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
+    let mut changed = 0;
+    for number in 0..64 {
+        let key = Key::Position { partition: Partition(number) }.encode();
+        let Some(mut value) = store.get(&key).unwrap() else { continue };
+        value[0] -= 1;
+        let mut checkpoint = store.begin(Realm::new(number)).unwrap();
+        checkpoint.put(&key, &value).unwrap();
+        checkpoint.commit().unwrap();
+        changed += 1;
+    }
+    assert!(changed > 0);
+    drop(store);
+    check(dir, project).await;
+    let reason = fs::read_to_string(dir.join("store.damaged-1/REASON")).unwrap();
+    assert!(reason.contains("version"), "{reason}");
 }
 
 #[tokio::test]

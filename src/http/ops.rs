@@ -244,7 +244,7 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
             vitals.damage_found.into(),
         ),
         ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
-        ("headcount_record_bytes", "Bytes of records in memory, estimated.", as_u64(vitals.record_bytes)),
+        ("headcount_record_bytes", "Bytes of records and rollups in memory, estimated.", as_u64(vitals.record_bytes)),
         ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
         (
             "headcount_checkpoint_failing_partitions",

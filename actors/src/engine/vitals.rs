@@ -21,7 +21,7 @@ pub struct Vitals {
     pub damage_found: bool,
     /// Free space on the data directory's disk.
     pub free_disk_bytes: u64,
-    /// Bytes of records in memory, as each shard last estimated them.
+    /// Bytes of records and rollups in memory, as each shard last estimated them.
     pub record_bytes: usize,
     /// How many of these are kept before some are let go of.
     pub record_limit_bytes: usize,

@@ -170,9 +170,11 @@ impl Packed {
 
     /// Changes the value of the row at a place.
     pub fn set(&mut self, at: usize, columns: &Columns) {
-        let key = self.key(at);
-        self.make_fit(&key, columns);
-        self.write(at, &key, columns);
+        if self.widths.iter().zip(columns).any(|(widest, number)| width(*number) > *widest) {
+            self.make_fit(&self.key(at), columns);
+        }
+        let start = at * self.stride() + self.suffix_len();
+        self.write_value(start, columns);
     }
 
     /// Adds a row at the place that [`Packed::find`] told.
@@ -246,10 +248,13 @@ impl Packed {
 
     /// Writes a row that fits.
     fn write(&mut self, at: usize, key: &KeyBytes, columns: &Columns) {
-        let mut start = at * self.stride();
+        let start = at * self.stride();
         let suffix = self.suffix(key);
         self.rows[start..start + suffix.len()].copy_from_slice(suffix);
-        start += suffix.len();
+        self.write_value(start + suffix.len(), columns);
+    }
+
+    fn write_value(&mut self, mut start: usize, columns: &Columns) {
         for (number, width) in columns.iter().zip(self.widths) {
             let width = usize::from(width);
             self.rows[start..start + width].copy_from_slice(&number.to_le_bytes()[..width]);
