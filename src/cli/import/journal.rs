@@ -336,7 +336,9 @@ impl Journal {
 
 /// Settles how far interrupted imports came, before anybody else records events.
 pub(crate) fn settle(engine: &Engine) {
-    for path in Journal::paths(engine.data_dir()) {
+    // Those that were cut short while they were made have nothing to settle.
+    let begun = |path: &PathBuf| !matches!(Journal::first_line(path), Ok(None));
+    for path in Journal::paths(engine.data_dir()).into_iter().filter(begun) {
         let settled = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
         match settled {
             Ok(Resume { finished: true, .. }) => {}
