@@ -77,6 +77,10 @@ impl Store for Shifted {
     fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
         Ok(Box::new(ShiftedCheckpoint(self.0.begin(realm)?)))
     }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        self.0.recover(realm)
+    }
 }
 
 struct ShiftedCheckpoint(Box<dyn Checkpoint>);
@@ -118,6 +122,7 @@ suite!(
     nothing_shows_before_the_commit,
     a_dropped_checkpoint_never_was,
     the_last_change_of_a_key_counts,
+    to_recover_a_realm_changes_nothing_that_was_committed,
     deleting,
     a_scan_visits_a_prefix_in_order,
     a_scan_sees_one_state,
@@ -203,6 +208,31 @@ fn a_dropped_checkpoint_never_was(place: &mut dyn Place) {
     let store = place.open();
     assert_eq!(names(&*store, ""), ["a", "b", "d"]);
     assert_eq!(get(&*store, "a"), Some(b"old".to_vec()));
+}
+
+fn to_recover_a_realm_changes_nothing_that_was_committed(place: &mut dyn Place) {
+    let store = place.open();
+    let realm = Realm::new(0);
+    store.recover(realm).unwrap();
+    let committed = || {
+        let mut found = Vec::new();
+        let visit = &mut |key: &[u8], value: &[u8]| {
+            found.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        store.scan(&[0, 0], visit).unwrap();
+        found
+    };
+    let mut checkpoint = store.begin(realm).unwrap();
+    checkpoint.put(&[0, 0, 7], b"one").unwrap();
+    checkpoint.commit().unwrap();
+    let before = committed();
+    let mut given_up = store.begin(realm).unwrap();
+    given_up.put(&[0, 0, 8], b"two").unwrap();
+    assert!(matches!(store.recover(realm), Err(StoreError::Busy { .. })));
+    drop(given_up);
+    store.recover(realm).unwrap();
+    assert_eq!(committed(), before);
 }
 
 fn the_last_change_of_a_key_counts(place: &mut dyn Place) {

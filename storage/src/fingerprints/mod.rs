@@ -264,6 +264,13 @@ impl Fingerprints {
         self.sequence
     }
 
+    /// The number that has all that was told so far, once the next frozen table is written: what a checkpoint stores that is
+    /// collected before [`Fingerprints::freeze`].
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence + u64::from(!self.active.is_empty())
+    }
+
     /// Whether all tables up to the one of this number are in the index, durably. If a checkpoint stored the number, the index must
     /// have them; otherwise it is not the index that the checkpoint was made with.
     #[must_use]

@@ -327,9 +327,11 @@ fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     assert!(index.covers(0) && !index.covers(1));
+    assert_eq!(index.next_sequence(), 0);
     tell(&mut index, 0..10);
+    assert_eq!(index.next_sequence(), 1);
     let lost = frozen(&mut index);
-    assert_eq!(index.sequence(), 1);
+    assert_eq!((index.sequence(), index.next_sequence()), (1, 1));
     drop(lost);
     assert!(!index.covers(1));
     write(&mut index);
@@ -372,6 +374,16 @@ fn a_list_of_the_first_version_is_read() {
     knows(&open(dir.path()), 0..10);
 }
 
+/// What a process that ended now would leave.
+fn copy_of(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    for entry in fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    copy
+}
+
 /// Every operation of writing a table and of merging runs fails once, one at a time.
 #[test]
 fn a_write_and_a_merge_survive_each_failure() {
@@ -406,11 +418,7 @@ fn a_write_and_a_merge_survive_each_failure() {
                 Ok(_) => true,
                 Err(error) => failed.is_some() && matches!(error, FingerprintError::Io { .. }),
             }));
-            let copy = tempfile::tempdir_in(place.path()).unwrap();
-            for entry in fs::read_dir(&dir).unwrap() {
-                let entry = entry.unwrap();
-                fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-            }
+            let copy = copy_of(&dir);
             let left = open(copy.path());
             left.verify().unwrap_or_else(|error| panic!("after a crash: {error}, {what}"));
             knows(&left, 0..if outcome.is_ok() { known } else { known - 3 });

@@ -58,6 +58,11 @@ impl Store for MemoryStore {
         }
         Ok(Box::new(MemoryCheckpoint { store: self.clone(), realm, changes: BTreeMap::new() }))
     }
+
+    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+        // Commits don't fail here.
+        if self.lock().open.contains(&realm) { Err(StoreError::Busy { realm }) } else { Ok(()) }
+    }
 }
 
 struct MemoryCheckpoint {

@@ -44,8 +44,6 @@ pub(super) struct MergeCursor<'r> {
     cursors: Vec<RunCursor<'r>>,
     /// The one that stands at the present pair.
     at: usize,
-    /// The one with the least key of the others, if there are others.
-    second: Option<usize>,
 }
 
 impl<'r> MergeCursor<'r> {
@@ -56,19 +54,13 @@ impl<'r> MergeCursor<'r> {
             cursors.extend(RunCursor::seek(run, from)?);
         }
         let at = cursors.len();
-        Ok(Self { cursors, at, second: None })
+        Ok(Self { cursors, at })
     }
 
     /// Goes to the next pair; false if there is none.
     pub(super) fn advance(&mut self) -> Result<bool, StoreError> {
-        if self.at < self.cursors.len() && self.cursors[self.at].advance()? {
-            // Most of the pairs come from one run, and then the others need not be looked at.
-            let at = &self.cursors[self.at];
-            if self.second.is_none_or(|second| at.key() < self.cursors[second].key()) {
-                return Ok(true);
-            }
-        } else if self.at < self.cursors.len() {
-            self.cursors.remove(self.at);
+        if self.at < self.cursors.len() {
+            self.leave(self.at)?;
         }
         let Some(mut least) = self.cursors.len().checked_sub(1) else { return Ok(false) };
         for older in (0..least).rev() {
@@ -83,8 +75,6 @@ impl<'r> MergeCursor<'r> {
                 self.leave(older)?;
             }
         }
-        let others = (0..self.cursors.len()).filter(|other| *other != least);
-        self.second = others.min_by(|one, other| self.cursors[*one].key().cmp(self.cursors[*other].key()));
         Ok(true)
     }
 
