@@ -231,7 +231,7 @@ BUGS = [
     ("a session loads no pages", "fold/deposit.rs", "        identity.facts.load_session(&session, page)?;\n", ""),
     ("a group that is named beside another is not kept", "facts/mod.rs", "if several || differs {", "if several {"),
     ("a day of several groups belongs to the last", "facts/mod.rs", "(entry.several, entry.named) = (true, None);", "entry.named = named.map(Box::new);"),
-    ("of equals a told name is not looked at", "fold/groups.rs", "            rollups.group_names.tell(&group.kind, group.number, &name);\n", "            let _ = rollups;\n"),
+    ("of equals a told name is not looked at", "fold/groups.rs", "            rollups.group_names.tell(self.hasher.group_type(&group.kind), group.number, &name);\n", "            let _ = rollups;\n"),
     ("one project's list is cut before equals that begin alike", "answers/top.rs", "last.is_some_and(|last| last < others)", "last.is_some_and(|last| last <= others)"),
     ("equal users come by their ids", "answers/company.rs", "(row.name.clone(), Reverse(row.last_seen), row.public.clone())", "(row.name.clone(), row.public.clone())"),
     ("orders are cut into pages by calendar days", "facts/lists.rs", "|order| order.at.number(),", "|order| number_of_day(order.day),"),
