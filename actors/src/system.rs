@@ -1,6 +1,7 @@
 //! The engine's own threads: an actix system with one arbiter per shard, and what the log's thread hands to them.
 
 use std::collections::BTreeMap;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -20,18 +21,39 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
         .name("hc-system".into())
         .spawn(move || {
             let runner = System::new();
-            runner.block_on(async {
-                let start = |shard| Aggregator::start_in_arbiter(&Arbiter::new().handle(), move |_| Aggregator::new(shard));
-                let addresses: Vec<_> = shards.into_iter().map(start).collect();
-                let _ = started.send((System::current(), addresses));
+            let is_up = runner.block_on(async {
+                let Some(arbiters) = arbiters(shards.len()) else { return false };
+                let start = |(arbiter, shard): (Arbiter, Shard)| {
+                    Aggregator::start_in_arbiter(&arbiter.handle(), move |_| Aggregator::new(shard))
+                };
+                let addresses: Vec<_> = arbiters.into_iter().zip(shards).map(start).collect();
+                started.send((System::current(), addresses)).is_ok()
             });
-            if let Err(error) = runner.run() {
+            if is_up && let Err(error) = runner.run() {
                 tracing::error!(%error, "the engine's actor system failed");
             }
         })
         .map_err(|error| OpenError::Start(error.to_string()))?;
-    let (system, addresses) = wait.recv().map_err(|_| OpenError::Start("the actor system did not start".into()))?;
+    let (system, addresses) =
+        wait.recv().map_err(|_| OpenError::Start("the actor system did not start: there are too few files or threads".into()))?;
     Ok((system, thread, addresses))
+}
+
+/// Starts so many threads. `None`: the operating system refuses one of them, and none is left. actix panics then, and does
+/// not end those before it.
+fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
+    let mut arbiters: Vec<Arbiter> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let Ok(arbiter) = catch_unwind(Arbiter::new) else {
+            for arbiter in arbiters {
+                arbiter.stop();
+                let _ = arbiter.join();
+            }
+            return None;
+        };
+        arbiters.push(arbiter);
+    }
+    Some(arbiters)
 }
 
 pub(crate) fn start_ingest(

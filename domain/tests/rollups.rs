@@ -163,3 +163,14 @@ fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
+
+proptest::proptest! {
+    #[test]
+    fn only_parts_decode(bytes in proptest::collection::vec(0..20u8, 0..60)) {
+        let encoded = [&[9, u8::try_from(bytes.len()).unwrap()], &bytes[..]].concat();
+        if let Ok(part) = headcount_storage::codec::decode::<Packed>(9, &encoded) {
+            proptest::prop_assert_eq!(part.iter().count(), part.count());
+            proptest::prop_assert_eq!(headcount_storage::codec::encode(9, &part).unwrap(), encoded);
+        }
+    }
+}

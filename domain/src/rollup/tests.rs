@@ -105,15 +105,6 @@ proptest! {
         prop_assert!(packed_anew == straight && stopped == straight);
         prop_assert_eq!(straight.bytes() == 0, map.is_empty());
     }
-
-    #[test]
-    fn only_parts_decode(bytes in proptest::collection::vec(0..20u8, 0..60)) {
-        let encoded = [&[9, u8::try_from(bytes.len()).unwrap()], &bytes[..]].concat();
-        if let Ok(part) = headcount_storage::codec::decode::<Packed>(9, &encoded) {
-            prop_assert_eq!(part.iter().count(), part.count());
-            prop_assert_eq!(headcount_storage::codec::encode(9, &part).unwrap(), encoded);
-        }
-    }
 }
 
 #[test]

@@ -384,6 +384,12 @@ fn copy_of(dir: &Path) -> tempfile::TempDir {
     copy
 }
 
+fn merge_all(index: &mut Fingerprints) {
+    while let Some(merge) = index.merge() {
+        index.adopt(merge.write(&GO).unwrap());
+    }
+}
+
 /// Every operation of writing a table and of merging runs fails once, one at a time.
 #[test]
 fn a_write_and_a_merge_survive_each_failure() {
@@ -434,9 +440,7 @@ fn a_write_and_a_merge_survive_each_failure() {
             }
             assert!(index.covers(index.sequence()) && matches!(index.freeze(), Freeze::Nothing), "{what}");
             drop(merge);
-            while let Some(merge) = index.merge() {
-                index.adopt(merge.write(&GO).unwrap());
-            }
+            merge_all(&mut index);
             knows(&index, 0..known);
             assert_eq!(index.entries(), known, "nothing is in two runs, {what}");
             if at % 8 == 0 {
@@ -451,9 +455,7 @@ fn a_write_and_a_merge_survive_each_failure() {
         }
     }
     assert!(operations > 20, "{operations}");
-    while let Some(merge) = index.merge() {
-        index.adopt(merge.write(&GO).unwrap());
-    }
+    merge_all(&mut index);
     index.verify().unwrap();
     assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "no file is left over");
 }
