@@ -77,6 +77,11 @@ bench-memory:
     python3 benches/memory.py
     python3 benches/memory.py --identities 300000 --shape companies
 
+# What an outsider can cost: memory, work per event, another organization's answers.
+bench-attack:
+    cargo build --release -p headcount
+    python3 benches/attack.py
+
 # The SQL of that, against the naive model.
 bench-latency-naive:
     cargo build --release -p headcount-model --example answers

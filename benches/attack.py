@@ -34,6 +34,8 @@ import http.client
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target"))
 BATCH = 5_000
+# Where the attacker comes from: another address than its neighbour.
+ATTACKER = ("127.0.0.2", 0)
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -166,7 +168,7 @@ def unread(server, _):
     host, port = server.address.split(":")
     request, open_ = b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 500, []
     for _ in range(100):
-        one = socket.create_connection((host, int(port)))
+        one = socket.create_connection((host, int(port)), source_address=ATTACKER)
         one.setblocking(False)
         open_.append(one)
     end, sent = time.monotonic() + 10, 0
@@ -187,7 +189,7 @@ def held(server, _):
     head = f"POST /i/batch HTTP/1.1\r\nhost: x\r\nx-service-pk: {server.keys['public_key']}\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n"
     open_ = []
     for _ in range(1_100):
-        one = socket.create_connection((host, int(port)))
+        one = socket.create_connection((host, int(port)), source_address=ATTACKER)
         one.setblocking(False)
         try:
             one.send(head.encode() + b'{"events":[' + b" " * 60_000)
@@ -288,7 +290,7 @@ def attack(address, key, kind, number, until):
     connection, first = None, number * 100_000_000
     while time.monotonic() < until:
         try:
-            connection = connection or http.client.HTTPConnection(address, timeout=60)
+            connection = connection or http.client.HTTPConnection(address, timeout=60, source_address=ATTACKER)
             _, status = send(connection, key, batch(kind, first))
             if status == 202:
                 first += BATCH

@@ -167,9 +167,15 @@ impl Wire {
         self.turn_bytes += buf.filled().len() - before;
         self.is_within_bounds()?;
         if self.framing.phase() == Phase::Complete && std::mem::take(&mut self.is_answered) {
-            self.framing.next();
+            self.expect_next();
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Expects the next request, which has deadlines of its own.
+    fn expect_next(&mut self) {
+        self.framing.next();
+        self.reading = None;
     }
 
     fn is_within_bounds(&mut self) -> io::Result<()> {
@@ -240,7 +246,7 @@ impl Wire {
         }
         match self.framing.phase() {
             _ if answer == CONTINUE => {}
-            Phase::Complete => self.framing.next(),
+            Phase::Complete => self.expect_next(),
             // An answer that did not wait for the body; there is no other to wait for.
             Phase::Body => self.is_answered = true,
             Phase::Idle | Phase::Head => {}
@@ -281,5 +287,61 @@ impl AsyncWrite for Wire {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Reads what has arrived until the connection has to wait for more.
+    async fn read_all(wire: &mut Wire) -> Vec<u8> {
+        let mut all = Vec::new();
+        poll_fn(|cx| {
+            let mut space = [0; 64];
+            let mut buf = ReadBuf::new(&mut space);
+            loop {
+                buf.clear();
+                match Pin::new(&mut *wire).poll_read(cx, &mut buf) {
+                    Poll::Ready(outcome) => {
+                        outcome.unwrap();
+                        all.extend_from_slice(buf.filled());
+                    }
+                    Poll::Pending => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+        all
+    }
+
+    #[actix_web::test]
+    async fn each_body_of_a_connection_has_its_own_deadline() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut wire = Wire::new(listener.accept().await.unwrap().0, HeadBytes::default());
+        let half = b"POST /i HTTP/1.1\r\ncontent-length: 4\r\n\r\nab";
+        let mut deadlines = Vec::new();
+        for _ in 0..3 {
+            client.write_all(half).await.unwrap();
+            wire.socket.readable().await.unwrap();
+            assert!(read_all(&mut wire).await.ends_with(b"ab"));
+            let (phase, timer) = wire.reading.as_ref().unwrap();
+            deadlines.push((*phase, timer.deadline()));
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            // The rest is followed by the next request at once: the connection never waits in between.
+            client.write_all(b"cd").await.unwrap();
+            wire.socket.readable().await.unwrap();
+            assert_eq!(read_all(&mut wire).await, b"cd");
+            wire.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            let mut answer = [0; 44];
+            client.read_exact(&mut answer).await.unwrap();
+        }
+        assert!(deadlines.iter().all(|(phase, _)| *phase == Phase::Body));
+        assert!(deadlines.is_sorted_by(|(_, one), (_, other)| one < other), "{deadlines:?}");
     }
 }
