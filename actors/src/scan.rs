@@ -211,10 +211,14 @@ impl Scan<'_> {
             false => tokio::runtime::Handle::current().block_on(self.engine.first_positions(self.project, ids))?,
         };
         for Waiting { event, position, asked } in waiting {
-            let first = asked.and_then(|index| firsts.get(index).copied().flatten());
-            if first.is_none_or(|first| first >= position) {
-                visit(position, &event)?;
+            if let Some(index) = asked {
+                // It was applied, so its id is known, unless the state was lost meanwhile.
+                let first = firsts.get(index).copied().flatten().ok_or(AskError::NoAnswer)?;
+                if first < position {
+                    continue;
+                }
             }
+            visit(position, &event)?;
         }
         Ok(())
     }

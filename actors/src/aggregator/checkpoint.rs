@@ -367,6 +367,9 @@ impl Shard {
         checkpoints.due.retain(|due| *due != number);
         checkpoints.collecting.take_if(|collecting| collecting.partition == number);
         checkpoints.writing.take_if(|writing| *writing == number);
+        if let Some(waiting) = &mut checkpoints.last_round {
+            waiting.remove(&number);
+        }
         let (handed, merging) = (checkpoints.handed.remove(&number), checkpoints.merging.remove(&number));
         let realms = handed.iter().map(|handed| handed.realm).collect();
         let claims: Vec<_> = handed.map(|handed| handed.claim).into_iter().chain(merging.map(|merging| merging.claim)).collect();

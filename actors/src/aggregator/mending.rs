@@ -120,6 +120,8 @@ impl Shard {
 
     /// Gives a partition's state up, and has it rebuilt.
     pub(super) fn break_partition(&mut self, number: u16, fault: &Fault) {
+        // The next start opens the damaged part of the store again, and must not trust it.
+        self.shared.damage.noted(fault.clone());
         let mut taken_back = self.cancel_checkpoint(number);
         let old = self.partitions.remove(&number);
         let mut works = self.take_works(number);

@@ -163,7 +163,7 @@ impl Partition {
 
     /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
     pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
-        Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string())).map_err(fault::of_index)
+        Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
     }
 
     /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.

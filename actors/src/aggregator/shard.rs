@@ -293,7 +293,7 @@ impl Shard {
 
     /// Reading changes no state. So after an error of the operating system the next question may succeed; any other fault
     /// says that the state, or what it is read from, is not what it was.
-    fn watch<R>(&mut self, project: ProjectId, answer: Result<R, Fault>) -> Result<R, Fault> {
+    pub(super) fn watch<R>(&mut self, project: ProjectId, answer: Result<R, Fault>) -> Result<R, Fault> {
         if let Err(fault) = &answer {
             match fault.kind {
                 FaultKind::Io => tracing::warn!(partition = partition_of(project), %fault, "a question could not be answered"),
@@ -305,7 +305,7 @@ impl Shard {
         answer
     }
 
-    fn partition_for(&mut self, project: ProjectId) -> Result<&mut Partition, Fault> {
+    pub(super) fn partition_for(&mut self, project: ProjectId) -> Result<&mut Partition, Fault> {
         let number = partition_of(project);
         self.shared.health.check(number).map_err(Fault::io)?;
         self.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))

@@ -29,7 +29,7 @@ pub(crate) use report::{Mailbox, Outcome, Reply, Report};
 
 /// How long a failed checkpoint waits before it is tried again: doubled each time, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 enum Order {
     Write(Box<Job>),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::FingerprintError;
 use super::run::run_name;
 use crate::codec;
-use crate::files::{self, PRIVATE_FILE, sync_dir, write_atomically};
+use crate::files::{self, PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
 use crate::format::Incarnation;
 
 const FILE_NAME: &str = "RUNS";
@@ -90,16 +90,23 @@ impl Manifest {
     }
 }
 
-/// Removes all that belongs to an index.
-pub(super) fn remove_all(dir: &Path) -> Result<(), FingerprintError> {
-    let remove = || -> std::io::Result<()> {
+/// Removes all that belongs to an index, and begins an empty one. Runs that somebody still reads are removed once more when
+/// they are let go of, so their numbers are not used again.
+pub(super) fn begin_anew(dir: &Path, incarnation: Incarnation) -> Result<(), FingerprintError> {
+    let remove = || -> std::io::Result<u64> {
+        create_private_dir(dir)?;
         files::remove_if_there(&dir.join(FILE_NAME))?;
+        let mut last = 0;
         for path in list(dir)? {
+            let number = path.file_stem().and_then(|stem| u64::from_str_radix(stem.to_str()?, 16).ok());
+            last = last.max(number.unwrap_or_default());
             files::remove_file(&path)?;
         }
-        if dir.exists() { sync_dir(dir) } else { Ok(()) }
+        sync_dir(dir)?;
+        Ok(last)
     };
-    remove().map_err(FingerprintError::io("remove its files"))
+    let last = remove().map_err(FingerprintError::io("remove its files"))?;
+    Manifest { incarnation: incarnation.number(), next: last + 1, covered: 0, runs: BTreeSet::new() }.write(dir)
 }
 
 fn files(dir: &Path) -> Result<BTreeSet<PathBuf>, FingerprintError> {

@@ -142,12 +142,13 @@ impl Fingerprints {
         Ok(Self { shared, active: Table::default(), frozen: None, sequence, runs, merging: Vec::new() })
     }
 
-    /// Removes an index, so that an empty one can be opened and filled from the log. It must not be open.
+    /// Removes an index and begins an empty one, which is to be filled from the log. It must not be open; runs of it that
+    /// are still read on other threads stay readable there.
     ///
     /// # Errors
     /// [`FingerprintError::Io`].
-    pub fn reset(dir: &Path) -> Result<(), FingerprintError> {
-        manifest::remove_all(dir)
+    pub fn reset(dir: &Path, options: FingerprintOptions) -> Result<(), FingerprintError> {
+        manifest::begin_anew(dir, options.incarnation)
     }
 
     /// Notes that the event at `position` has this fingerprint, and returns the first position that has it: `position`

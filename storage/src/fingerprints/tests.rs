@@ -208,8 +208,30 @@ fn an_index_of_another_life_is_refused() {
     let other = FingerprintOptions { incarnation: Incarnation::from_number(78) };
     let refused = Fingerprints::open(dir.path(), other).unwrap_err();
     assert!(matches!(refused, FingerprintError::OtherIncarnation { .. }) && refused.is_damage());
-    Fingerprints::reset(dir.path()).unwrap();
+    Fingerprints::reset(dir.path(), other).unwrap();
     Fingerprints::open(dir.path(), other).unwrap();
+}
+
+#[test]
+fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    for number in 0..4 {
+        tell(&mut index, number * 100..number * 100 + 100);
+        write(&mut index);
+    }
+    let still_read = index.view();
+    merge_all(&mut index);
+    drop(index);
+    Fingerprints::reset(dir.path(), HERE).unwrap();
+    let mut index = open(dir.path());
+    knows(&index, 0..0);
+    tell(&mut index, 0..10);
+    write(&mut index);
+    // The merged runs are removed with their last reader.
+    drop(still_read);
+    drop(index);
+    knows(&open(dir.path()), 0..10);
 }
 
 #[test]
@@ -357,7 +379,7 @@ fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
     drop(index);
     fs::write(dir.path().join("RUNS"), earlier).unwrap();
     assert!(Fingerprints::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
-    Fingerprints::reset(dir.path()).unwrap();
+    Fingerprints::reset(dir.path(), HERE).unwrap();
     assert!(!open(dir.path()).covers(checkpoint));
 }
 

@@ -24,6 +24,8 @@ const MIN_FREE: &str = "--min-free-bytes=32MiB";
 const LEFT_BYTES: u64 = 8 << 20;
 /// How long it may take until the server notices something.
 const NOTICE: Duration = Duration::from_secs(5);
+/// How long it may take until what failed on a full disk is tried again.
+const RECOVERY: Duration = Duration::from_secs(15);
 /// How long filling up what the log has prepared may take.
 const FILL: Duration = Duration::from_secs(90);
 
@@ -95,7 +97,7 @@ async fn guarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: usi
         return Err(violation(format!("on a full disk {taken} events were taken, {turned_away} requests answered 503")));
     }
     filler.remove()?;
-    let ready = until(server, NOTICE, "it does not get ready again", |ready| ready.status == 200).await?;
+    let ready = until(server, RECOVERY, "it does not get ready again", |ready| ready.status == 200).await?;
     let before = acknowledged(rig);
     tokio::time::sleep(Duration::from_millis(700)).await;
     let again = acknowledged(rig) - before;
@@ -148,7 +150,7 @@ async fn unguarded(rig: &mut Rig, server: &mut Server, filler: &Filler, cycle: u
     }
     let took = removed.elapsed();
     let tally = load.finish().await;
-    until(server, NOTICE, "it does not get ready again", |ready| ready.status == 200).await?;
+    until(server, RECOVERY, "it does not get ready again", |ready| ready.status == 200).await?;
     if tally.without_retry_after > 0 {
         return Err(violation(format!("{} answers 503 without Retry-After", tally.without_retry_after)));
     }

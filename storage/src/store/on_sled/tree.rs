@@ -66,10 +66,15 @@ impl Tree {
 
     /// Puts a new handle in the place of one whose write failed, unless that has happened already.
     pub(super) fn reopen(&self, failed: Arc<Handle>) -> Result<Arc<Handle>, StoreError> {
+        // Not held while another caller, which waits for it to be let go of, has the lock. Nothing else can take its place
+        // in memory as long as there is a weak reference.
+        let weak = Arc::downgrade(&failed);
+        drop(failed);
         let mut present = self.present();
-        match &present.handle {
-            Some(handle) if !Arc::ptr_eq(handle, &failed) => return Ok(Arc::clone(handle)),
-            _ => drop(failed),
+        if let Some(handle) = &present.handle
+            && !std::ptr::eq(Arc::as_ptr(handle), weak.as_ptr())
+        {
+            return Ok(Arc::clone(handle));
         }
         present.pause()?;
         let outcome = self.exchange(&mut present);
