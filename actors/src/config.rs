@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
 use crate::aggregator::{CheckpointPolicy, Probe};
@@ -33,6 +34,8 @@ pub struct EngineConfig {
     /// The `.mmdb` file that tells the country of an address (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
     /// memory. Default: none, and then only a proxy can tell a country.
     pub geo_db: Option<PathBuf>,
+    /// How many different groups, companies, sources and pages each project may have.
+    pub quotas: Quotas,
     /// When state is written down.
     pub checkpoints: CheckpointPolicy,
     /// The log's options.
@@ -65,6 +68,7 @@ impl EngineConfig {
             admission_bytes: None,
             min_free_bytes: 256 << 20,
             geo_db: None,
+            quotas: Quotas::default(),
             checkpoints: CheckpointPolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),

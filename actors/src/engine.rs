@@ -3,8 +3,11 @@
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
 mod closing;
+mod quotas;
 mod vitals;
 
+pub(crate) use quotas::Asked as QuotaAsked;
+pub use quotas::QuotaExceeded;
 pub use vitals::Vitals;
 
 use std::net::IpAddr;
@@ -24,7 +27,7 @@ use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::aggregator::{
-    Aggregator, Ask, Asking, Condition, Events, Outcome, PartitionHealth, Progress, Shard, Shares, Versions, partition_of,
+    Aggregator, Ask, Asking, Condition, Events, Limits, Outcome, PartitionHealth, Progress, Shard, Shares, Versions, partition_of,
 };
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
@@ -90,6 +93,7 @@ struct Inner {
     disk: DiskGuard,
     geo: Option<GeoDatabase>,
     health: Arc<PartitionHealth>,
+    limits: Arc<Limits>,
     shards: Vec<Addr<Aggregator>>,
     ingest: Addr<Ingest>,
     group: Arc<GroupCommit<Ticket>>,
@@ -181,7 +185,7 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
-        let State { shards, versions, memory, keeper, keeper_thread, verifier, damage } = state;
+        let State { shards, versions, limits, memory, keeper, keeper_thread, verifier, damage } = state;
         let assignment = opening::assignment(shards.len());
         let health = shards.first().map(Shard::health).unwrap_or_default();
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -198,6 +202,7 @@ impl Engine {
             registry,
             secrets,
             versions,
+            limits,
             memory,
             reader,
             dead,

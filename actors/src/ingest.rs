@@ -13,6 +13,7 @@ use headcount_storage::log::{GroupCommit, LogError};
 use tokio::sync::oneshot;
 
 use crate::aggregator::{Events, Outcome, PartitionHealth, partition_of};
+use crate::engine::QuotaExceeded;
 use crate::gate::Permit;
 use crate::logged;
 
@@ -22,6 +23,9 @@ pub enum TrackError {
     /// The engine can't take them now; nothing was recorded.
     #[error("nothing was recorded: {0}")]
     Unavailable(String),
+    /// It would make a new thing of a kind of which the project has as many as it may; nothing was recorded.
+    #[error("{0}")]
+    QuotaExceeded(QuotaExceeded),
     /// They are in the log, and their shard did not come back: they may or may not be counted until it does.
     #[error("the outcome is not known yet")]
     OutcomeUnknown,

@@ -34,7 +34,7 @@ mod verifier;
 
 pub use aggregator::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
 pub use config::{EngineConfig, OpenError};
-pub use engine::{AskError, Engine, Tracker, Vitals};
+pub use engine::{AskError, Engine, QuotaExceeded, Tracker, Vitals};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::TrackError;

@@ -9,7 +9,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
 use headcount_storage::store::{Check, DiskStore, SledOptions, Store};
 
-use crate::aggregator::{Checkpoints, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
+use crate::aggregator::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::config::{EngineConfig, OpenError, directory};
 use crate::dead_letters::DeadLetters;
 use crate::derived::Derived;
@@ -75,6 +75,7 @@ pub(crate) struct Parts {
 pub(crate) struct State {
     pub(crate) shards: Vec<Shard>,
     pub(crate) versions: Arc<Versions>,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) memory: Arc<Shares>,
     pub(crate) keeper: Keeper,
     pub(crate) keeper_thread: JoinHandle<()>,
@@ -110,8 +111,8 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &keeper) {
             Ok((shards, shared, memory)) => {
                 let verifier = Verifier::spawn(&shared.unchecked, Arc::clone(&shared.damage));
-                let Shared { versions, damage, .. } = shared;
-                return Ok(State { shards, versions, memory, keeper, keeper_thread, verifier, damage });
+                let Shared { versions, limits, damage, .. } = shared;
+                return Ok(State { shards, versions, limits, memory, keeper, keeper_thread, verifier, damage });
             }
             Err(fault) => fault,
         };
@@ -134,6 +135,7 @@ impl Opening<'_> {
             fingerprints_dir: self.derived.index_dir(),
             index: self.derived.index(format),
             health: Arc::default(),
+            limits: Arc::new(Limits::new(self.config.quotas)),
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),

@@ -15,7 +15,7 @@ use headcount_domain::text::cut_bytes;
 use serde_json::value::RawValue;
 
 use crate::aggregator::{Events, Outcome};
-use crate::engine::{Engine, Tracker};
+use crate::engine::{Engine, QuotaExceeded, Tracker};
 use crate::gate::Permit;
 use crate::ingest::TrackError;
 use crate::registry::KeyedProject;
@@ -83,7 +83,7 @@ pub struct BatchReceipt {
     pub duplicates: usize,
     /// How many were dropped by the project's policy.
     pub dropped: usize,
-    /// The invalid ones, by their place in the batch. All others need no resending.
+    /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
     pub errors: Vec<(usize, Invalid)>,
 }
 
@@ -173,12 +173,16 @@ impl Engine {
         };
         let (project, external_id) = (event.project, event.external_id.clone());
         self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
-        let outcomes = tracker.record(vec![event], permit).await?;
+        let events = vec![event];
+        if let Some((_, exceeded)) = self.over_quota(&events).await?.first() {
+            return Err(TrackError::QuotaExceeded(*exceeded));
+        }
+        let outcomes = tracker.record(events, permit).await?;
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(receipt(project, external_id.as_deref(), *outcome, clamped))
     }
 
-    /// Records a batch of one project. Invalid events are reported, and do not keep the others back.
+    /// Records a batch of one project. Events that are invalid or exceed a quota are reported, and do not keep the others back.
     ///
     /// # Errors
     /// See [`TrackError`].
@@ -189,10 +193,13 @@ impl Engine {
         permit: Permit,
     ) -> Result<BatchReceipt, TrackError> {
         let mut receipt = BatchReceipt::default();
-        let mut events = Events::new();
+        let (mut events, mut places) = (Events::new(), Vec::new());
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
-                Ok(Prepared { verdict: Verdict::Record { event, .. } }) => events.push(event),
+                Ok(Prepared { verdict: Verdict::Record { event, .. } }) => {
+                    events.push(event);
+                    places.push(index);
+                }
                 Ok(Prepared { verdict: Verdict::Dropped(_) }) => receipt.dropped += 1,
                 Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
                 Err(Refusal::Track(error)) => return Err(error),
@@ -201,6 +208,10 @@ impl Engine {
         }
         let Some(first) = events.first() else { return Ok(receipt) };
         self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
+        let events = self.within_quota(events, &places, &mut receipt).await?;
+        if events.is_empty() {
+            return Ok(receipt);
+        }
         for outcome in tracker.record(events, permit).await? {
             if outcome.is_duplicate() {
                 receipt.duplicates += 1;
@@ -209,6 +220,23 @@ impl Engine {
             }
         }
         Ok(receipt)
+    }
+
+    /// The events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the batch.
+    async fn within_quota(&self, events: Events, places: &[usize], receipt: &mut BatchReceipt) -> Result<Events, TrackError> {
+        let refused = self.over_quota(&events).await?;
+        if refused.is_empty() {
+            return Ok(events);
+        }
+        let error = |(place, exceeded): &(usize, QuotaExceeded)| {
+            let invalid = Invalid { code: QuotaExceeded::CODE, param: None, message: exceeded.to_string() };
+            Some((*places.get(*place)?, invalid))
+        };
+        receipt.errors.extend(refused.iter().filter_map(error));
+        receipt.errors.sort_by_key(|(place, _)| *place);
+        let mut refused = refused.into_iter().map(|(place, _)| place).peekable();
+        let kept = events.into_iter().enumerate().filter(|(place, _)| refused.next_if_eq(place).is_none());
+        Ok(kept.map(|(_, event)| event).collect())
     }
 
     /// Judges with the project's policy. Before a project's first event is recorded its calendar and currencies are fixed

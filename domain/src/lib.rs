@@ -25,6 +25,7 @@ pub mod paged;
 pub mod people;
 pub mod policy;
 pub mod project;
+pub mod quota;
 pub mod records;
 pub mod rollup;
 pub mod rollups;

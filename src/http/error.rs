@@ -302,6 +302,7 @@ impl From<TrackError> for ApiError {
     fn from(error: TrackError) -> Self {
         match error {
             TrackError::Unavailable(why) => Self::overloaded(why),
+            TrackError::QuotaExceeded(exceeded) => Self::quota_exceeded(exceeded.to_string()),
             TrackError::OutcomeUnknown => Self::outcome_unknown(),
         }
     }

@@ -233,7 +233,11 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
     text.latencies(traffic);
-    let gauges: [(&str, &str, u64); 11] = [
+    text.family("headcount_quota_refusals_total", "counter", "Events that a quota of their project refused, by quota.");
+    for (quota, count) in vitals.quota_refusals {
+        text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
+    }
+    let gauges: [(&str, &str, u64); 12] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
@@ -246,6 +250,11 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
         ("headcount_record_bytes", "Bytes of records and rollups in memory, estimated.", as_u64(vitals.record_bytes)),
         ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
+        (
+            "headcount_projects_at_quota",
+            "Projects that have reached a quota, of those used since the start.",
+            as_u64(vitals.projects_at_quota),
+        ),
         (
             "headcount_checkpoint_failing_partitions",
             "Partitions whose checkpoint could not be written yet.",
@@ -379,6 +388,8 @@ mod tests {
             "headcount_http_request_duration_seconds_bucket{le=\"+Inf\"} 2",
             "headcount_http_request_duration_seconds_count 2",
             "headcount_dead_letters 0",
+            "headcount_quota_refusals_total{quota=\"sources\"} 0",
+            "headcount_projects_at_quota 0",
             "headcount_checkpoint_failing_partitions 0",
             "headcount_checkpoint_refusing_partitions 0",
             "headcount_checkpoint_unsaved_seconds 0",

@@ -11,6 +11,8 @@ use headcount_domain::answers::{Question, Reader};
 use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, Position, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::names::NameCounts;
+use headcount_domain::quota::{Quota, Reached};
 use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{Realm, Store};
@@ -18,9 +20,11 @@ use headcount_storage::store::{Realm, Store};
 use super::entries::Entries;
 use super::fault;
 use super::health::PartitionHealth;
+use super::limits::Limits;
 use super::source::{
     Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
 };
+use crate::engine::QuotaAsked;
 use crate::progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
@@ -64,6 +68,7 @@ pub(crate) struct Shared {
     /// Which index of external ids belongs to the store.
     pub(crate) index: FingerprintOptions,
     pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
@@ -87,11 +92,24 @@ struct State {
     /// Whether every record is in memory, so that the store need not be asked for unknown ones.
     complete: bool,
     changed: bool,
+    /// How many rows and texts `reached` was found by.
+    counted: (usize, NameCounts),
+    reached: Reached,
 }
 
 impl State {
     fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
         StoreSource { store, partition, project, complete: self.complete }
+    }
+
+    /// Finds which quotas the project has reached. `true`: other ones than before.
+    fn count(&mut self, shared: &Shared) -> bool {
+        let counted = (self.project.rollups.group_numbers.len(), self.project.names.counts);
+        if counted == std::mem::replace(&mut self.counted, counted) {
+            return false;
+        }
+        let reached = shared.limits.quotas().reached(self.project.cardinality(&shared.hasher));
+        reached != std::mem::replace(&mut self.reached, reached)
     }
 }
 
@@ -217,6 +235,9 @@ impl Partition {
                 state.last = position;
                 state.changed = true;
                 state.version.store(position, Ordering::Release);
+                if state.count(shared) {
+                    shared.limits.set(event.project, state.reached);
+                }
                 // Not the index's own count, which has an id twice where a table was written twice.
                 *external_ids += u64::from(event.external_id.is_some());
             }
@@ -258,6 +279,23 @@ impl Partition {
         let state = state(projects, shared, *realm, id)?;
         let source = state.source(&*shared.store, *realm, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
+    }
+
+    /// Which quota each event would exceed, if any.
+    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
+        let mut exceeded = Vec::with_capacity(asked.len());
+        for QuotaAsked { external_id, mentions, .. } in asked {
+            let first = match external_id {
+                Some(external_id) => self.fingerprints()?.get(*external_id),
+                None => Ok(None),
+            };
+            let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
+            let Self { realm, shared, projects, .. } = self;
+            let state = state(projects, shared, *realm, id)?;
+            let source = state.source(&*shared.store, *realm, id);
+            exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
+        }
+        Ok(exceeded)
     }
 
     /// How much of its projects is in memory.
@@ -421,7 +459,11 @@ fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> 
     load_cells(&*shared.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
     project.names.counts = names;
+    let reached = shared.limits.quotas().reached(project.cardinality(&shared.hasher));
+    // Before the version is there, which says that the project was loaded.
+    shared.limits.set(id, reached);
+    let counted = (project.rollups.group_numbers.len(), names);
     let version = Arc::clone(&shared.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
-    Ok(State { project, last, version, complete: meta.is_none(), changed: false })
+    Ok(State { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
 }

@@ -10,6 +10,7 @@ use headcount_domain::answers::Question;
 use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, FaultKind, Position, Project};
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::quota::Quota;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::Checkpoints;
@@ -20,6 +21,7 @@ use super::memory::Memory;
 use super::mending::Held;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use crate::dead_letters::DeadLetters;
+use crate::engine::QuotaAsked;
 use crate::gate::Permit;
 use crate::logged;
 
@@ -283,6 +285,13 @@ impl Shard {
         let answer = catch_unwind(AssertUnwindSafe(|| partition.answer(project, question)));
         let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));
         self.watch(project, answer)
+    }
+
+    /// Which quota of its project each event would exceed, if any.
+    pub(crate) fn over_quota(&mut self, project: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
+        let partition = self.partition_for(project)?;
+        let exceeded = catch_unwind(AssertUnwindSafe(|| partition.over_quota(project, asked)));
+        self.watch(project, exceeded.unwrap_or_else(|_| Err(Fault::defect("a question panicked"))))
     }
 
     /// The position of a project's last event that counted.

@@ -119,6 +119,7 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         fingerprints_dir: dir.path().join("state/fingerprints"),
         index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
+        limits: Arc::default(),
         progress: Arc::default(),
         unchecked: Arc::default(),
         damage: Arc::default(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use headcount_domain::fold::Position;
+use headcount_domain::quota::Quota;
 
 use super::Engine;
 
@@ -32,6 +33,10 @@ pub struct Vitals {
     /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
     /// the next start. Zero: nothing would be.
     pub unsaved_for: Duration,
+    /// How many projects have reached a quota, of those that were used since the start.
+    pub projects_at_quota: usize,
+    /// How many events each quota refused since the start.
+    pub quota_refusals: [(Quota, u64); Quota::ALL.len()],
 }
 
 impl Engine {
@@ -43,6 +48,8 @@ impl Engine {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
+            projects_at_quota: self.inner.limits.count(),
+            quota_refusals: self.inner.limits.refusals(),
             log_position: self.inner.reader.last_position(),
             admitted_bytes: self.inner.gate.used(),
             admission_limit_bytes: self.inner.gate.limit(),

@@ -18,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use headcount_actors::Engine;
+use headcount_actors::{Engine, EngineConfig};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::policy::BotPolicy;
+use headcount_domain::quota::Quotas;
 use headcount_storage::lock::{DirLock, LockError};
 
 pub(crate) use journal::settle;
@@ -118,7 +119,9 @@ fn is_held(data_dir: &Path) -> Result<bool, Failure> {
 
 async fn into_directory(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {
     crate::open_files::raise()?;
-    let engine = Engine::open(settings.engine())?;
+    // Who has the data directory may fill it. And a batch that was announced to the journal is recorded as a whole.
+    let config = EngineConfig { quotas: Quotas::UNLIMITED, ..settings.engine() };
+    let engine = Engine::open(config)?;
     let summary = into_engine(&engine, args, stop).await;
     engine.close().await;
     summary

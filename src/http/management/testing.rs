@@ -6,6 +6,7 @@ use actix_web::middleware::from_fn;
 use actix_web::test::{self, TestRequest};
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, web};
+use headcount_actors::domain::quota::Quotas;
 use headcount_actors::registry::{Initial, NewToken, Role, Scope};
 use headcount_actors::{Engine, EngineConfig};
 use serde_json::Value;
@@ -31,8 +32,14 @@ pub(crate) struct Answer {
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::start_with(Quotas::default())
+    }
+
+    /// The same, with other quotas.
+    pub(crate) fn start_with(quotas: Quotas) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let engine = Engine::open(EngineConfig { shards: 1, min_free_bytes: 0, ..EngineConfig::new(dir.path()) }).unwrap();
+        let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
+        let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, traffic: Traffic::default() };
         Self { keys, state: web::Data::new(state), _dir: dir }

@@ -1,0 +1,66 @@
+//! Which projects have as many things of a kind as their quota allows. Written by the shards, read before anything is logged.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::quota::{Quota, Quotas, Reached};
+
+/// The projects that reached a quota, and how many events quotas refused.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    quotas: Quotas,
+    /// How many projects are in the table: almost always none, so that most events read only this.
+    count: AtomicUsize,
+    projects: Mutex<HashMap<ProjectId, Reached>>,
+    refused: [AtomicU64; Quota::ALL.len()],
+}
+
+impl Limits {
+    pub(crate) fn new(quotas: Quotas) -> Self {
+        Self { quotas, ..Self::default() }
+    }
+
+    pub(crate) fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
+    /// Notes which quotas a project has reached.
+    pub(crate) fn set(&self, project: ProjectId, reached: Reached) {
+        let mut projects = self.projects();
+        if reached.is_empty() {
+            projects.remove(&project);
+        } else {
+            projects.insert(project, reached);
+        }
+        self.count.store(projects.len(), Ordering::Release);
+    }
+
+    /// Which quotas a project has reached, as far as its state was loaded.
+    pub(crate) fn reached(&self, project: ProjectId) -> Reached {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Reached::default();
+        }
+        self.projects().get(&project).copied().unwrap_or_default()
+    }
+
+    /// How many projects reached a quota, of those that were loaded.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Counts an event that was refused.
+    pub(crate) fn count_refusal(&self, quota: Quota) {
+        self.refused[quota as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many events were refused since the start, by quota.
+    pub(crate) fn refusals(&self) -> [(Quota, u64); Quota::ALL.len()] {
+        Quota::ALL.map(|quota| (quota, self.refused[quota as usize].load(Ordering::Relaxed)))
+    }
+
+    fn projects(&self) -> MutexGuard<'_, HashMap<ProjectId, Reached>> {
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
