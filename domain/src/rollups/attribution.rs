@@ -97,7 +97,7 @@ fn by_first(own: Level, level: Level, change: Change) -> bool {
 }
 
 fn by_last(own: Level, level: Level, change: Change) -> bool {
-    has_orders(own, level) && !change.orders.is_empty()
+    has_orders(own, level) && !(change.orders.is_empty() && change.loose.is_empty())
 }
 
 fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
@@ -109,9 +109,10 @@ fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayA
 }
 
 fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
-    for order in facts.orders(change.orders) {
-        let touch = facts.touch_at(order.at.time);
-        cells.change((order.day.0, Under::Touch(touch)), |row| row.add(TouchSums::of(order), sign));
+    for order in facts.orders(change.orders).chain(facts.loose_orders(change.loose)) {
+        let bundle = facts.run_at(order.at.time);
+        let under = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
+        cells.change((order.day.0, under), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
@@ -136,11 +137,17 @@ at_level!(
 pub type Bundles = Cells<RecordKey, Option<Touch>>;
 
 fn by_bundle(own: Level, level: Level, change: Change) -> bool {
-    level == own && change.first_touch
+    level == own && (change.first_touch || !change.runs.is_empty())
 }
 
-fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Bundles) {
-    let Some(bundle) = facts.bundle() else { return };
+fn name_bundle(facts: &Facts, change: Change, sign: Sign, cells: &mut Bundles) {
+    for (run, from) in facts.runs(change.runs) {
+        match sign {
+            Sign::Plus => cells.set(run, facts.touch_at(from)),
+            Sign::Minus => cells.remove(run),
+        }
+    }
+    let Some(bundle) = facts.bundle().filter(|_| change.first_touch) else { return };
     match sign {
         Sign::Plus => cells.set(bundle, facts.first_touch().map(|first| first.touch)),
         Sign::Minus => cells.remove(bundle),
