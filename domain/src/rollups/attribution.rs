@@ -3,6 +3,7 @@
 //! Events may come newest first, and then each is another first touch of all orders that came before. So the orders of an
 //! entity that has many are counted in a *bundle* once its first touch changes: under the entity's key, which the days show
 //! instead of a touch. What touch a bundle is under is kept once, and looked up by who reads the days.
+//! By last touch, many orders between two touches are a bundle of their own: a run of the facts.
 
 use super::at_level::at_level;
 use crate::facts::{Change, Facts, Order, Touch};
@@ -57,7 +58,7 @@ impl Value for TouchSums {
 pub enum Under {
     /// A touch; none is `(direct)`.
     Touch(Option<Touch>),
-    /// A bundle, by its key: rows of the touch that it is under. Of first touches only.
+    /// A bundle, by its key: rows of the touch that it is under.
     Bundle(RecordKey),
 }
 
@@ -111,8 +112,8 @@ fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayA
 fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     for order in facts.orders(change.orders).chain(facts.loose_orders(change.loose)) {
         let bundle = facts.run_at(order.at.time);
-        let under = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
-        cells.change((order.day.0, under), |row| row.add(TouchSums::of(order), sign));
+        let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
+        cells.change((order.day.0, by_last), |row| row.add(TouchSums::of(order), sign));
     }
 }
 

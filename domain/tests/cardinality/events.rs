@@ -195,6 +195,16 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "orders of one user, then touches between them in any order",
+        event: |number, count| {
+            let half = count / 2;
+            match number < half {
+                true => order(at(number as i64 * 4_000_000)),
+                false => from(at((scattered(number) % half) as i64 * 4_000_000 + 2_000_000), "s".into(), "c".into()),
+            }
+        },
+    },
+    Shape {
         name: "orders of one user, then touches newest first",
         event: |number, count| {
             let half = count / 2;

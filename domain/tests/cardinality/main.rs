@@ -226,7 +226,8 @@ fn no_stored_value_grows_with_what_is_sent() {
 #[test]
 fn an_event_costs_the_same_however_many_came_before() {
     let _usual = pages_of(1024);
-    let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant"];
+    const TOUCHES: &str = "orders of one user, then touches oldest first";
+    let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant", TOUCHES];
     for shape in SHAPES.iter().filter(|shape| all_at_once.contains(&shape.name)) {
         let times = fold(shape, 30_000);
         // Twice as many as at first is usual while tables grow; a pass over what came before makes it ten times as many.
