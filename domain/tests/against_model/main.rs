@@ -57,7 +57,7 @@ fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     set_page_items(TINY_PAGE);
     set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
-    set_loose_run(FEW_ORDERS);
+    set_loose_run(1);
     set_short_history(0);
     held
 }
@@ -67,7 +67,7 @@ fn own_pages() -> RwLockWriteGuard<'static, ()> {
     let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
     set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
-    set_loose_run(FEW_ORDERS);
+    set_loose_run(1);
     set_short_history(0);
     held
 }

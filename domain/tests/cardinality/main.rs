@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod events;
+mod last_touch;
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use events::SHAPES;
 use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::facts::set_loose_run;
 use headcount_domain::fold::{Fault, NoSource, Project, Source};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
 use headcount_domain::paged::set_page_items;
@@ -27,6 +29,7 @@ static PAGES: Mutex<()> = Mutex::new(());
 fn pages_of(items: usize) -> MutexGuard<'static, ()> {
     let held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
     set_page_items(items);
+    set_loose_run(items / 4);
     held
 }
 
