@@ -192,6 +192,12 @@ impl<T: Item> Paged<T> {
         sealed.chain(within(&self.recent, first, last))
     }
 
+    /// How many items have numbers from `first` to `last`, whose pages must have been [loaded](Paged::load).
+    #[must_use]
+    pub fn count(&self, first: Number, last: Number) -> usize {
+        self.sealed.as_ref().map_or(0, |sealed| sealed.count(first, last)) + within(&self.recent, first, last).len()
+    }
+
     /// All items, in order. They must have been [loaded](Paged::load).
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.range(Number::MIN, Number::MAX)

@@ -119,6 +119,8 @@ BUGS = [
     ("a bundle that is no more is kept", "rollups/attribution.rs", "Sign::Minus => cells.remove(bundle),", "Sign::Minus => {}"),
     ("what is bundled is counted loose for good", "facts/mod.rs", "if change.first_touch && self.bundle.is_none() && is_many() {", "if self.bundle.is_none() && is_many() {"),
     ("a bundle gets another key", "facts/mod.rs", "if change.first_touch && self.bundle.is_none() && is_many() {", "let key = RecordKey(key.0 ^ self.len() as u128);\n        if change.first_touch && is_many() {"),
+    ("a run keeps its former touch", "rollups/attribution.rs", "Sign::Plus => cells.set(run, facts.touch_at(from)),", "Sign::Plus if cells.get(run).is_none() => cells.set(run, facts.touch_at(from)),\n            Sign::Plus => {}", "Sign::Minus => cells.remove(run),", "Sign::Minus => {}"),
+    ("orders between runs stay under the former touch", "rollups/attribution.rs", ".chain(facts.loose_orders(change.loose))", ".chain(facts.loose_orders(change.loose).take(0))"),
     ("two identities have one bundle", "fold/deposit.rs", "bundle_orders(identity.member, change)", "bundle_orders(crate::ids::RecordKey(7), change)"),
     ("bundles are shown as direct", "answers/attribution.rs", "Under::Bundle(bundle) => bundles.get(bundle).flatten(),", "Under::Bundle(bundle) => bundles.get(bundle).flatten().filter(|_| false),"),
     ("bundles are left out", "answers/attribution.rs", "Under::Bundle(bundle) => bundles.get(bundle).flatten(),", "Under::Bundle(_) => continue,"),

@@ -62,8 +62,16 @@ pub struct Change {
     pub first_day: bool,
     /// Money changes.
     pub money: bool,
-    /// The orders whose last touch changes, or that come or go.
+    /// The orders that are counted elsewhere by last touch, or that come or go.
     pub orders: Times,
+    /// The orders in no run whose last touch changes; their runs stay as they are.
+    pub loose: Times,
+    /// The runs whose last touch changes, or that come or go.
+    pub runs: Times,
+    /// When a new touch is. There is one at most.
+    pub new_touch: Option<Instant>,
+    /// When the last touch is that comes or goes: from there on there is no other up to the end of `loose`.
+    pub last_touch: Instant,
     /// The orders that are counted elsewhere by first touch, or that come or go.
     pub orders_by_first: Times,
     /// The first touch of all changes.
@@ -80,6 +88,10 @@ impl Change {
         first_day: true,
         money: true,
         orders: Times::ALL,
+        loose: Times::NONE,
+        runs: Times::ALL,
+        new_touch: None,
+        last_touch: Instant(i64::MAX),
         orders_by_first: Times::ALL,
         first_touch: true,
         sessions: Times::ALL,
@@ -92,6 +104,10 @@ impl Change {
         first_day: false,
         money: false,
         orders: Times::NONE,
+        loose: Times::NONE,
+        runs: Times::NONE,
+        new_touch: None,
+        last_touch: Instant(i64::MAX),
         orders_by_first: Times::NONE,
         first_touch: false,
         sessions: Times::NONE,
@@ -145,21 +161,22 @@ impl Facts {
     pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> Change {
         let gone = before.iter().filter(|touch| !after.contains(touch));
         let new = after.iter().filter(|touch| !before.contains(touch));
-        let (mut from, mut to, mut first_touch) = (Instant(i64::MAX), Instant(i64::MIN), false);
+        let (mut from, mut to, mut first_touch, mut new_touch) = (Instant(i64::MAX), Instant(i64::MIN), false, None);
         for touch in gone {
             (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
             first_touch |= self.first_touch().is_some_and(|first| first.at == touch.at);
         }
         for touch in new {
             (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
+            new_touch = Some(touch.at.time);
             first_touch |= self.first_touch().is_none_or(|first| touch.at < first.at);
         }
         if to < from {
             return Change::NONE;
         }
         let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-        let orders = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
+        let loose = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
         let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
-        Change { orders, orders_by_first, first_touch, ..Change::NONE }
+        Change { loose, runs: loose, new_touch, last_touch: to, orders_by_first, first_touch, ..Change::NONE }
     }
 }

@@ -204,7 +204,8 @@ impl Facts {
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |_| size_of::<super::MoneySums>())
-            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>());
+            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
+            + self.runs.as_ref().map_or(0, |runs| runs.weight());
         boxed + lists + self.orders.weight() + self.hits.weight() + alone
     }
 }

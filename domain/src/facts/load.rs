@@ -131,9 +131,12 @@ impl Facts {
         for orders in [change.orders, change.orders_by_first].into_iter().filter(|orders| !orders.is_empty()) {
             self.orders.load(orders.from.number(), orders.to.number(), &mut page)?;
         }
-        if !change.orders.is_empty() {
+        for gap in self.between_runs(change.loose) {
+            self.orders.load(gap.from.number(), gap.to.number(), &mut page)?;
+        }
+        for times in [change.orders, change.loose, change.runs].into_iter().filter(|times| !times.is_empty()) {
             // Touches between them are part of the change; of those before them the digests are enough.
-            for at in [change.orders.from, change.orders.to] {
+            for at in [times.from, times.to] {
                 let number = Moment::last_of(at.time).number();
                 self.sessions.load(number, number, &mut page)?;
                 self.touches.load(number, number, &mut page)?;

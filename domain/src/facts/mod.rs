@@ -7,6 +7,7 @@ mod change;
 mod lists;
 mod load;
 mod parts;
+mod runs;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +19,7 @@ pub use load::Pages;
 pub use parts::{
     DayEntry, Hit, HitKind, Moment, MoneySums, Named, NamedDay, Order, SESSION_GAP_MS, SeenOnDay, Session, Sums, Touch, TouchAt,
 };
+pub use runs::{Recut, set_loose_run};
 
 use crate::ids::RecordKey;
 use crate::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
@@ -43,6 +45,8 @@ pub struct Facts {
     money: Option<Box<MoneySums>>,
     /// The key of its bundle, once it has one.
     bundle: Option<Box<RecordKey>>,
+    /// Orders that are bundled by last touch, once there are any.
+    runs: Option<Box<runs::Runs>>,
 }
 
 /// How many orders an entity has at most before another first touch makes a bundle of them.

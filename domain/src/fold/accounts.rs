@@ -88,6 +88,14 @@ impl<S: Source> Fold<'_, S> {
             let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
             share.load(facts, page)?;
             let change = share.change(facts);
+            loop {
+                facts.load_recut(change, page)?;
+                let Some(recut) = facts.recut(change) else { break };
+                facts.load_change(recut.change(), page)?;
+                rollups.contribute(Level::Account, facts, Sign::Minus, recut.change());
+                facts.apply_recut(&recut, key);
+                rollups.contribute(Level::Account, facts, Sign::Plus, recut.change());
+            }
             facts.load_change(change, page)?;
             rollups.contribute(Level::Account, facts, Sign::Minus, change);
             facts.bundle_orders(key, change);

@@ -28,12 +28,26 @@ impl<S: Source> Fold<'_, S> {
         let met = identity.facts.met_by(&session);
         let joined = met.iter().cloned().fold(session, Session::join);
         let change = identity.facts.change_of_sessions(&met, &joined);
-        identity.facts.load_change(change, page)?;
+        self.recut(identity, change)?;
+        identity.facts.load_change(change, self.pages_of(identity))?;
         contribute_own(self.project, identity, change, Sign::Minus);
         identity.facts.bundle_orders(identity.member, change);
         identity.facts.replace_sessions(&met, joined.clone());
         contribute_own(self.project, identity, change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
+    }
+
+    /// Brings the runs of orders into the shape that a change of touches needs.
+    fn recut(&mut self, identity: &mut Identity, change: Change) -> Result<(), Fault> {
+        loop {
+            let page = self.pages_of(identity);
+            identity.facts.load_recut(change, page)?;
+            let Some(recut) = identity.facts.recut(change) else { return Ok(()) };
+            identity.facts.load_change(recut.change(), page)?;
+            contribute_own(self.project, identity, recut.change(), Sign::Minus);
+            identity.facts.apply_recut(&recut, identity.member);
+            contribute_own(self.project, identity, recut.change(), Sign::Plus);
+        }
     }
 
     /// Makes the last session longer by an event at `time`: its entry and its touch stay, but it may be no bounce any more.

@@ -113,6 +113,15 @@ impl<T: Item> Sealed<T> {
         in_its_page.or_else(|| self.pages[end..].iter().find(|page| page.items > 0).map(|page| page.first))
     }
 
+    pub(super) fn count(&self, first: Number, last: Number) -> usize {
+        let pages = &self.pages[self.places(first, last)];
+        let in_page = |page: &Page<T>| match first <= page.first && page.last <= last {
+            true => page.items as usize,
+            false => within(page.items(), first, last).len(),
+        };
+        pages.iter().map(in_page).sum()
+    }
+
     pub(super) fn page(&self, number: Number) -> Option<&[T]> {
         let page = self.pages.get(self.place(number))?;
         debug_assert!(page.chunk.is_some(), "pages are loaded before they are read");

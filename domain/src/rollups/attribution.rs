@@ -3,6 +3,7 @@
 //! Events may come newest first, and then each is another first touch of all orders that came before. So the orders of an
 //! entity that has many are counted in a *bundle* once its first touch changes: under the entity's key, which the days show
 //! instead of a touch. What touch a bundle is under is kept once, and looked up by who reads the days.
+//! By last touch, many orders between two touches are a bundle of their own: a run of the facts.
 
 use super::at_level::at_level;
 use crate::facts::{Change, Facts, Order, Touch};
@@ -57,7 +58,7 @@ impl Value for TouchSums {
 pub enum Under {
     /// A touch; none is `(direct)`.
     Touch(Option<Touch>),
-    /// A bundle, by its key: rows of the touch that it is under. Of first touches only.
+    /// A bundle, by its key: rows of the touch that it is under.
     Bundle(RecordKey),
 }
 
@@ -97,7 +98,7 @@ fn by_first(own: Level, level: Level, change: Change) -> bool {
 }
 
 fn by_last(own: Level, level: Level, change: Change) -> bool {
-    has_orders(own, level) && !change.orders.is_empty()
+    has_orders(own, level) && !(change.orders.is_empty() && change.loose.is_empty())
 }
 
 fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
@@ -109,9 +110,10 @@ fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayA
 }
 
 fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
-    for order in facts.orders(change.orders) {
-        let touch = facts.touch_at(order.at.time);
-        cells.change((order.day.0, Under::Touch(touch)), |row| row.add(TouchSums::of(order), sign));
+    for order in facts.orders(change.orders).chain(facts.loose_orders(change.loose)) {
+        let bundle = facts.run_at(order.at.time);
+        let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
+        cells.change((order.day.0, by_last), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
@@ -136,11 +138,17 @@ at_level!(
 pub type Bundles = Cells<RecordKey, Option<Touch>>;
 
 fn by_bundle(own: Level, level: Level, change: Change) -> bool {
-    level == own && change.first_touch
+    level == own && (change.first_touch || !change.runs.is_empty())
 }
 
-fn name_bundle(facts: &Facts, _: Change, sign: Sign, cells: &mut Bundles) {
-    let Some(bundle) = facts.bundle() else { return };
+fn name_bundle(facts: &Facts, change: Change, sign: Sign, cells: &mut Bundles) {
+    for (run, from) in facts.runs(change.runs) {
+        match sign {
+            Sign::Plus => cells.set(run, facts.touch_at(from)),
+            Sign::Minus => cells.remove(run),
+        }
+    }
+    let Some(bundle) = facts.bundle().filter(|_| change.first_touch) else { return };
     match sign {
         Sign::Plus => cells.set(bundle, facts.first_touch().map(|first| first.touch)),
         Sign::Minus => cells.remove(bundle),

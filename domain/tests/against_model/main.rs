@@ -23,7 +23,7 @@ use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
 use headcount_domain::answers::{Projects, Question as Asked, Reader};
 use headcount_domain::event::Event;
-use headcount_domain::facts::set_loose_orders;
+use headcount_domain::facts::{set_loose_orders, set_loose_run};
 use headcount_domain::fold::{Fault, Project, set_short_history};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
@@ -57,6 +57,7 @@ fn tiny_pages() -> RwLockReadGuard<'static, ()> {
     set_page_items(TINY_PAGE);
     set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
+    set_loose_run(1);
     set_short_history(0);
     held
 }
@@ -66,6 +67,7 @@ fn own_pages() -> RwLockWriteGuard<'static, ()> {
     let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
     set_part_bytes(TINY_PART);
     set_loose_orders(FEW_ORDERS);
+    set_loose_run(1);
     set_short_history(0);
     held
 }

@@ -41,7 +41,7 @@ fn within_a_day(number: u64, count: u64) -> Event {
     at((number * DAY as u64 / count) as i64)
 }
 
-fn scattered(number: u64) -> u64 {
+pub(crate) fn scattered(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
@@ -91,6 +91,18 @@ fn referred(mut event: Event, number: u64) -> Event {
     event.details.referrer = Some(format!("https://r{number}.example/").into());
     event.details.hostname = Some("shop.example".into());
     from(event, format!("r{number}.example"), "(none)".into())
+}
+
+/// One of the orders of a company's user; or else a session between them, with a source or, so that it begins before
+/// another one, without.
+pub(crate) fn last_touch_event(random: u64, is_order: bool) -> Event {
+    let slot = (random % 60) as i64 * 8_000_000;
+    let event = match (is_order, random >> 20 & 3) {
+        (true, _) => order(at(slot)),
+        (false, 0) => at(slot + 3_000_000),
+        (false, kind) => from(at(slot + 4_000_000), format!("s{}", random >> 24 & 7), format!("c{kind}")),
+    };
+    of_company(event, "acme".into())
 }
 
 pub(crate) const SHAPES: &[Shape] = &[
@@ -191,6 +203,16 @@ pub(crate) const SHAPES: &[Shape] = &[
             match number < half {
                 true => order(at(number as i64 * 1000)),
                 false => from(at((number - half) as i64 * 2_000_000 - half as i64 * 2_000_000), "s".into(), "c".into()),
+            }
+        },
+    },
+    Shape {
+        name: "orders of one user, then touches between them in any order",
+        event: |number, count| {
+            let half = count / 2;
+            match number < half {
+                true => order(at(number as i64 * 4_000_000)),
+                false => from(at((scattered(number) % half) as i64 * 4_000_000 + 2_000_000), "s".into(), "c".into()),
             }
         },
     },

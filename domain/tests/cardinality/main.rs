@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod events;
+mod last_touch;
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use events::SHAPES;
 use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::facts::set_loose_run;
 use headcount_domain::fold::{Fault, NoSource, Project, Source};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
 use headcount_domain::paged::set_page_items;
@@ -27,6 +29,7 @@ static PAGES: Mutex<()> = Mutex::new(());
 fn pages_of(items: usize) -> MutexGuard<'static, ()> {
     let held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
     set_page_items(items);
+    set_loose_run(items / 4);
     held
 }
 
@@ -226,7 +229,8 @@ fn no_stored_value_grows_with_what_is_sent() {
 #[test]
 fn an_event_costs_the_same_however_many_came_before() {
     let _usual = pages_of(1024);
-    let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant"];
+    const TOUCHES: &str = "orders of one user, then touches oldest first";
+    let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant", TOUCHES];
     for shape in SHAPES.iter().filter(|shape| all_at_once.contains(&shape.name)) {
         let times = fold(shape, 30_000);
         // Twice as many as at first is usual while tables grow; a pass over what came before makes it ten times as many.

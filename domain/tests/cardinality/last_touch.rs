@@ -1,0 +1,54 @@
+//! Runs of orders change no figure: the same events with and without them.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::event::Event;
+use headcount_domain::facts::{Touch, set_loose_run};
+use headcount_domain::fold::{NoSource, Project};
+use headcount_domain::ids::KeyHasher;
+use headcount_domain::rollup::{Cells, Sign};
+use headcount_domain::rollups::{Bundles, DayAndUnder, TouchSums, Under};
+
+use super::events::{last_touch_event, scattered};
+use super::pages_of;
+
+type Sums = BTreeMap<(i32, Option<Touch>), TouchSums>;
+
+fn sums(cells: &Cells<DayAndUnder, TouchSums>, bundles: &Bundles) -> Sums {
+    let mut sums = Sums::new();
+    for ((day, under), row) in cells.iter() {
+        let touch = match under {
+            Under::Touch(touch) => touch,
+            Under::Bundle(key) => bundles.get(key).expect("every bundle has a row"),
+        };
+        sums.entry((day, touch)).or_default().add(row, Sign::Plus);
+    }
+    sums
+}
+
+fn folded(events: &[Event]) -> (Sums, Sums, bool) {
+    let (mut project, hasher) = (Project::default(), KeyHasher::new([9; 16]));
+    for (event, position) in events.iter().zip(1..) {
+        project.apply(event, position, &hasher, &NoSource).unwrap();
+    }
+    let rollups = &project.rollups;
+    let has_runs = rollups.last_touch_by_identity.iter().any(|((_, under), _)| matches!(under, Under::Bundle(_)));
+    let identity = sums(&rollups.last_touch_by_identity, &rollups.bundles_by_identity);
+    (identity, sums(&rollups.last_touch_by_account, &rollups.bundles_by_account), has_runs)
+}
+
+#[test]
+fn runs_change_no_last_touch() {
+    let _small = pages_of(16);
+    for seed in 0..40 {
+        let events: Vec<Event> = (0..160).map(|number| last_touch_event(scattered(seed * 1000 + number), number < 80)).collect();
+        for count in [90, 100, 120, 160] {
+            set_loose_run(usize::MAX);
+            let one_by_one = folded(&events[..count]);
+            set_loose_run(2);
+            let in_runs = folded(&events[..count]);
+            assert!(!one_by_one.2 && in_runs.2, "seed {seed}");
+            assert_eq!((one_by_one.0, one_by_one.1), (in_runs.0, in_runs.1), "seed {seed}, {count} events");
+        }
+    }
+}
