@@ -104,7 +104,7 @@ pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, 
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
     let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
-        return Err(Fault::damaged_store("a key among the rollups is none"));
+        return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
     let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault::of_stored)?;
     match into.rollups.restore(rollup, part, rows) {

@@ -7,9 +7,10 @@
 //!
 //! Two rules tie it to the log and the checkpoints:
 //! - It may be *ahead* of the checkpoint: at a replay an event finds its own position, and so is the first again.
-//! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written. The checkpoint
-//!   stores the [number](Fingerprints::sequence) of that table, and [`Fingerprints::covers`] says at the next start whether
-//!   the index has it. (How many entries there are says nothing: the same id may be in several runs.)
+//! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written. The owner stores
+//!   with the checkpoint how many different ids its events have: an index with fewer [entries](Fingerprints::entries) is
+//!   behind. The [numbers](Fingerprints::sequence) of tables and [`Fingerprints::covers`] tell the same more exactly; nothing
+//!   but the tests asks for them so far.
 //!
 //! ```text
 //! owner's thread                     another thread
