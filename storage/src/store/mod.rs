@@ -14,6 +14,7 @@ mod fault_tests;
 mod memory;
 mod on_disk;
 mod on_sled;
+mod parallel;
 mod runs;
 
 use std::fmt;

@@ -11,10 +11,10 @@
 //! realm tells.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::super::parallel::check_each;
 use super::super::{Realm, StoreError};
 use super::Inner;
 use super::checkpoint::apply;
@@ -98,22 +98,7 @@ impl Inner {
     /// Compares all values of all realms with the realms' digests, as many realms at a time as there are processors.
     pub(super) fn check_all(&self) -> Result<(), StoreError> {
         let realms: Vec<_> = self.realms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        let next = AtomicUsize::new(0);
-        let check_some = || {
-            while let Some(slot) = realms.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.watch(self.check_realm(slot))?;
-            }
-            Ok(())
-        };
-        let more = std::thread::available_parallelism().map_or(1, usize::from).min(realms.len()).saturating_sub(1);
-        std::thread::scope(|scope| {
-            // Without a thread there is one check less at a time.
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, check_some).ok();
-            let checks: Vec<_> = (0..more).filter_map(spawn).collect();
-            let own = check_some();
-            let panicked = |_| Err(StoreError::damaged("reading it panicked"));
-            checks.into_iter().map(|check| check.join().unwrap_or_else(panicked)).fold(own, Result::and)
-        })
+        check_each(&realms, |slot| self.watch(self.check_realm(slot)))
     }
 
     fn check_realm(&self, slot: &RealmSlot) -> Result<(), StoreError> {

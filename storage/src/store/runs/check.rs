@@ -1,10 +1,10 @@
 //! Reading all runs, to find damage before it is met.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use super::super::StoreError;
+use super::super::parallel::check_each;
 use super::Runs;
 use super::run::Run;
 use crate::pace::{self, Pace};
@@ -20,24 +20,12 @@ impl Runs {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let runs: Vec<Arc<Run>> = slots.values().flat_map(|slot| slot.runs().to_vec()).collect();
         drop(slots);
-        let next = AtomicU64::new(0);
         let left = Mutex::new(Vec::new());
-        let check_some = || {
-            while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                if !run.verify(&mut pace::until(deadline))? {
-                    left.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(run));
-                }
+        check_each(&runs, |run| {
+            if !run.verify(&mut pace::until(deadline))? {
+                left.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(run));
             }
             Ok(())
-        };
-        let more = std::thread::available_parallelism().map_or(1, usize::from).min(runs.len()).saturating_sub(1);
-        std::thread::scope(|scope| {
-            // Without a thread there is one check less at a time.
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, check_some).ok();
-            let checks: Vec<_> = (0..more).filter_map(spawn).collect();
-            let own = check_some();
-            let panicked = |_| Err(StoreError::damaged("reading it panicked"));
-            checks.into_iter().map(|check| check.join().unwrap_or_else(panicked)).fold(own, Result::and)
         })?;
         Ok(UncheckedRuns(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
