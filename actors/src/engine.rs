@@ -27,7 +27,8 @@ use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::aggregator::{
-    Aggregator, Ask, Asking, Condition, Events, Limits, Outcome, PartitionHealth, Progress, Shard, Shares, Versions, partition_of,
+    Aggregator, Ask, Asking, CheckpointProgress, Condition, Events, Limits, Outcome, PartitionHealth, Shard, Shares, Versions,
+    partition_of,
 };
 use crate::clock::Clock;
 use crate::config::{EngineConfig, OpenError};
@@ -301,7 +302,7 @@ impl Engine {
     }
 
     /// How checkpoints are getting on.
-    pub(crate) fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &CheckpointProgress {
         self.inner.memory.progress()
     }
 

@@ -17,7 +17,7 @@ use headcount_domain::table::Bytes;
 
 use super::checkpoint::Next;
 use super::partition::Partition;
-use super::progress::Progress;
+use super::progress::CheckpointProgress;
 use super::shard::Shard;
 
 /// After how many events, and how many questions, the memory is looked at.
@@ -42,12 +42,12 @@ pub(crate) struct Shares {
     unsaved: AtomicUsize,
     stuck: AtomicUsize,
     rollups: AtomicUsize,
-    progress: Progress,
+    progress: CheckpointProgress,
 }
 
 impl Shares {
     /// How checkpoints are getting on.
-    pub(crate) fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &CheckpointProgress {
         &self.progress
     }
 
@@ -223,7 +223,7 @@ impl Shard {
     }
 
     /// How checkpoints are getting on.
-    pub(super) fn progress(&self) -> &Progress {
+    pub(super) fn progress(&self) -> &CheckpointProgress {
         &self.memory.shares.progress
     }
 

@@ -27,7 +27,7 @@ pub(crate) use memory::{Memory, Shares};
 pub(crate) use partition::Shared;
 pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
-pub(crate) use progress::Progress;
+pub(crate) use progress::CheckpointProgress;
 pub(crate) use shard::{Asking, Events, Probe, Shard, Work};
 pub(crate) use source::saved_serial;
 #[cfg(test)]

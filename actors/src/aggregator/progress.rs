@@ -7,7 +7,7 @@ use super::partition::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct CheckpointProgress {
     began: Stopwatch,
     partitions: [State; PARTITIONS as usize],
 }
@@ -22,13 +22,13 @@ struct State {
     is_full: AtomicBool,
 }
 
-impl Default for Progress {
+impl Default for CheckpointProgress {
     fn default() -> Self {
         Self { began: Stopwatch::now(), partitions: std::array::from_fn(|_| State::default()) }
     }
 }
 
-impl Progress {
+impl CheckpointProgress {
     fn state(&self, partition: u16) -> Option<&State> {
         self.partitions.get(usize::from(partition))
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_unsaved_is_known_since_when() {
-        let progress = Progress::default();
+        let progress = CheckpointProgress::default();
         assert_eq!(progress.longest_unsaved(), None);
         progress.note_unsaved(3);
         let early = Stopwatch::now();
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn states_are_counted() {
-        let progress = Progress::default();
+        let progress = CheckpointProgress::default();
         progress.set_failing(0, true);
         progress.set_failing(63, true);
         progress.set_full(63, true);

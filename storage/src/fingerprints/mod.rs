@@ -184,16 +184,7 @@ impl Fingerprints {
 
     /// What is known outside the active table, whose positions are always smaller.
     fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
-        if let Some(known) = self.frozen.as_ref().and_then(|frozen| frozen.table.get(&fingerprint)) {
-            return Ok(Some(*known));
-        }
-        let mut first = None;
-        for run in &self.runs {
-            if let Some(known) = run.get(fingerprint)? {
-                first = Some(first.map_or(known, |first: u64| first.min(known)));
-            }
-        }
-        Ok(first)
+        view::first_of(self.frozen.as_ref().map(|frozen| &*frozen.table), &self.runs, fingerprint)
     }
 
     /// The table that is being written.

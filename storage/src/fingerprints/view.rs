@@ -27,15 +27,20 @@ impl View {
     /// # Errors
     /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
     pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
-        if let Some(known) = self.frozen.as_ref().and_then(|table| table.get(&fingerprint)) {
-            return Ok(Some(*known));
-        }
-        let mut first = None;
-        for run in &self.runs {
-            if let Some(known) = run.get(fingerprint)? {
-                first = Some(first.map_or(known, |first: u64| first.min(known)));
-            }
-        }
-        Ok(first)
+        first_of(self.frozen.as_deref(), &self.runs, fingerprint)
     }
+}
+
+/// The first position that has this fingerprint, of those that a table being written and runs know.
+pub(super) fn first_of(frozen: Option<&Table>, runs: &[Arc<Run>], fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    if let Some(known) = frozen.and_then(|table| table.get(&fingerprint)) {
+        return Ok(Some(*known));
+    }
+    let mut first = None;
+    for run in runs {
+        if let Some(known) = run.get(fingerprint)? {
+            first = Some(first.map_or(known, |first: u64| first.min(known)));
+        }
+    }
+    Ok(first)
 }
