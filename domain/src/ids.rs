@@ -123,6 +123,12 @@ impl RecordKey {
         self.0 & Self::OF_USER != 0
     }
 
+    /// Its first 64 bits.
+    #[must_use]
+    pub fn high(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
     /// As the key of a user, or of another identity.
     fn told_apart(self, user: bool) -> Self {
         Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })

@@ -269,7 +269,7 @@ impl<T: Item> Paged<T> {
         self.recent.capacity() * size_of::<T>() + self.sealed.as_ref().map_or(0, |sealed| sealed.weight())
     }
 
-    /// Lets go of the sealed pages that are saved.
+    /// Lets go of the sealed pages that are saved and were not asked for since this last passed over them.
     pub fn shed(&mut self) {
         self.sealed.iter_mut().for_each(|sealed| sealed.shed());
     }

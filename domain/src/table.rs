@@ -42,6 +42,26 @@ struct Slot<T> {
     weight: u32,
     /// Whether it was asked for since it was last passed over by [`Table::evict`].
     used: bool,
+    /// How often it was asked for to be changed since it was last weighed.
+    changes: u8,
+}
+
+/// After how many changes a record is weighed again: one that grows all the time is never clean.
+const CHANGES_A_WEIGHING: u8 = 64;
+
+impl<T: Record> Slot<T> {
+    /// One that is as it was saved.
+    fn saved(value: T) -> Box<Self> {
+        let weight = weigh(&value);
+        Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, changes: 0 })
+    }
+
+    /// Weighs it again. Answers how many bytes it took before, and takes now.
+    fn weigh(&mut self) -> (usize, usize) {
+        let before = std::mem::replace(&mut self.weight, weigh(&self.value));
+        self.changes = 0;
+        (before as usize, self.weight as usize)
+    }
 }
 
 /// What a slot takes beside its value's weight: its place in the map and in the queue, and the room that both keep free.
@@ -139,15 +159,23 @@ impl<T: Record> Table<T> {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => match load()? {
                 Some(value) => {
-                    let weight = weigh(&value);
+                    let slot = Slot::saved(value);
                     queue.push_back(key);
-                    *resident_bytes += weight as usize;
-                    entry.insert(Box::new(Slot { value, changed_in: 0, collected_in: 0, weight, used: true }))
+                    *resident_bytes += slot.weight as usize;
+                    entry.insert(slot)
                 }
                 None => return Ok(None),
             },
         };
         slot.used = true;
+        slot.changes += 1;
+        if slot.changes >= CHANGES_A_WEIGHING {
+            let (before, now) = slot.weigh();
+            *resident_bytes = *resident_bytes + now - before;
+            if slot.changed_in == *generation {
+                *dirty_bytes = *dirty_bytes + now - before;
+            }
+        }
         if slot.changed_in != *generation {
             if slot.changed_in + 1 == *generation && !frozen.is_empty() {
                 spilled.push((key, slot.value.clone()));
@@ -165,14 +193,20 @@ impl<T: Record> Table<T> {
         match self.get_mut(key, || Ok(None)) {
             Ok(Some(slot)) => *slot = value,
             _ => {
-                let weight = weigh(&value);
-                self.slots
-                    .insert(key, Box::new(Slot { value, changed_in: self.generation, collected_in: 0, weight, used: true }));
+                let slot = Box::new(Slot { changed_in: self.generation, ..*Slot::saved(value) });
                 self.dirty.push(key);
                 self.queue.push_back(key);
-                self.resident_bytes += weight as usize;
-                self.dirty_bytes += weight as usize;
+                self.resident_bytes += slot.weight as usize;
+                self.dirty_bytes += slot.weight as usize;
+                self.slots.insert(key, slot);
             }
+        }
+    }
+
+    /// Puts a record back that was taken out of the value of [`Table::get_mut`].
+    pub fn put_back(&mut self, key: RecordKey, value: T) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.value = value;
         }
     }
 
@@ -188,10 +222,10 @@ impl<T: Record> Table<T> {
             }
             Entry::Vacant(entry) => match load()? {
                 Some(value) => {
-                    let weight = weigh(&value);
+                    let slot = Slot::saved(value);
                     self.queue.push_back(key);
-                    self.resident_bytes += weight as usize;
-                    Ok(Some(entry.insert(Box::new(Slot { value, changed_in: 0, collected_in: 0, weight, used: true }))))
+                    self.resident_bytes += slot.weight as usize;
+                    Ok(Some(entry.insert(slot)))
                 }
                 None => Ok(None),
             },
@@ -223,13 +257,16 @@ impl<T: Record> Table<T> {
                 continue;
             }
             slot.used = false;
-            if is_saved {
-                // One that is in use may still have pages that are not.
+            // What it was when the last checkpoint collected it is in the store, and so are the pages that did not change since.
+            let pages_are_saved = is_saved || (self.frozen.is_empty() && self.settled + 1 == self.generation);
+            if pages_are_saved {
                 slot.value.shed();
-                let weight = weigh(&slot.value);
-                freed += (slot.weight as usize).saturating_sub(weight as usize);
-                self.resident_bytes += (weight as usize).saturating_sub(slot.weight as usize);
-                slot.weight = weight;
+                let (before, now) = slot.weigh();
+                freed += before.saturating_sub(now);
+                self.resident_bytes += now.saturating_sub(before);
+                if slot.changed_in == self.generation {
+                    self.dirty_bytes = self.dirty_bytes + now - before;
+                }
             }
             self.queue.push_back(key);
         }
@@ -264,9 +301,8 @@ impl<T: Record> Table<T> {
                 slot.value.saved();
                 slot.changed_in = 0;
                 slot.collected_in = self.generation - 1;
-                let weight = weigh(&slot.value);
-                self.resident_bytes = self.resident_bytes + weight as usize - slot.weight as usize;
-                slot.weight = weight;
+                let (before, now) = slot.weigh();
+                self.resident_bytes = self.resident_bytes + now - before;
             }
         }
         if self.frozen.is_empty() {

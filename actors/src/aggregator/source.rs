@@ -18,7 +18,7 @@ use super::entries::Entries;
 use super::fault;
 
 /// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
-pub(crate) const RECORD_VERSION: u8 = 5;
+pub(crate) const RECORD_VERSION: u8 = 6;
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;

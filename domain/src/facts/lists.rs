@@ -80,7 +80,7 @@ item!(Hit, 5, Hits, (), 1, |hit| hit.number(), |_items| ());
 pub(super) fn number_of_named(day: Day, named: Option<Named>) -> Number {
     match named {
         None => first_in_day(day),
-        Some(Named::Company(key) | Named::Group(key)) => number_in_day(day, key),
+        Some(named) => number_in_day(day, RecordKey(named.place() << 32)),
     }
 }
 

@@ -21,22 +21,21 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn named(&mut self, event: &Event) -> Result<Option<Named>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
-        let (named, key) = match (&event.company, &details.group_type, &details.group_id) {
-            (Some(company), ..) => {
-                let key = self.company(company)?;
-                (Named::Company(key), key)
-            }
+        let (kind, key) = match (&event.company, &details.group_type, &details.group_id) {
+            (Some(company), ..) => (COMPANY, self.company(company)?),
             (None, Some(kind), Some(id)) if **kind != *COMPANY => {
                 let key = self.hasher.group(kind, id);
                 self.ensure_group(key, kind, id)?;
-                (Named::Group(key), key)
+                (&**kind, key)
             }
             _ => return Ok(None),
         };
         if &*event.name == "group" {
             self.tell(event, key, at)?;
         }
-        Ok(Some(named))
+        let source = self.source;
+        let group = self.project.groups.get(key, || source.record(key))?;
+        Ok(group.map(|group| Named::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
     }
 
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
@@ -105,10 +104,7 @@ impl<S: Source> Fold<'_, S> {
             revenue: money.map(|money| money.organization_revenue).unwrap_or_default(),
             orders: money.map(|money| money.organization_orders).unwrap_or_default(),
         };
-        let group = match named {
-            Some(Named::Group(group)) => Some(group),
-            _ => None,
-        };
+        let group = named.and_then(Named::group);
         let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
         let did = MemberDay { events: sums.events, seen: sums.seen };
         for key in [company, group].into_iter().flatten() {

@@ -141,7 +141,8 @@ impl<S: Source> Fold<'_, S> {
             let company = named.and_then(Named::company).map(Box::new);
             self.add_order(&mut identity, Order { at, day: event.day, revenue, orders, company })?;
         }
-        self.put_identity(person, identity)
+        self.put_identity(person, identity);
+        Ok(())
     }
 
     /// The first association that is recorded counts for all events of the identity, earlier ones included.

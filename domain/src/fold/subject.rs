@@ -68,7 +68,7 @@ impl<S: Source> Fold<'_, S> {
             && let Some(user_identity) = self.take_identity(user)?
         {
             let merged = self.merge(user_identity, former)?;
-            self.put_identity(user, merged)?;
+            self.put_identity(user, merged);
         }
         Ok(())
     }
@@ -155,11 +155,8 @@ impl<S: Source> Fold<'_, S> {
         })
     }
 
-    pub(super) fn put_identity(&mut self, key: RecordKey, identity: Box<Identity>) -> Result<(), Fault> {
-        if let Some(slot) = self.project.people.get_mut(key, || Ok(None))? {
-            *slot = Person::Identity(identity);
-        }
-        Ok(())
+    pub(super) fn put_identity(&mut self, key: RecordKey, identity: Box<Identity>) {
+        self.project.people.put_back(key, Person::Identity(identity));
     }
 
     /// The company that an event of this identity belongs to.

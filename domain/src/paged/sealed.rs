@@ -24,6 +24,9 @@ struct Page<T: Item> {
     chunk: Option<Arc<Vec<T>>>,
     #[serde(skip)]
     dirty: bool,
+    /// Whether it was asked for since it was last passed over by [`Sealed::shed`].
+    #[serde(skip)]
+    used: bool,
 }
 
 impl<T: Item> Page<T> {
@@ -37,6 +40,7 @@ impl<T: Item> Page<T> {
             digest: T::Digest::default(),
             chunk: None,
             dirty: true,
+            used: false,
         };
         page.describe(&chunk);
         page.chunk = Some(Arc::new(chunk));
@@ -148,6 +152,7 @@ impl<T: Item> Sealed<T> {
     ) -> Result<(), Fault> {
         let places = self.places(first, last);
         for page in &mut self.pages[places] {
+            page.used = true;
             if page.chunk.is_none() {
                 let items = T::of_page(load(page.serial * T::LISTS + T::LIST)?);
                 page.chunk = Some(Arc::new(items.ok_or_else(|| Fault::damaged_store("a page of another list"))?));
@@ -223,7 +228,9 @@ impl<T: Item> Sealed<T> {
 
     pub(super) fn shed(&mut self) {
         for page in self.pages.iter_mut().filter(|page| !page.dirty) {
-            page.chunk = None;
+            if !std::mem::take(&mut page.used) {
+                page.chunk = None;
+            }
         }
     }
 
