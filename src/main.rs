@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-/// Events are made on one thread and dropped on another, which is what this allocator is good at.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: headcount_allocator::MiMalloc = headcount_allocator::MiMalloc;
 
 fn main() -> ExitCode {
+    headcount_allocator::configure();
     headcount::cli::main()
 }

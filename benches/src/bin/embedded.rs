@@ -11,9 +11,9 @@ use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::track::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
 
-/// As in the program: with the system's allocator a fifth of the time is its own.
+/// As in the program.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: headcount_allocator::MiMalloc = headcount_allocator::MiMalloc;
 
 const USERS: usize = 118_000;
 const START_MS: i64 = 1_780_272_000_000;
@@ -41,6 +41,7 @@ async fn send(engine: Engine, project: ProjectId, batches: std::sync::Arc<std::s
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
+    headcount_allocator::configure();
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
     let events = arguments.next().unwrap_or(1_000_000);
     let (batch, in_flight) = (arguments.next().unwrap_or(1_000), arguments.next().unwrap_or(8));

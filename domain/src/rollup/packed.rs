@@ -42,6 +42,11 @@ impl fmt::Debug for Packed {
     }
 }
 
+/// The number that up to eight bytes are, in the order of which they sort.
+fn leading(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// How many bytes a number needs.
 fn width(number: u128) -> u8 {
     let bits = u128::BITS - number.leading_zeros();
@@ -111,11 +116,20 @@ impl Packed {
             std::cmp::Ordering::Equal => {}
         }
         let (suffix, stride) = (self.suffix(key), self.stride());
+        let (wanted, unused) = (leading(suffix), 8 * 8usize.saturating_sub(suffix.len()) as u32);
         let (mut from, mut to) = (0, self.count());
         while from < to {
             let middle = usize::midpoint(from, to);
-            let start = middle * stride;
-            match self.rows[start..start + suffix.len()].cmp(suffix) {
+            let row = &self.rows[middle * stride..];
+            // Most suffixes are short: eight bytes hold them, with some of the value, which is cut off.
+            let order = match row.first_chunk::<8>() {
+                Some(bytes) if suffix.len() <= 8 => {
+                    let number = u64::from_be_bytes(*bytes).checked_shr(unused).unwrap_or(0);
+                    number.cmp(&wanted)
+                }
+                _ => row[..suffix.len()].cmp(suffix),
+            };
+            match order {
                 std::cmp::Ordering::Equal => return Ok(middle),
                 std::cmp::Ordering::Less => from = middle + 1,
                 std::cmp::Ordering::Greater => to = middle,
@@ -199,12 +213,11 @@ impl Packed {
         self.count -= 1;
     }
 
-    /// Leaves the first half of the rows, and hands the others out.
+    /// Leaves the rows before a place, and hands the others out. There must be some of both.
     #[must_use]
-    pub fn split(&mut self) -> Self {
-        let middle = self.count() / 2;
-        let later = self.copy(middle..self.count());
-        *self = self.copy(0..middle);
+    pub fn split_off(&mut self, at: usize) -> Self {
+        let later = self.copy(at..self.count());
+        *self = self.copy(0..at);
         later
     }
 
