@@ -11,6 +11,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
+use crate::company::GROUP_TYPE as COMPANY_TYPE;
+
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Text that is no id of the kind asked for.
@@ -135,10 +137,15 @@ impl RecordKey {
     }
 }
 
+/// What keys of types are hashed with.
+const TYPE_SPACE: u8 = 10;
+
 /// Makes [`RecordKey`]s and fingerprints with a secret key, so that nobody can aim two names at one record.
 #[derive(Clone)]
 pub struct KeyHasher {
     key: [u8; 16],
+    /// The key of the type that most groups are of.
+    company_type: RecordKey,
 }
 
 impl fmt::Debug for KeyHasher {
@@ -151,7 +158,9 @@ impl KeyHasher {
     /// Hashes with `key`, 128 secret random bits of this installation.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
-        Self { key }
+        let mut hasher = Self { key, company_type: RecordKey(0) };
+        hasher.company_type = hasher.hash(TYPE_SPACE, 0, COMPANY_TYPE.as_bytes());
+        hasher
     }
 
     /// The key of the record of `id`.
@@ -229,7 +238,7 @@ impl KeyHasher {
     /// The key of a type of groups.
     #[must_use]
     pub fn group_type(&self, group_type: &str) -> RecordKey {
-        self.hash(10, 0, group_type.as_bytes())
+        if group_type == COMPANY_TYPE { self.company_type } else { self.hash(TYPE_SPACE, 0, group_type.as_bytes()) }
     }
 
     fn hash(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {

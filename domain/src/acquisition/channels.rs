@@ -83,6 +83,10 @@ impl Channel {
     /// holds.
     #[must_use]
     pub fn of(source: &str, medium: &str, campaign: &str) -> Channel {
+        // Most visits tell nothing, and the last rule is theirs.
+        if (source, medium, campaign) == (DIRECT, NONE, NONE) {
+            return Channel::Direct;
+        }
         let visit = Visit { source, category: sources::category_of(source), medium, campaign };
         let holds = |rule: &&Rule| rule.any_of.iter().any(|all_of| all_of.iter().all(|test| test.holds(&visit)));
         RULES.iter().find(holds).map_or(Channel::Unassigned, |rule| rule.channel)

@@ -92,15 +92,15 @@ impl<S: Source> Fold<'_, S> {
                 facts.load_recut(change, page)?;
                 let Some(recut) = facts.recut(change) else { break };
                 facts.load_change(recut.change(), page)?;
-                rollups.contribute(Level::Account, facts, Sign::Minus, recut.change());
+                rollups.contribute(Level::Account, facts, Sign::Minus, &recut.change());
                 facts.apply_recut(&recut, key);
-                rollups.contribute(Level::Account, facts, Sign::Plus, recut.change());
+                rollups.contribute(Level::Account, facts, Sign::Plus, &recut.change());
             }
             facts.load_change(change, page)?;
-            rollups.contribute(Level::Account, facts, Sign::Minus, change);
+            rollups.contribute(Level::Account, facts, Sign::Minus, &change);
             facts.bundle_orders(key, change);
             share.apply(facts);
-            rollups.contribute(Level::Account, facts, Sign::Plus, change);
+            rollups.contribute(Level::Account, facts, Sign::Plus, &change);
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<S: Source> Fold<'_, S> {
         self.remember_link(company, key, told)?;
         let facts = &mut former.facts;
         facts.load_all(|serial| source.page::<AccountSlot>(page_key(company, serial)))?;
-        self.project.rollups.contribute(Level::Account, facts, Sign::Minus, Change::ANY);
+        self.project.rollups.contribute(Level::Account, facts, Sign::Minus, &Change::ANY);
         self.project.accounts.insert(company, AccountSlot::Linked(key));
         for entry in facts.days(Span::ALL) {
             self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;

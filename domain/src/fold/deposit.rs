@@ -13,11 +13,11 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_day(day, named, page)?;
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
         identity.facts.load_change(change, page)?;
-        contribute_own(self.project, identity, change, Sign::Minus);
+        contribute_own(self.project, identity, &change, Sign::Minus);
         // Nobody's days never move to another company, so which one they named need not be kept.
         let kept = named.filter(|_| super::level(identity) != Level::Nobody);
         identity.facts.add_day(day, kept, sums, Sign::Plus);
-        contribute_own(self.project, identity, change, Sign::Plus);
+        contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
 
@@ -30,10 +30,10 @@ impl<S: Source> Fold<'_, S> {
         let change = identity.facts.change_of_sessions(&met, &joined);
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
-        contribute_own(self.project, identity, change, Sign::Minus);
+        contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.bundle_orders(identity.member, change);
         identity.facts.replace_sessions(&met, joined.clone());
-        contribute_own(self.project, identity, change, Sign::Plus);
+        contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
@@ -44,9 +44,9 @@ impl<S: Source> Fold<'_, S> {
             identity.facts.load_recut(change, page)?;
             let Some(recut) = identity.facts.recut(change) else { return Ok(()) };
             identity.facts.load_change(recut.change(), page)?;
-            contribute_own(self.project, identity, recut.change(), Sign::Minus);
+            contribute_own(self.project, identity, &recut.change(), Sign::Minus);
             identity.facts.apply_recut(&recut, identity.member);
-            contribute_own(self.project, identity, recut.change(), Sign::Plus);
+            contribute_own(self.project, identity, &recut.change(), Sign::Plus);
         }
     }
 
@@ -56,9 +56,9 @@ impl<S: Source> Fold<'_, S> {
             Some(last) if last.events == 1 => Change::of_session(last.at),
             _ => Change::NONE,
         };
-        contribute_own(self.project, identity, change, Sign::Minus);
+        contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.extend_last_session(time);
-        contribute_own(self.project, identity, change, Sign::Plus);
+        contribute_own(self.project, identity, &change, Sign::Plus);
     }
 
     /// Counts a hit.
@@ -74,9 +74,9 @@ impl<S: Source> Fold<'_, S> {
         let (change, page) = (Change::of_order(order.at), self.pages_of(identity));
         identity.facts.load_order(order.at, page)?;
         identity.facts.load_change(change, page)?;
-        contribute_own(self.project, identity, change, Sign::Minus);
+        contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.add_order(order.clone());
-        contribute_own(self.project, identity, change, Sign::Plus);
+        contribute_own(self.project, identity, &change, Sign::Plus);
         match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
             // Nobody's orders are under no touch, whatever the company's are.
             Some(company) if super::level(identity) == Level::Identity => self.share_order(company, &order, Sign::Plus),

@@ -240,7 +240,7 @@ fn level(identity: &Identity) -> Level {
 }
 
 /// Puts in or takes out what `facts` contribute as an identity, and as its own account if it has no company.
-fn contribute_own(project: &mut Project, identity: &Identity, change: Change, sign: Sign) {
+fn contribute_own(project: &mut Project, identity: &Identity, change: &Change, sign: Sign) {
     let level = level(identity);
     project.rollups.contribute(level, &identity.facts, sign, change);
     if level == Level::Identity && identity.company.is_none() {

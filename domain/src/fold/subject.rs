@@ -125,7 +125,7 @@ impl<S: Source> Fold<'_, S> {
 
     /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
-        contribute_own(self.project, identity, Change::ANY, sign);
+        contribute_own(self.project, identity, &Change::ANY, sign);
         let own = identity.company.map(|association| association.company);
         for (day, named, sums) in identity.facts.named_days(Span::ALL) {
             self.share_day(identity, day, named, sums, sign)?;

@@ -34,6 +34,8 @@ pub struct Packed {
     prefix_len: u8,
     key_len: u8,
     widths: [u8; MAX_COLUMNS],
+    /// The length of a row: what is left of its key, and its columns.
+    stride: u16,
 }
 
 impl fmt::Debug for Packed {
@@ -42,9 +44,21 @@ impl fmt::Debug for Packed {
     }
 }
 
-/// The number that up to eight bytes are, in the order of which they sort.
-fn leading(bytes: &[u8]) -> u64 {
-    bytes.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// The first `len` bytes, at most 8, as a number that sorts as they do.
+#[inline]
+fn big_endian(bytes: &[u8], len: usize) -> u64 {
+    match bytes.first_chunk::<8>() {
+        // What follows them is shifted out.
+        Some(_) if len == 0 => 0,
+        Some(bytes) => u64::from_be_bytes(*bytes) >> (64 - 8 * len.min(8)),
+        None => bytes.iter().take(len).fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
+/// Ones in the lowest `width` bytes, of which there are 1 to 8.
+#[inline]
+fn low_bytes(width: u8) -> u64 {
+    u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)))
 }
 
 /// How many bytes a number needs.
@@ -58,11 +72,18 @@ impl Packed {
     #[must_use]
     pub fn new(key_len: usize, key: &KeyBytes, columns: &Columns) -> Self {
         let key_len = u8::try_from(key_len.min(MAX_KEY)).unwrap_or_default();
-        let mut part =
-            Self { rows: Vec::new(), count: 1, prefix: *key, prefix_len: key_len, key_len, widths: columns.map(width) };
+        let mut part = Self::empty(*key, key_len, key_len, columns.map(width));
+        part.count = 1;
         part.rows = vec![0; part.stride()];
         part.write(0, key, columns);
         part
+    }
+
+    /// A part of no rows yet.
+    fn empty(prefix: KeyBytes, prefix_len: u8, key_len: u8, widths: [u8; MAX_COLUMNS]) -> Self {
+        let value: u16 = widths.iter().map(|width| u16::from(*width)).sum();
+        let stride = u16::from(key_len - prefix_len) + value;
+        Self { rows: Vec::new(), count: 0, prefix, prefix_len, key_len, widths, stride }
     }
 
     /// How many rows there are.
@@ -94,7 +115,7 @@ impl Packed {
     }
 
     fn stride(&self) -> usize {
-        self.suffix_len() + self.widths.iter().map(|width| usize::from(*width)).sum::<usize>()
+        usize::from(self.stride)
     }
 
     fn prefix(&self) -> &[u8] {
@@ -116,20 +137,36 @@ impl Packed {
             std::cmp::Ordering::Equal => {}
         }
         let (suffix, stride) = (self.suffix(key), self.stride());
-        let (wanted, unused) = (leading(suffix), 8 * 8usize.saturating_sub(suffix.len()) as u32);
+        if suffix.len() <= 8 {
+            return self.find_short(suffix);
+        }
         let (mut from, mut to) = (0, self.count());
         while from < to {
             let middle = usize::midpoint(from, to);
-            let row = &self.rows[middle * stride..];
-            // Most suffixes are short: eight bytes hold them, with some of the value, which is cut off.
-            let order = match row.first_chunk::<8>() {
-                Some(bytes) if suffix.len() <= 8 => {
-                    let number = u64::from_be_bytes(*bytes).checked_shr(unused).unwrap_or(0);
-                    number.cmp(&wanted)
-                }
-                _ => row[..suffix.len()].cmp(suffix),
-            };
-            match order {
+            let start = middle * stride;
+            match self.rows[start..start + suffix.len()].cmp(suffix) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+            }
+        }
+        Err(from)
+    }
+
+    /// [`Packed::find`] where what is left of keys fits into a number, as it mostly does.
+    fn find_short(&self, suffix: &[u8]) -> Result<usize, usize> {
+        let stride = self.stride();
+        let of_row = |at: usize| big_endian(self.rows.get(at * stride..).unwrap_or_default(), suffix.len());
+        let wanted = big_endian(suffix, suffix.len());
+        let (mut from, mut to) = (0, self.count());
+        // Groups and days are numbered without gaps: there the place follows from the first number.
+        let guess = usize::try_from(wanted.wrapping_sub(of_row(0))).unwrap_or(usize::MAX);
+        if guess < to && of_row(guess) == wanted {
+            return Ok(guess);
+        }
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            match of_row(middle).cmp(&wanted) {
                 std::cmp::Ordering::Equal => return Ok(middle),
                 std::cmp::Ordering::Less => from = middle + 1,
                 std::cmp::Ordering::Greater => to = middle,
@@ -161,18 +198,19 @@ impl Packed {
         let mut columns = Columns::default();
         let mut start = at * self.stride() + self.suffix_len();
         for (column, width) in columns.iter_mut().zip(self.widths) {
-            let width = usize::from(width);
-            let bytes = &self.rows[start..start + width];
-            *column = match bytes {
-                [] => 0,
-                [byte] => u128::from(*byte),
-                bytes => {
+            if width == 0 {
+                continue;
+            }
+            let rest = self.rows.get(start..).unwrap_or_default();
+            *column = match rest.first_chunk::<8>() {
+                Some(bytes) if width <= 8 => u128::from(u64::from_le_bytes(*bytes) & low_bytes(width)),
+                _ => {
                     let mut number = [0; WIDEST as usize];
-                    number[..width].copy_from_slice(bytes);
+                    number.iter_mut().zip(rest).take(usize::from(width)).for_each(|(to, from)| *to = *from);
                     u128::from_le_bytes(number)
                 }
             };
-            start += width;
+            start += usize::from(width);
         }
         columns
     }
@@ -184,7 +222,7 @@ impl Packed {
 
     /// Changes the value of the row at a place.
     pub fn set(&mut self, at: usize, columns: &Columns) {
-        if self.widths.iter().zip(columns).any(|(widest, number)| width(*number) > *widest) {
+        if self.widths.iter().zip(columns).any(|(widest, number)| *number != 0 && width(*number) > *widest) {
             self.make_fit(&self.key(at), columns);
         }
         let start = at * self.stride() + self.suffix_len();
@@ -239,7 +277,8 @@ impl Packed {
     /// Some of the rows, with other lengths.
     fn repacked(&self, range: Range<usize>, prefix: KeyBytes, prefix_len: u8, widths: [u8; MAX_COLUMNS]) -> Self {
         let count = u32::try_from(range.len()).unwrap_or(u32::MAX);
-        let mut other = Self { rows: Vec::new(), count, prefix, prefix_len, key_len: self.key_len, widths };
+        let mut other = Self::empty(prefix, prefix_len, self.key_len, widths);
+        other.count = count;
         other.prefix[usize::from(prefix_len)..].fill(0);
         other.rows = vec![0; range.len() * other.stride()];
         for (to, from) in range.enumerate() {
@@ -269,9 +308,19 @@ impl Packed {
 
     fn write_value(&mut self, mut start: usize, columns: &Columns) {
         for (number, width) in columns.iter().zip(self.widths) {
-            let width = usize::from(width);
-            self.rows[start..start + width].copy_from_slice(&number.to_le_bytes()[..width]);
-            start += width;
+            if width == 0 {
+                continue;
+            }
+            let rest = self.rows.get_mut(start..).unwrap_or_default();
+            match rest.first_chunk_mut::<8>() {
+                Some(bytes) if width <= 8 => {
+                    // What follows stays as it is.
+                    let kept = u64::from_le_bytes(*bytes) & !low_bytes(width);
+                    *bytes = (kept | (*number as u64 & low_bytes(width))).to_le_bytes();
+                }
+                _ => rest.iter_mut().zip(number.to_le_bytes()).take(usize::from(width)).for_each(|(to, from)| *to = from),
+            }
+            start += usize::from(width);
         }
     }
 
@@ -286,7 +335,8 @@ impl Packed {
         let (shared, rows) = rest.split_at_checked(usize::from(prefix_len))?;
         let mut prefix = KeyBytes::default();
         prefix[..shared.len()].copy_from_slice(shared);
-        let mut part = Self { rows: rows.to_vec(), count: 1, prefix, prefix_len, key_len, widths };
+        let mut part = Self::empty(prefix, prefix_len, key_len, widths);
+        part.rows = rows.to_vec();
         // A row of no bytes is the only one.
         let stride = part.stride();
         part.count = u32::try_from(rows.len().checked_div(stride).unwrap_or(1)).ok()?;

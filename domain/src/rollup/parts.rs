@@ -122,8 +122,11 @@ impl Parts {
             (Err(_), None) => {}
         }
         self.bytes = self.bytes + weight(part) - was;
+        let part_bytes = part.bytes();
         self.mark(number);
-        self.settle(number, first, at_end);
+        if first.is_some() || part_bytes > PART_BYTES.load(Ordering::Relaxed) {
+            self.settle(number, first, at_end);
+        }
     }
 
     /// A part changed, whose first key was `first` if that may be another one now: brings the index up to date, and the part

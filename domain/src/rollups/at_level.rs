@@ -19,14 +19,14 @@ macro_rules! at_level {
         }
 
         impl crate::rollup::Rollup for $name {
-            fn concerned(level: crate::rollup::Level, change: crate::facts::Change) -> bool {
+            fn concerned(level: crate::rollup::Level, change: &crate::facts::Change) -> bool {
                 $concerned(crate::rollup::Level::$level, level, change)
             }
 
             fn contribute(
                 _: crate::rollup::Level,
                 facts: &crate::facts::Facts,
-                change: crate::facts::Change,
+                change: &crate::facts::Change,
                 sign: crate::rollup::Sign,
                 cells: &mut crate::rollup::Cells<$key, $value>,
             ) {

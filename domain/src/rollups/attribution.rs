@@ -93,15 +93,15 @@ fn has_orders(own: Level, level: Level) -> bool {
     level == own || level == Level::Nobody
 }
 
-fn by_first(own: Level, level: Level, change: Change) -> bool {
+fn by_first(own: Level, level: Level, change: &Change) -> bool {
     has_orders(own, level) && !change.orders_by_first.is_empty()
 }
 
-fn by_last(own: Level, level: Level, change: Change) -> bool {
+fn by_last(own: Level, level: Level, change: &Change) -> bool {
     has_orders(own, level) && !(change.orders.is_empty() && change.loose.is_empty())
 }
 
-fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
+fn under_first(facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     let first_touch = facts.first_touch().map(|first| first.touch);
     let under = facts.bundle().map_or(Under::Touch(first_touch), Under::Bundle);
     for order in facts.orders(change.orders_by_first) {
@@ -109,7 +109,7 @@ fn under_first(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayA
     }
 }
 
-fn under_last(facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
+fn under_last(facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     for order in facts.orders(change.orders).chain(facts.loose_orders(change.loose)) {
         let bundle = facts.run_at(order.at.time);
         let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
@@ -137,11 +137,11 @@ at_level!(
 /// What touch a bundle is under; none is `(direct)`.
 pub type Bundles = Cells<RecordKey, Option<Touch>>;
 
-fn by_bundle(own: Level, level: Level, change: Change) -> bool {
+fn by_bundle(own: Level, level: Level, change: &Change) -> bool {
     level == own && (change.first_touch || !change.runs.is_empty())
 }
 
-fn name_bundle(facts: &Facts, change: Change, sign: Sign, cells: &mut Bundles) {
+fn name_bundle(facts: &Facts, change: &Change, sign: Sign, cells: &mut Bundles) {
     for (run, from) in facts.runs(change.runs) {
         match sign {
             Sign::Plus => cells.set(run, facts.touch_at(from)),

@@ -31,7 +31,7 @@ impl Value for CohortSums {
     }
 }
 
-fn contribute(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
+fn contribute(facts: &Facts, _: &Change, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
     let Some(first) = facts.first_day() else { return };
     let (revenue, orders) = facts.total_money().map_or_else(Default::default, |money| (money.revenue, money.orders));
     cells.change(first.month().0, |row| {
@@ -44,7 +44,7 @@ fn contribute(facts: &Facts, _: Change, sign: Sign, cells: &mut Cells<i32, Cohor
     });
 }
 
-fn concerned(own: Level, level: Level, change: Change) -> bool {
+fn concerned(own: Level, level: Level, change: &Change) -> bool {
     level == own && (change.first_day || change.money)
 }
 

@@ -41,7 +41,7 @@ macro_rules! rollups {
         impl Rollups {
             /// Puts in or takes out what `facts` contribute at `level` from what `change` touches, in every rollup that it can
             /// concern.
-            pub fn contribute(&mut self, level: Level, facts: &Facts, sign: Sign, change: Change) {
+            pub fn contribute(&mut self, level: Level, facts: &Facts, sign: Sign, change: &Change) {
                 $(
                     if <$rollup>::concerned(level, change) {
                         <$rollup>::contribute(level, facts, change, sign, &mut self.$rollup_field);

@@ -80,11 +80,11 @@ impl Kept for Revenue {
 }
 
 impl Rollup for Revenue {
-    fn concerned(level: Level, change: Change) -> bool {
+    fn concerned(level: Level, change: &Change) -> bool {
         level != Level::Account && change.money
     }
 
-    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
+    fn contribute(_: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
         for (day, money) in facts.money(change.days) {
             let MoneySums { revenue, orders, organization_revenue, organization_orders, unconverted } = money;
             let converted = MoneyRow {

@@ -89,11 +89,11 @@ impl Kept for Traffic {
 }
 
 impl Rollup for Traffic {
-    fn concerned(level: Level, change: Change) -> bool {
+    fn concerned(level: Level, change: &Change) -> bool {
         level == Level::Identity && !change.sessions.is_empty()
     }
 
-    fn contribute(_: Level, facts: &Facts, change: Change, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
+    fn contribute(_: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
         for session in facts.sessions(change.sessions) {
             cells.change((session.day.0, session.channel, session.touch), |visits| {
                 visits.sessions += sign.factor();

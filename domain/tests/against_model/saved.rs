@@ -126,15 +126,15 @@ impl Saved {
                     let (facts, member) = (&mut identity.facts, identity.member);
                     facts.load_all(|serial| self.page::<Person>(page_key(member, serial))).unwrap();
                     let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
-                    rollups.contribute(level, facts, Sign::Plus, Change::ANY);
+                    rollups.contribute(level, facts, Sign::Plus, &Change::ANY);
                     if level == Level::Identity && identity.company.is_none() {
-                        rollups.contribute(Level::Account, facts, Sign::Plus, Change::ANY);
+                        rollups.contribute(Level::Account, facts, Sign::Plus, &Change::ANY);
                     }
                 }
                 AccountSlot::SPACE => {
                     let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
                     account.facts.load_all(|serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
-                    rollups.contribute(Level::Account, &account.facts, Sign::Plus, Change::ANY);
+                    rollups.contribute(Level::Account, &account.facts, Sign::Plus, &Change::ANY);
                 }
                 _ => {}
             }

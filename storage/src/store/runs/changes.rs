@@ -1,6 +1,5 @@
 //! Changes of a realm on their way into runs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,8 +18,10 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(in crate::store) struct RunChanges {
     dir: RunDir,
     slot: Arc<Slot>,
-    buffer: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    buffer: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     buffered: usize,
+    /// Whether the keys of the buffer came in their order, each once.
+    is_in_order: bool,
     writer: Option<RunWriter>,
     written: Vec<Run>,
     files: NewFiles,
@@ -66,7 +67,7 @@ impl RunChanges {
     /// Collects changes of a realm.
     pub(super) fn new(dir: RunDir, slot: Arc<Slot>) -> Self {
         let files = NewFiles { dir: dir.clone(), names: Vec::new() };
-        Self { dir, slot, buffer: BTreeMap::new(), buffered: 0, writer: None, written: Vec::new(), files }
+        Self { dir, slot, buffer: Vec::new(), buffered: 0, is_in_order: true, writer: None, written: Vec::new(), files }
     }
 
     /// How many runs it will be at least.
@@ -77,14 +78,21 @@ impl RunChanges {
     /// Sets the value of a key; `None`: it holds nothing any more.
     pub(in crate::store) fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
         self.buffered += key.len() + value.map_or(0, <[u8]>::len);
-        self.buffer.insert(key.to_vec(), value.map(<[u8]>::to_vec));
+        self.is_in_order &= self.buffer.last().is_none_or(|(last, _)| last.as_slice() < key);
+        self.buffer.push((key.to_vec(), value.map(<[u8]>::to_vec)));
         if self.buffered >= BUFFER_BYTES { self.write() } else { Ok(()) }
     }
 
     fn write(&mut self) -> Result<(), StoreError> {
         self.buffered = 0;
-        let buffer = std::mem::take(&mut self.buffer);
-        let Some((first, _)) = buffer.first_key_value() else { return Ok(()) };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if !std::mem::replace(&mut self.is_in_order, true) {
+            // Of changes of one key the last one counts.
+            buffer.reverse();
+            buffer.sort_by(|(one, _), (other, _)| one.cmp(other));
+            buffer.dedup_by(|(later, _), (kept, _)| later == kept);
+        }
+        let Some((first, _)) = buffer.first() else { return Ok(()) };
         let mut writer = match self.writer.take() {
             Some(writer) if writer.takes(first) => writer,
             before => {
