@@ -190,16 +190,15 @@ impl<T: Record> Table<T> {
 
     /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
-        match self.get_mut(key, || Ok(None)) {
-            Ok(Some(slot)) => *slot = value,
-            _ => {
-                let slot = Box::new(Slot { changed_in: self.generation, ..*Slot::saved(value) });
-                self.dirty.push(key);
-                self.queue.push_back(key);
-                self.resident_bytes += slot.weight as usize;
-                self.dirty_bytes += slot.weight as usize;
-                self.slots.insert(key, slot);
-            }
+        if let Entry::Vacant(entry) = self.slots.entry(key) {
+            let slot = Box::new(Slot { changed_in: self.generation, ..*Slot::saved(value) });
+            self.dirty.push(key);
+            self.queue.push_back(key);
+            self.resident_bytes += slot.weight as usize;
+            self.dirty_bytes += slot.weight as usize;
+            entry.insert(slot);
+        } else if let Ok(Some(slot)) = self.get_mut(key, || Ok(None)) {
+            *slot = value;
         }
     }
 

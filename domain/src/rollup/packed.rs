@@ -164,6 +164,10 @@ impl Packed {
         if guess < to && of_row(guess) == wanted {
             return Ok(guess);
         }
+        // What is new comes after all others, where it is numbered as it comes.
+        if to > 0 && of_row(to - 1) < wanted {
+            return Err(to);
+        }
         while from < to {
             let middle = usize::midpoint(from, to);
             match of_row(middle).cmp(&wanted) {

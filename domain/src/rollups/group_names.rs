@@ -44,10 +44,7 @@ impl Kept for GroupNames {
 impl Cells<GroupNumber, NamePrefix> {
     /// A group is called `name` from here on.
     pub fn tell(&mut self, kind: RecordKey, number: u32, name: &str) {
-        let prefix = NamePrefix::of(name);
-        if self.get((kind, number)) != Some(prefix) {
-            self.set((kind, number), prefix);
-        }
+        self.set((kind, number), NamePrefix::of(name));
     }
 
     /// The prefixes of a type with their numbers, in the order of these.
