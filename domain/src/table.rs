@@ -349,6 +349,43 @@ mod tests {
         table.drain_frozen(most, |key, value| assert_eq!(into.insert(key, *value), None, "each record once"))
     }
 
+    impl Record for Vec<u8> {
+        const SPACE: u8 = 254;
+        type Page = ();
+
+        fn weight(&self) -> usize {
+            self.len()
+        }
+    }
+
+    #[test]
+    fn a_record_that_grows_all_the_time_is_weighed_now_and_then() {
+        const KEY: RecordKey = RecordKey(1);
+        let mut table = Table::default();
+        table.insert(KEY, Vec::new());
+        let grow = |table: &mut Table<Vec<u8>>| {
+            for _ in 0..1_000 {
+                let record = table.get_mut(KEY, || Ok(None)).unwrap().unwrap();
+                let mut taken = std::mem::take(record);
+                taken.push(0);
+                table.put_back(KEY, taken);
+            }
+        };
+        grow(&mut table);
+        let bytes = table.bytes();
+        assert!(bytes.resident > 900 && bytes.unsaved == bytes.resident, "{bytes:?}");
+        // While its checkpoint is collected, and after that.
+        table.freeze();
+        grow(&mut table);
+        while table.drain_frozen(1, |_, _| {}) {}
+        assert!(table.bytes().resident > 1_900 && table.bytes().unsaved > 1_900, "{:?}", table.bytes());
+        table.settle();
+        table.freeze();
+        while table.drain_frozen(1, |_, _| {}) {}
+        table.settle();
+        assert_eq!(table.bytes(), Bytes { resident: 2_000 + SLOT_BYTES, unsaved: 0 });
+    }
+
     #[test]
     fn a_checkpoint_holds_what_was_there_when_it_began() {
         let mut table = Table::default();

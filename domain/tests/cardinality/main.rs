@@ -158,6 +158,8 @@ fn a_list_of_equal_users_is_made_in_parts() {
 struct Sizes {
     records: std::collections::HashMap<(u8, RecordKey), Vec<u8>>,
     largest: (usize, u8),
+    /// How many bytes were written.
+    written: usize,
     /// How many were read, and how many for one question at most.
     reads: Cell<usize>,
     most_reads: Cell<usize>,
@@ -167,6 +169,7 @@ impl Sizes {
     fn put<T: serde::Serialize>(&mut self, space: u8, key: RecordKey, value: &T) {
         let bytes = headcount_storage::codec::encode(1, value).unwrap();
         self.largest = self.largest.max((bytes.len(), space));
+        self.written += bytes.len();
         self.records.insert((space, key), bytes);
     }
 
@@ -223,6 +226,41 @@ fn no_stored_value_grows_with_what_is_sent() {
         }
         let (bytes, space) = saved.largest;
         assert!(bytes <= MOST_BYTES, "{}: a value of {bytes} bytes in key space {space}", shape.name);
+    }
+}
+
+/// What is new goes to the end of its list: a checkpoint writes no page again for it, and pages that are saved leave the memory,
+/// though the record that they belong to changes with every event.
+#[test]
+fn what_one_user_names_anew_is_written_once_and_then_let_go_of() {
+    const EVENTS: u64 = 12_000;
+    let _small = pages_of(64);
+    let hasher = KeyHasher::new([9; 16]);
+    for name in ["companies of one user", "groups of one user"] {
+        let shape = SHAPES.iter().find(|known| known.name == name).unwrap();
+        let (mut project, mut saved) = (Project::default(), Sizes::default());
+        let (mut written, mut resident) = (Vec::new(), Vec::new());
+        for number in 0..EVENTS {
+            project.apply(&(shape.event)(number, EVENTS), number + 1, &hasher, &saved).unwrap();
+            match number % 1000 {
+                999 => {
+                    let before = saved.written;
+                    saved.save(&mut project);
+                    written.push(saved.written - before);
+                }
+                // The user's record has changed again since.
+                10 => {
+                    project.evict(usize::MAX, usize::MAX);
+                    project.evict(usize::MAX, usize::MAX);
+                    resident.push(project.bytes().resident - project.rollup_bytes());
+                }
+                _ => {}
+            }
+        }
+        let (first, last) = (written[1], *written.last().unwrap());
+        assert!(last < 2 * first, "{name}: bytes written {written:?}");
+        let (first, last) = (resident[1], *resident.last().unwrap());
+        assert!(last < 3 * first, "{name}: bytes in memory {resident:?}");
     }
 }
 
