@@ -10,13 +10,13 @@ pub use mimalloc::MiMalloc;
 /// The default of a second is as long as a checkpoint takes: at a high rate the process kept a third more than it used.
 const PURGE_DELAY_MS: core::ffi::c_long = 100;
 
-/// Sets the allocator up; call it first in `main`. `MIMALLOC_PURGE_DELAY` in the environment takes precedence.
+/// Sets the allocator up. Call it first in `main`, before there is another thread. `MIMALLOC_PURGE_DELAY` in the environment takes precedence.
 pub fn configure() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_some() {
         return;
     }
     #[expect(unsafe_code, reason = "mimalloc has no safe call for its options")]
-    // SAFETY: the call only stores a number. It must not race with other calls that set options, and nothing else does.
+    // SAFETY: the call only stores a number, which other threads read when they free memory: there is none yet.
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MS);
     }

@@ -39,9 +39,13 @@ async fn send(engine: Engine, project: ProjectId, batches: std::sync::Arc<std::s
     }
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
+fn main() {
     headcount_allocator::configure();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(run());
+}
+
+async fn run() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
     let events = arguments.next().unwrap_or(1_000_000);
     let (batch, in_flight) = (arguments.next().unwrap_or(1_000), arguments.next().unwrap_or(8));

@@ -200,7 +200,7 @@ impl Facts {
     #[must_use]
     pub fn weight(&self) -> usize {
         // Named groups and money are boxed; a day in two has one.
-        let boxed = (self.days.recent().len() + self.named.recent().len()) * 24
+        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<Named>()
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |_| size_of::<super::MoneySums>())

@@ -34,8 +34,10 @@ impl<S: Source> Fold<'_, S> {
             self.tell(event, key, at)?;
         }
         let source = self.source;
-        let group = self.project.groups.get(key, || source.record(key))?;
-        Ok(group.map(|group| Named::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
+        let Some(group) = self.project.groups.get(key, || source.record(key))? else {
+            return Err(Fault::damaged_store("the record of a group is missing"));
+        };
+        Ok(Some(Named::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
     }
 
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {

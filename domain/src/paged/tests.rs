@@ -39,6 +39,8 @@ type Store = BTreeMap<u32, Vec<Numbered>>;
 fn save(list: &mut Paged<Numbered>, store: &mut Store) {
     list.dirty(&mut |serial, page| drop(store.insert(serial, page.clone())));
     list.saved();
+    // The first pass finds the pages that were used since the last one.
+    list.shed();
     list.shed();
 }
 

@@ -130,7 +130,8 @@ impl Parts {
     }
 
     /// A part changed, whose first key was `first` if that may be another one now: brings the index up to date, and the part
-    /// to its size. Where rows are added at its end, it is left nearly full: no more come in between.
+    /// to its size. Where rows are added at its end, it keeps most of them, since more
+    /// come after them. Not all: they may come in descending order between it and the next part, and each would be a part of its own.
     fn settle(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
         let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
         if part.count() == 0 {
@@ -148,7 +149,8 @@ impl Parts {
         if part.bytes() > PART_BYTES.load(Ordering::Relaxed) && part.count() > 1 {
             let was = weight(part);
             let part = Arc::make_mut(part);
-            let later = part.split_off(if at_end { part.count() - 1 } else { part.count() / 2 });
+            let kept = if at_end { part.count() * 7 / 8 } else { part.count() / 2 };
+            let later = part.split_off(kept.max(1));
             self.bytes = self.bytes + weight(part) - was;
             self.add(later);
         }

@@ -130,6 +130,22 @@ fn key_of(number: u32) -> KeyBytes {
 }
 
 /// However rows come, none costs more than its part: the part is of bounded size, and few are less than half full.
+/// The days of a job that sometimes goes through its groups from the last to the first.
+#[test]
+fn rows_stay_compact_when_their_order_changes_from_day_to_day() {
+    const GROUPS: u32 = 4_000;
+    let mut rows: Cells<(u32, i32, u32), i64> = Cells::default();
+    for day in 0..12 {
+        for number in 0..GROUPS {
+            let number = if day % 2 == 0 { number } else { GROUPS - number };
+            rows.change((7, day, number), |sum| *sum += 1);
+        }
+        // A single row of the next day shortens what the keys of a part have in common.
+        rows.change((7, day + 1, GROUPS / 2), |sum| *sum += 1);
+    }
+    assert!(rows.weight() <= rows.len() * 8, "{} bytes in memory for {} rows", rows.weight(), rows.len());
+}
+
 #[test]
 fn parts_are_bounded_and_rows_compact() {
     type Rows = Cells<(u32, i32, u32), i64>;
