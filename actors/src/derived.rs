@@ -4,6 +4,9 @@
 //! of the two says so: the index carries it in its list of runs and in every run, the store under a key of its own. A store
 //! gets its check value last, after the old index is out of the way and `FORMAT` has the incarnation. So a start that is cut
 //! short anywhere leaves a store without the right check value, and the next start begins anew.
+//!
+//! The store also lists what it consists of: each kind of record and of rows, with its version. Where another version of the program
+//! made it, with a rollup less or a record of another shape, it is rebuilt.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +19,26 @@ use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::keys::{Key, Partition};
 use headcount_storage::store::{DiskStore, SledOptions, Store, StoreError};
 
-use crate::aggregator::fault;
+use crate::aggregator::{fault, stored_types};
 use crate::config::{OpenError, directory};
 
 /// Where the store keeps its check value: under a partition that no project has.
 const CHECK_VALUE: Key = Key::Meta { partition: Partition(u16::MAX), item: 0 };
 const CHECK_VALUE_VERSION: u8 = 1;
+/// Where it lists what it consists of.
+const STORED_TYPES: Key = Key::Meta { partition: Partition(u16::MAX), item: 1 };
+const STORED_TYPES_VERSION: u8 = 1;
 /// How many damaged stores are kept for an inquiry once a start has succeeded.
 const STORES_KEPT: usize = 2;
+
+/// What is found where the store should be.
+enum Found {
+    Sound(DiskStore),
+    /// There is none yet, or an empty one that a first start did not finish.
+    Nothing,
+    /// Another version of the program made it: how it differs.
+    Outdated(String),
+}
 
 /// The store and the index of a data directory.
 pub(crate) struct Derived<'a> {
@@ -39,13 +54,14 @@ impl Derived<'_> {
     /// # Errors
     /// Anything but damage; everything is left as it is then.
     pub(crate) fn open(&self, format: Format, log_is_empty: bool) -> Result<(DiskStore, Format), OpenError> {
-        let reason = match self.open_sound(format) {
-            Ok(Some(store)) => return Ok((store, format)),
-            Ok(None) if log_is_empty => return self.begin(format),
-            Ok(None) => {
+        let reason = match self.find(format) {
+            Ok(Found::Sound(store)) => return Ok((store, format)),
+            Ok(Found::Nothing) if log_is_empty => return self.begin(format),
+            Ok(Found::Nothing) => {
                 tracing::warn!("the store is missing and is rebuilt from the log");
                 return self.begin(format);
             }
+            Ok(Found::Outdated(difference)) => return self.upgrade(format, &difference),
             Err(Fault { kind: FaultKind::DamagedStore, message }) => message,
             Err(Fault { kind, message }) => {
                 return Err(Fault::new(kind, format!("{}: {message}", self.store_dir().display())).into());
@@ -54,13 +70,16 @@ impl Derived<'_> {
         self.begin_anew(format, &reason)
     }
 
-    /// The store, if it is what it should be. `None`: there is none yet, or an empty one that a first start did not finish.
-    fn open_sound(&self, format: Format) -> Result<Option<DiskStore>, Fault> {
+    /// Opens the store, if there is one and it is what it should be.
+    fn find(&self, format: Format) -> Result<Found, Fault> {
         let (store, created) = DiskStore::open_or_create(&self.store_dir(), self.options).map_err(fault::of_store)?;
         match check_value(&store)? {
-            Some(found) if found == self.check_value(format) => Ok(Some(store)),
+            Some(found) if found == self.check_value(format) => Ok(match difference(&listed_types(&store)?) {
+                None => Found::Sound(store),
+                Some(difference) => Found::Outdated(difference),
+            }),
             Some(_) => Err(Fault::damaged_store("it was made with another hash key, or for another copy of the data directory")),
-            None if created || store.is_empty() => Ok(None),
+            None if created || store.is_empty() => Ok(Found::Nothing),
             None => Err(Fault::damaged_store("it does not say which hash key it was made with")),
         }
     }
@@ -72,6 +91,14 @@ impl Derived<'_> {
     pub(crate) fn begin_anew(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
         let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
         tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
+        self.begin(format)
+    }
+
+    /// Moves the store of another version aside, and begins anew.
+    fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
+        let reason = "another version of the program made it";
+        let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
+        tracing::info!(%difference, moved_to = %moved_to.display(), "the store is upgraded to this version: it is rebuilt from the log");
         self.begin(format)
     }
 
@@ -91,8 +118,10 @@ impl Derived<'_> {
         let unencodable =
             |error: CodecError| StoreError::Io { action: "encode its check value".into(), source: std::io::Error::other(error) };
         let value = codec::encode(CHECK_VALUE_VERSION, &self.check_value(format)).map_err(unencodable)?;
+        let types = codec::encode(STORED_TYPES_VERSION, &stored_types()).map_err(unencodable)?;
         let mut checkpoint = store.begin(CHECK_VALUE.partition().realm())?;
         checkpoint.put(&CHECK_VALUE.encode(), &value)?;
+        checkpoint.put(&STORED_TYPES.encode(), &types)?;
         checkpoint.commit()
     }
 
@@ -126,4 +155,26 @@ impl Derived<'_> {
 fn check_value(store: &DiskStore) -> Result<Option<u128>, Fault> {
     let stored = store.get(&CHECK_VALUE.encode()).map_err(fault::of_store)?;
     stored.map(|bytes| codec::decode(CHECK_VALUE_VERSION, &bytes).map_err(fault::of_stored)).transpose()
+}
+
+/// What a store lists that it consists of; nothing in one of before it did.
+fn listed_types(store: &DiskStore) -> Result<Vec<String>, Fault> {
+    let stored = store.get(&STORED_TYPES.encode()).map_err(fault::of_store)?;
+    let types = stored.map(|bytes| codec::decode(STORED_TYPES_VERSION, &bytes).map_err(fault::of_stored)).transpose()?;
+    Ok(types.unwrap_or_default())
+}
+
+/// How a store that consists of `listed` differs from one of this version, if it does.
+fn difference(listed: &[String]) -> Option<String> {
+    let types = stored_types();
+    let only_in = |these: &[String], those: &[String]| -> Vec<String> {
+        these.iter().filter(|name| !those.contains(name)).cloned().collect()
+    };
+    let (new, gone) = (only_in(&types, listed), only_in(listed, &types));
+    let list = |types: Vec<String>| if types.is_empty() { "nothing".to_owned() } else { types.join(", ") };
+    match (listed.is_empty(), new.is_empty() && gone.is_empty()) {
+        (true, _) => Some("it does not list what it consists of".to_owned()),
+        (_, true) => None,
+        _ => Some(format!("it has {} where this version has {}", list(gone), list(new))),
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +12,8 @@ use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::track::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
-use headcount_storage::keys::{Key, Partition};
+use headcount_storage::codec;
+use headcount_storage::keys::{Key, Partition, Prefix};
 use headcount_storage::store::{DiskStore, Realm, SledOptions, Store};
 
 /// 2024-03-01T10:00:00Z
@@ -161,6 +163,65 @@ async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
     fs::remove_dir_all(dir.join("store")).unwrap();
     drop(DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap());
     check(dir, project).await;
+}
+
+/// Rewrites the list of what the store consists of; `None` removes it, as in a store of before there was one.
+fn list_types(dir: &Path, change: impl Fn(&str) -> Option<String>) {
+    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
+    let partition = Partition(u16::MAX);
+    let key = Key::Meta { partition, item: 1 }.encode();
+    let types: Vec<String> = codec::decode(1, &store.get(&key).unwrap().unwrap()).unwrap();
+    assert!(types.iter().any(|name| name == "rows 3 revenue version 1, keys of 7 bytes"), "{types:?}");
+    let changed: Vec<String> = types.iter().filter_map(|name| change(name)).collect();
+    let mut checkpoint = store.begin(partition.realm()).unwrap();
+    match changed.is_empty() {
+        true => checkpoint.delete(&key).unwrap(),
+        false => checkpoint.put(&key, &codec::encode(1, &changed).unwrap()).unwrap(),
+    }
+    checkpoint.commit().unwrap();
+}
+
+/// Removes all rows of a rollup from the store.
+fn remove_rows(dir: &Path, project: ProjectId, tag: u8) {
+    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
+    let mut removed = 0;
+    for partition in (0..64).map(Partition) {
+        let mut keys = Vec::new();
+        let visit = &mut |key: &[u8], _: &[u8]| {
+            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { rollup, .. }) if rollup == tag).then(|| key.to_vec()));
+            ControlFlow::Continue(())
+        };
+        store.scan(&Prefix::cells(partition, project.0), visit).unwrap();
+        let mut checkpoint = store.begin(partition.realm()).unwrap();
+        keys.iter().for_each(|key| checkpoint.delete(key).unwrap());
+        checkpoint.commit().unwrap();
+        removed += keys.len();
+    }
+    assert!(removed > 0);
+}
+
+#[tokio::test]
+async fn a_store_of_another_version_is_upgraded() {
+    const REVENUE: u8 = 3;
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    // A version that did not have this rollup yet, so that there are no rows of it.
+    remove_rows(dir, project, REVENUE);
+    list_types(dir, |name| (!name.contains(" revenue ")).then(|| name.to_owned()));
+    check(dir, project).await;
+    // One whose records were of another shape.
+    list_types(dir, |name| Some(name.replace("identity version 1", "identity version 0")));
+    check(dir, project).await;
+    // One of before there was a list.
+    list_types(dir, |_| None);
+    check(dir, project).await;
+    // And nothing is rebuilt where nothing differs.
+    let moved = names(dir, "store.damaged");
+    check(dir, project).await;
+    assert_eq!(names(dir, "store.damaged"), moved);
 }
 
 #[tokio::test]

@@ -51,6 +51,7 @@ pub struct Group {
 impl Record for Group {
     const SPACE: u8 = 5;
     const PAGE_SPACE: u8 = 6;
+    const NAME: &'static str = "group";
     type Page = GroupPage;
 
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &GroupPage)) {
@@ -89,6 +90,7 @@ pub struct CompanyById(pub RecordKey);
 
 impl Record for CompanyById {
     const SPACE: u8 = 7;
+    const NAME: &'static str = "company_id";
     type Page = ();
 
     fn weight(&self) -> usize {

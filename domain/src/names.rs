@@ -14,6 +14,7 @@ pub struct NameId(pub u32);
 /// A number by its text.
 impl Record for NameId {
     const SPACE: u8 = 10;
+    const NAME: &'static str = "name_number";
     type Page = ();
 
     fn weight(&self) -> usize {
@@ -27,6 +28,7 @@ pub struct NameText(pub Box<str>);
 
 impl Record for NameText {
     const SPACE: u8 = 11;
+    const NAME: &'static str = "name_text";
     type Page = ();
 
     fn weight(&self) -> usize {

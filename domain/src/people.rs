@@ -20,6 +20,7 @@ pub enum Person {
 impl Record for Person {
     const SPACE: u8 = 0;
     const PAGE_SPACE: u8 = 3;
+    const NAME: &'static str = "identity";
     type Page = FactsPage;
 
     fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
@@ -189,6 +190,7 @@ impl EmailOwners {
 impl Record for EmailOwners {
     const SPACE: u8 = 8;
     const PAGE_SPACE: u8 = 12;
+    const NAME: &'static str = "email";
     type Page = Vec<Owner>;
 
     fn weight(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::people::EmailOwners;
 use crate::records::Record;
 use crate::rollup::packed::Packed;
 use crate::rollup::parts::FrozenPart;
-use crate::rollups::Rollups;
+use crate::rollups::{self, Rollups};
 use crate::table::{Bytes, Table};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
@@ -93,6 +93,16 @@ macro_rules! for_each_table {
 }
 
 impl Project {
+    /// What a saved project consists of, in order: each kind of record and of rows, in one line each. A store that consists of anything
+    /// else was made by another version.
+    #[must_use]
+    pub fn stored_types() -> Vec<String> {
+        let (mut project, mut types) = (Self::default(), rollups::stored_types());
+        for_each_table!(&mut project, table => types.push(table.stored_type()));
+        types.sort_unstable();
+        types
+    }
+
     /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");

@@ -68,6 +68,11 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
     const SPACE: u8;
     /// The key space of its pages; that of the record itself where it has none.
     const PAGE_SPACE: u8 = Self::SPACE;
+    /// Its name in the list of what a store consists of.
+    const NAME: &'static str;
+    /// The version of the record and its pages. Raise it when either changes its shape, or becomes another one of the same events:
+    /// stores of an earlier version are rebuilt.
+    const VERSION: u8 = 1;
     /// What its pages hold; `()` where it has none.
     type Page: Clone + Serialize + DeserializeOwned;
 

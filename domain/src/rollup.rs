@@ -13,6 +13,7 @@ pub mod parts;
 mod tests;
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::keys::{Key, Value, signed, unsigned};
 use self::packed::{Columns, KeyBytes, MAX_KEY, Packed};
@@ -59,12 +60,33 @@ impl Sign {
     }
 }
 
+/// How many negative counts were seen since the process started.
+static NEGATIVE_COUNTS: AtomicU64 = AtomicU64::new(0);
+
+/// How many negative counts were seen since the process started: each is a defect.
+#[must_use]
+pub fn negative_counts() -> u64 {
+    NEGATIVE_COUNTS.load(Ordering::Relaxed)
+}
+
+/// The count that a sum is. A negative one is a defect: something was taken out that was never put in. It is shown as 0, and noted.
+#[must_use]
+pub fn count_of(sum: i64) -> u64 {
+    u64::try_from(sum).unwrap_or_else(|_| {
+        debug_assert!(false, "a count of {sum}");
+        NEGATIVE_COUNTS.fetch_add(1, Ordering::Relaxed);
+        0
+    })
+}
+
 /// Rows that are kept. A new kind is one file in `rollups/` and one line in its list.
 pub trait Kept {
     /// Its tag on disk: unique, never reused.
     const TAG: u8;
     /// Its name in logs and in `verify`.
     const NAME: &'static str;
+    /// Its version. Raise it when the same events make other rows: stores of an earlier version are rebuilt.
+    const VERSION: u8 = 1;
     /// What its rows are found by.
     type Key: Key;
     /// What a row holds.

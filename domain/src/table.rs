@@ -231,6 +231,12 @@ impl<T: Record> Table<T> {
         }
     }
 
+    /// What it keeps, in one line: key space, name and version.
+    #[must_use]
+    pub fn stored_type(&self) -> String {
+        format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
+    }
+
     /// How much is in memory.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
@@ -338,6 +344,7 @@ mod tests {
 
     impl Record for u32 {
         const SPACE: u8 = 255;
+        const NAME: &'static str = "number";
         type Page = ();
 
         fn weight(&self) -> usize {
@@ -351,6 +358,7 @@ mod tests {
 
     impl Record for Vec<u8> {
         const SPACE: u8 = 254;
+        const NAME: &'static str = "bytes";
         type Page = ();
 
         fn weight(&self) -> usize {

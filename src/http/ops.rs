@@ -233,6 +233,12 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
     text.latencies(traffic);
+    text.family(
+        "headcount_negative_counts_total",
+        "counter",
+        "Counts that were below zero, which is a defect; they are shown as 0.",
+    );
+    text.sample("headcount_negative_counts_total", &[], headcount_domain::rollup::negative_counts());
     text.family("headcount_quota_refusals_total", "counter", "Events that a quota of their project refused, by quota.");
     for (quota, count) in vitals.quota_refusals {
         text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
@@ -389,6 +395,7 @@ mod tests {
             "headcount_http_request_duration_seconds_count 2",
             "headcount_dead_letters 0",
             "headcount_quota_refusals_total{quota=\"sources\"} 0",
+            "headcount_negative_counts_total 0",
             "headcount_projects_at_quota 0",
             "headcount_checkpoint_failing_partitions 0",
             "headcount_checkpoint_refusing_partitions 0",

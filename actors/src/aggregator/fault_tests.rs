@@ -3,7 +3,7 @@
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{Check, DiskStore, SledOptions};
 
-use super::super::source::{Standing, position_key, read};
+use super::super::source::{Standing, position_key, read_meta};
 use super::*;
 
 const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
@@ -60,7 +60,7 @@ impl Rig<DiskStore> {
 
     fn check(&mut self, users: u64) {
         assert!(self.shard.failed().is_none(), "{:?}", self.shard.failed());
-        let standing: Standing = read(&self.store, &position_key(partition_of(PROJECT))).unwrap().unwrap_or_default();
+        let standing: Standing = read_meta(&self.store, &position_key(partition_of(PROJECT))).unwrap().unwrap_or_default();
         assert_eq!((standing.position, standing.external_ids), (self.log.last_position(), users));
         assert_eq!(self.users(PROJECT), users);
     }

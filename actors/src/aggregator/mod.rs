@@ -29,6 +29,6 @@ pub(crate) use partition::Versions;
 pub use partition::{Outcome, PARTITIONS, partition_of};
 pub(crate) use progress::CheckpointProgress;
 pub(crate) use shard::{Asking, Events, Probe, Shard, Work};
-pub(crate) use source::saved_serial;
 #[cfg(test)]
 pub(crate) use source::standing_entry;
+pub(crate) use source::{saved_serial, stored_types};

@@ -22,7 +22,7 @@ use super::fault;
 use super::health::PartitionHealth;
 use super::limits::Limits;
 use super::source::{
-    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read,
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
 use crate::engine::QuotaAsked;
 use crate::progress::Progress;
@@ -147,13 +147,13 @@ impl Partition {
     /// The partition as its last checkpoint in `realm` left it.
     pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
         let shared_store = Arc::clone(&shared.store);
-        let Standing { position, external_ids, serial } = read(&*shared_store, &position_key(realm))?.unwrap_or_default();
+        let Standing { position, external_ids, serial } = read_meta(&*shared_store, &position_key(realm))?.unwrap_or_default();
         let mut partition = Self {
             number,
             realm,
             shared,
             applied: position,
-            ahead: read(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            ahead: read_meta(&*shared_store, &highest_key(realm))?.unwrap_or(position),
             serial,
             unsaved_from: None,
             projects: HashMap::new(),
@@ -171,7 +171,7 @@ impl Partition {
     /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
     pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
         for realm in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
-            let standing: Option<Standing> = read(&*shared.store, &position_key(realm))?;
+            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(realm))?;
             if standing.is_none() {
                 return Self::open_in(realm, number, shared);
             }
@@ -454,7 +454,7 @@ fn state<'p>(
 }
 
 fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
-    let meta: Option<ProjectMeta> = read(&*shared.store, &meta_key(partition, id))?;
+    let meta: Option<ProjectMeta> = read_meta(&*shared.store, &meta_key(partition, id))?;
     let mut project = Project::default();
     load_cells(&*shared.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();

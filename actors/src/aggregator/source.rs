@@ -17,8 +17,17 @@ use serde::{Deserialize, Serialize};
 use super::entries::Entries;
 use super::fault;
 
-/// The version of every value written here. A change of any shape is a new one, and the old one stays readable.
-pub(crate) const RECORD_VERSION: u8 = 6;
+/// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
+const META_VERSION: u8 = 1;
+const PART_VERSION: u8 = 1;
+
+/// What a store consists of, in one line for each kind of value. One that consists of anything else was made by another version.
+pub(crate) fn stored_types() -> Vec<String> {
+    let mut types = Project::stored_types();
+    types.push(format!("meta of partitions and projects version {META_VERSION}"));
+    types.push(format!("parts of rows version {PART_VERSION}"));
+    types
+}
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
@@ -58,26 +67,30 @@ impl Source for StoreSource<'_> {
         if self.complete {
             return Ok(None);
         }
-        read(self.store, &record_key(self.partition, self.project, T::SPACE, key))
+        decoded(self.store, &record_key(self.partition, self.project, T::SPACE, key), T::VERSION)
     }
 
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
-        let page = read(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key))?;
+        let page = decoded(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key), T::VERSION)?;
         page.ok_or_else(|| Fault::damaged_store(format!("a page of key space {} is missing", T::PAGE_SPACE)))
     }
 }
 
-/// Reads one value.
-pub(crate) fn read<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
+/// Reads where a partition or a project stands.
+pub(crate) fn read_meta<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
+    decoded(store, key, META_VERSION)
+}
+
+fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> Result<Option<T>, Fault> {
     match store.get(key).map_err(fault::of_store)? {
-        Some(bytes) => codec::decode(RECORD_VERSION, &bytes).map(Some).map_err(fault::of_stored),
+        Some(bytes) => codec::decode(version, &bytes).map(Some).map_err(fault::of_stored),
         None => Ok(None),
     }
 }
 
 /// The number of a partition's last checkpoint; 0 if there is none.
 pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
-    let standing: Option<Standing> = read(store, &position_key(partition))?;
+    let standing: Option<Standing> = read_meta(store, &position_key(partition))?;
     Ok(standing.unwrap_or_default().serial)
 }
 
@@ -106,7 +119,7 @@ fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
     let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
         return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
-    let rows: Packed = codec::decode(RECORD_VERSION, bytes).map_err(fault::of_stored)?;
+    let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
     match into.rollups.restore(rollup, part, rows) {
         true => Ok(()),
         false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
@@ -127,20 +140,20 @@ impl Collect<'_> {
     }
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
-        self.put(&meta_key(self.partition, self.project), &meta)
+        self.put(&meta_key(self.partition, self.project), META_VERSION, &meta)
     }
 
     /// The highest position of which the checkpoint reflects anything.
     pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
-        self.put(&highest_key(self.partition), &position)
+        self.put(&highest_key(self.partition), META_VERSION, &position)
     }
 
     pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
-        self.put(&position_key(self.partition), &standing)
+        self.put(&position_key(self.partition), META_VERSION, &standing)
     }
 
-    fn put<T: Serialize>(&mut self, key: &[u8], value: &T) -> Result<(), Fault> {
-        self.entries.put(key, |bytes| codec::encode_into(RECORD_VERSION, value, bytes)).map_err(fault::of_encoding)
+    fn put<T: Serialize>(&mut self, key: &[u8], version: u8, value: &T) -> Result<(), Fault> {
+        self.entries.put(key, |bytes| codec::encode_into(version, value, bytes)).map_err(fault::of_encoding)
     }
 }
 
@@ -159,9 +172,9 @@ impl RecordVisitor for Records<'_, '_> {
                 *result = collected;
             }
         };
-        put(collect.put(&record_key(partition, project, T::SPACE, key), record));
+        put(collect.put(&record_key(partition, project, T::SPACE, key), T::VERSION, record));
         record.dirty_pages(key, &mut |page, chunk| {
-            put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), chunk));
+            put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), T::VERSION, chunk));
         });
     }
 
@@ -171,7 +184,7 @@ impl RecordVisitor for Records<'_, '_> {
         let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
         match part {
             Some(_) if result.is_err() => {}
-            Some(part) => *result = collect.put(&key, part),
+            Some(part) => *result = collect.put(&key, PART_VERSION, part),
             None => collect.entries.delete(&key),
         }
     }

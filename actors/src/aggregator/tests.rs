@@ -17,7 +17,7 @@ use tempfile::TempDir;
 mod broken;
 
 use super::checkpoint::Next;
-use super::source::{Standing, position_key, read};
+use super::source::{Standing, position_key, read_meta};
 use super::*;
 use crate::dead_letters::DeadLetters;
 use crate::faulty::FaultyStore;
@@ -96,7 +96,7 @@ impl<S: Store + Clone> Rig<S> {
     }
 
     fn standing(&self, project: ProjectId) -> Standing {
-        read(&self.store, &position_key(partition_of(project))).unwrap().unwrap_or_default()
+        read_meta(&self.store, &position_key(partition_of(project))).unwrap().unwrap_or_default()
     }
 
     fn saved(&self, project: ProjectId) -> Position {

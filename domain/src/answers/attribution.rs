@@ -9,7 +9,7 @@ use crate::fold::Project;
 use crate::money::ratio;
 use crate::names::NameId;
 use crate::records::{Fault, Source};
-use crate::rollup::Sign;
+use crate::rollup::{Sign, count_of};
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
 
@@ -114,7 +114,7 @@ impl Question for AskCohorts {
             entities: sums.entities,
             revenue: sums.revenue,
             orders: sums.orders,
-            ltv: ratio(sums.revenue, sums.entities.unsigned_abs()),
+            ltv: ratio(sums.revenue, count_of(sums.entities)),
         };
         let rows = cells.iter().rev().take(self.limit).map(cohort).collect();
         let cohorts = Listed { rows, truncated: cells.len() > self.limit };

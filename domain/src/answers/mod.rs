@@ -22,7 +22,7 @@ pub use traffic::AskTraffic;
 use crate::facts::MoneySums;
 use crate::fold::Project;
 use crate::money::{Amount, Currency, ratio};
-use crate::rollup::Sign;
+use crate::rollup::{Sign, count_of};
 use crate::rollups::distinct;
 use crate::time::{Day, Window};
 
@@ -81,7 +81,7 @@ impl Project {
         RevenueMetrics {
             total_revenue,
             orders: sums.orders,
-            aov: ratio(total_revenue, sums.orders.unsigned_abs()),
+            aov: ratio(total_revenue, count_of(sums.orders)),
             arpa: ratio(total_revenue, distinct::total(&self.rollups.active_accounts, window)),
             arpu: ratio(total_revenue, distinct::total(&self.rollups.unique_users, window)),
             unconverted: sums.unconverted,

@@ -10,6 +10,7 @@ use crate::facts::Touch;
 use crate::money::ratio_of_counts;
 use crate::names::NameId;
 use crate::records::{Fault, Source};
+use crate::rollup::count_of;
 use crate::rollups::Visits;
 use crate::time::Window;
 
@@ -35,7 +36,7 @@ impl Question for AskTraffic {
         Ok(Traffic {
             sessions: total.sessions,
             bounces: total.bounces,
-            bounce_rate: ratio_of_counts(total.bounces.unsigned_abs(), total.sessions.unsigned_abs()),
+            bounce_rate: ratio_of_counts(count_of(total.bounces), count_of(total.sessions)),
             by_channel: ranked(channels.collect()),
             by_source: named(sources, DIRECT, reader)?,
             by_medium: named(mediums, NONE, reader)?,

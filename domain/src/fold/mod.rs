@@ -55,6 +55,7 @@ pub struct Account {
 impl Record for AccountSlot {
     const SPACE: u8 = 1;
     const PAGE_SPACE: u8 = 4;
+    const NAME: &'static str = "account";
     type Page = FactsPage;
 
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {

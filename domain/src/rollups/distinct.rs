@@ -5,7 +5,7 @@
 //! start: so the distinct total is the sum of the cells whose gap does. Exact, retractable, and small.
 
 use crate::facts::{Change, Facts};
-use crate::rollup::{Cells, Level, Sign};
+use crate::rollup::{Cells, Level, Sign, count_of};
 use crate::time::{Day, Window};
 
 /// The gap of a first active day: longer than any.
@@ -17,7 +17,7 @@ pub type DayAndGap = (i32, u32);
 /// How many entities were active on a day.
 #[must_use]
 pub fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
-    cells.under(day.0).map(|(_, count)| count).sum::<i64>().unsigned_abs()
+    count_of(cells.under(day.0).map(|(_, count)| count).sum())
 }
 
 /// A day that was active already stays what it is.
@@ -41,5 +41,5 @@ pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     let (first, last) = (window.start.0, window.end.0);
     // Counted on the first of its days is whoever had not been active before, since the window began.
     let rows = cells.between(first, last).filter(|((day, gap), _)| *gap >= day.abs_diff(first).saturating_add(1));
-    rows.map(|(_, count)| count).sum::<i64>().unsigned_abs()
+    count_of(rows.map(|(_, count)| count).sum())
 }

@@ -32,7 +32,7 @@ pub use unique_users::UniqueUsers;
 use crate::facts::{Change, Facts};
 use crate::rollup::packed::Packed;
 use crate::rollup::parts::FrozenPart;
-use crate::rollup::{Cells, Kept, Level, Rollup, Sign};
+use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign};
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
@@ -60,8 +60,17 @@ macro_rules! rollups {
             )*
         }
 
-        /// Tag and name of every rollup.
-        pub const REGISTRY: &[(u8, &str)] = &[$((<$rollup>::TAG, <$rollup>::NAME),)*];
+        /// Every kind of rows in one line: tag, name, version, and the length of its keys.
+        #[must_use]
+        pub fn stored_types() -> Vec<String> {
+            vec![$(format!(
+                "rows {} {} version {}, keys of {} bytes",
+                <$rollup>::TAG,
+                <$rollup>::NAME,
+                <$rollup>::VERSION,
+                <<$rollup as Kept>::Key as Key>::BYTES
+            ),)*]
+        }
 
         impl Rollups {
             /// The parts that changed since the last call, each with the tag of its rollup, as they are now. Cheap: no row is

@@ -18,7 +18,7 @@ const DAY: i64 = 86_400_000;
 pub(crate) const TODAY: i64 = 20_000;
 
 /// A user's event at `ms` of the day; the day may be another one if that is more than a day has.
-fn at(ms: i64) -> Event {
+pub(crate) fn at(ms: i64) -> Event {
     let time = TODAY * DAY + ms;
     Event {
         project: ProjectId(1),
@@ -50,7 +50,7 @@ fn company(key: String) -> Option<CompanyKey> {
     CompanyKey::from_group_id(&key)
 }
 
-fn of_company(mut event: Event, key: String) -> Event {
+pub(crate) fn of_company(mut event: Event, key: String) -> Event {
     event.company = company(key.clone());
     event.details.group_type = Some("company".into());
     event.details.group_id = Some(key.into());

@@ -4,6 +4,7 @@
 
 mod events;
 mod last_touch;
+mod stored_types;
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
