@@ -144,6 +144,7 @@ impl ApiError {
         }
         self.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
             .with_header(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"))
+            .with_header(header::ACCESS_CONTROL_EXPOSE_HEADERS, super::cors::EXPOSED)
             .with_header(header::VARY, HeaderValue::from_static("Origin"))
     }
 
@@ -189,6 +190,12 @@ impl ApiError {
             .with_header(header::RETRY_AFTER, HeaderValue::from(QUOTA_RETRY_AFTER_SECONDS))
     }
 
+    /// 429: too many events were sent with the public key. None of this request was recorded.
+    pub fn rate_limited(message: impl Into<String>, retry_after_seconds: u64) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorType::RateLimited, "rate_limited", message)
+            .with_header(header::RETRY_AFTER, HeaderValue::from(retry_after_seconds))
+    }
+
     /// 503: no room now, and nothing was recorded.
     pub fn overloaded(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorType::Overloaded, "overloaded", message)
@@ -213,7 +220,9 @@ impl ApiError {
         self
     }
 
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    /// Adds a header to the answer.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.push((name, value));
         self
     }

@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use headcount_actors::gate::Permit;
-use headcount_actors::registry::{KeyedProject, Scope};
+use headcount_actors::registry::{KeyedProject, PublicKey, Scope};
 use headcount_actors::track::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::admission::Sender;
@@ -20,10 +20,11 @@ use super::auth::{self, MinRole};
 use super::body::{self, Media};
 use super::error::ApiError;
 use super::openapi::{
-    EventShape, KeyErrors, KeyQuery, ProjectPath, PublicEventErrors, QuotaErrors, RequestErrors, ServerEventErrors,
+    EventShape, KeyErrors, KeyLimitErrors, KeyQuery, ProjectPath, PublicEventErrors, RequestErrors, ServerEventErrors,
     TooLargeErrors, UnavailableErrors,
 };
 use super::params::Query;
+use super::rate_limit::Allowance;
 use super::{AppState, cors};
 
 /// A 1×1 transparent GIF.
@@ -142,16 +143,49 @@ impl From<BatchReceipt> for BatchAnswer {
     }
 }
 
-/// The project of the public key in `x-service-pk`, else in `?pk=`: `sendBeacon` can set no header. If a page sends, it must be one
-/// that may.
-fn public_key(state: &AppState, request: &HttpRequest, query: &Query) -> Result<Arc<KeyedProject>, ApiError> {
+/// Where events go, and how many may.
+struct Destination<'a> {
+    project: Arc<KeyedProject>,
+    allowance: Allowance<'a>,
+}
+
+impl Destination<'_> {
+    /// That of a server, whose token names the project.
+    fn of_server(project: Arc<KeyedProject>) -> Self {
+        Self { project, allowance: Allowance::UNLIMITED }
+    }
+}
+
+/// The public key in `x-service-pk`, else in `?pk=`: `sendBeacon` can set no header.
+fn public_key(state: &AppState, request: &HttpRequest, query: &Query) -> Result<PublicKey, ApiError> {
     let header = request.headers().get("x-service-pk").map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
     let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
-    let project = state.engine.registry().policy_by_public_key(key);
-    let project = project.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))?;
-    cors::check_origin(&project, request)?;
-    Ok(project)
+    let key = state.engine.registry().public_key(key);
+    key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
+}
+
+/// Answers who sends with a public key: if it is a page, one that may, and within the limit of the key. A page can read the answer,
+/// and how much is left of a limit is in every one.
+async fn by_public_key(
+    state: &AppState,
+    request: &HttpRequest,
+    query: &Query,
+    handle: impl AsyncFnOnce(Destination<'_>) -> Result<HttpResponse, ApiError>,
+) -> Result<HttpResponse, ApiError> {
+    let answer = match public_key(state, request, query) {
+        Ok(PublicKey { project, limiter }) => {
+            let allowance = Allowance::of(limiter.as_deref());
+            let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
+            let answer = match allowed {
+                Ok(()) => handle(Destination { project, allowance }).await,
+                Err(refused) => Err(refused),
+            };
+            allowance.told(answer)
+        }
+        Err(unknown) => Err(unknown),
+    };
+    cors::readable(answer, request)
 }
 
 /// What the request says of who sent it.
@@ -192,13 +226,12 @@ pub async fn track(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let answer = async {
-        let project = public_key(&state, &request, &Query::read_leniently(&request))?;
+    by_public_key(&state, &request, &Query::read_leniently(&request), async |to| {
         body::check_media(&request, Media::JsonOrText)?;
-        let answer = track_one(&state, &tracker, &request, payload, project, Sender::Public).await?;
+        let answer = track_one(&state, &tracker, &request, payload, to, Sender::Public).await?;
         Ok(HttpResponse::Accepted().json(answer))
-    };
-    cors::readable(answer.await, &request)
+    })
+    .await
 }
 
 /// Records one event (the same as `POST /i`).
@@ -228,7 +261,7 @@ pub async fn server_track(
 ) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
     body::check_media(&request, Media::Json)?;
-    let answer = track_one(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
+    let answer = track_one(&state, &tracker, &request, payload, Destination::of_server(caller.keyed), Sender::Server).await?;
     Ok(HttpResponse::Accepted().json(answer))
 }
 
@@ -237,10 +270,12 @@ async fn track_one(
     tracker: &Tracker,
     request: &HttpRequest,
     payload: web::Payload,
-    project: Arc<KeyedProject>,
+    to: Destination<'_>,
     sender: Sender,
 ) -> Result<TrackAnswer, ApiError> {
+    let Destination { project, allowance } = to;
     let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::EVENT_LIMIT_BYTES).await?;
+    allowance.take(state, 1)?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     record(state, tracker, project, &body, &origin, permit).await
@@ -275,13 +310,12 @@ pub async fn batch(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let answer = async {
-        let project = public_key(&state, &request, &Query::read_leniently(&request))?;
+    by_public_key(&state, &request, &Query::read_leniently(&request), async |to| {
         body::check_media(&request, Media::JsonOrText)?;
-        let answer = track_batch(&state, &tracker, &request, payload, project, Sender::Public).await?;
+        let answer = track_batch(&state, &tracker, &request, payload, to, Sender::Public).await?;
         Ok(HttpResponse::Accepted().json(answer))
-    };
-    cors::readable(answer.await, &request)
+    })
+    .await
 }
 
 /// Records a batch that a server sends.
@@ -300,7 +334,7 @@ pub async fn server_batch(
 ) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?;
     body::check_media(&request, Media::Json)?;
-    let answer = track_batch(&state, &tracker, &request, payload, caller.keyed, Sender::Server).await?;
+    let answer = track_batch(&state, &tracker, &request, payload, Destination::of_server(caller.keyed), Sender::Server).await?;
     Ok(HttpResponse::Accepted().json(answer))
 }
 
@@ -315,11 +349,14 @@ async fn track_batch(
     tracker: &Tracker,
     request: &HttpRequest,
     payload: web::Payload,
-    project: Arc<KeyedProject>,
+    to: Destination<'_>,
     sender: Sender,
 ) -> Result<BatchAnswer, ApiError> {
+    let Destination { project, allowance } = to;
     let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, body::BATCH_LIMIT_BYTES).await?;
-    let events = batch_events(&body)?;
+    let events = batch_events(&body);
+    allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
+    let events = events?;
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     let engine = &state.engine;
@@ -366,7 +403,7 @@ fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: 
     ),
     responses(
         (status = 200, description = "It is on disk, and every later read counts it.", content_type = "image/gif"),
-        RequestErrors, KeyErrors, TooLargeErrors, QuotaErrors, UnavailableErrors,
+        RequestErrors, KeyErrors, TooLargeErrors, KeyLimitErrors, UnavailableErrors,
     ),
 )]
 pub async fn pixel(
@@ -374,9 +411,8 @@ pub async fn pixel(
     tracker: web::Data<Tracker>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let answer = async {
-        let query = Query::read_leniently(&request);
-        let project = public_key(&state, &request, &query)?;
+    let query = Query::read_leniently(&request);
+    by_public_key(&state, &request, &query, async |Destination { project, allowance }| {
         cors::check_referrer(&project, &request)?;
         let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
         let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
@@ -385,13 +421,14 @@ pub async fn pixel(
             return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
         }
         let permit = body::admit(&state, &request, project.policy.project, body.len())?;
+        allowance.take(&state, 1)?;
         let mut address = String::new();
         let origin = origin(&state, &request, Sender::Public, &mut address);
         record(&state, &tracker, project, &body, &origin, permit).await?;
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(HttpResponse::Ok().content_type("image/gif").insert_header(no_store).body(PIXEL))
-    };
-    cors::readable(answer.await, &request)
+    })
+    .await
 }
 
 #[cfg(test)]

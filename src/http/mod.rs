@@ -20,6 +20,7 @@ pub mod openapi;
 pub mod ops;
 pub mod organization_wide;
 pub mod params;
+pub mod rate_limit;
 pub mod revenue;
 pub mod traffic;
 

@@ -4,6 +4,7 @@
 //! stands for one cause.
 
 mod event;
+mod limits;
 mod responses;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,11 @@ use utoipa::{IntoParams, Modify, OpenApi, ToSchema};
 
 pub use event::{EventShape, OverridesShape};
 pub use responses::{
-    BodyErrors, ConflictErrors, KeyErrors, NotFoundErrors, NotModified, PublicEventErrors, QuotaErrors, RequestErrors,
-    ServerEventErrors, TokenErrors, TooLargeErrors, UnavailableErrors,
+    BodyErrors, ConflictErrors, KeyErrors, KeyLimitErrors, NotFoundErrors, NotModified, PublicEventErrors, QuotaErrors,
+    RequestErrors, ServerEventErrors, TokenErrors, TooLargeErrors, UnavailableErrors,
 };
+
+use limits::RateLimits;
 
 use super::error::ErrorBody;
 use super::management::{api_tokens, keys, organization, organizations, projects};
@@ -64,13 +67,13 @@ pub struct AnyJson(serde_json::Value);
         groups::metrics, groups::top,
         organizations::create, organization::show, organization::change,
         projects::list, projects::create, projects::show, projects::change,
-        keys::create, keys::remove,
+        keys::list, keys::create, keys::change, keys::remove,
         api_tokens::list, api_tokens::create, api_tokens::revoke,
         ops::healthz, ops::readyz, ops::version, ops::metrics, ops::openapi_json, ops::docs,
     ),
     components(schemas(ErrorBody, ingest::TrackAnswer, ingest::BatchAnswer), responses(
         responses::BadRequest, responses::Unauthorized, responses::KeyUnknown, responses::Forbidden, responses::OriginForbidden,
-        responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::TooMany, responses::Internal,
+        responses::NotFound, responses::Conflict, responses::TooLarge, responses::UnsupportedMedia, responses::TooMany, responses::KeyTooMany, responses::Internal,
         responses::Unavailable,
     )),
     tags(
@@ -83,7 +86,7 @@ pub struct AnyJson(serde_json::Value);
         (name = "management", description = "The organization, its projects, keys and tokens."),
         (name = "operations", description = "The process itself."),
     ),
-    modifiers(&Credentials, &Closed),
+    modifiers(&Credentials, &Closed, &RateLimits),
 )]
 struct Document;
 

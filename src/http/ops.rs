@@ -243,6 +243,8 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
     for (quota, count) in vitals.quota_refusals {
         text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
     }
+    text.family("headcount_rate_limit_refusals_total", "counter", "Requests that the rate limit of their public key refused.");
+    text.sample("headcount_rate_limit_refusals_total", &[], traffic.rate_limited);
     let gauges: [(&str, &str, u64); 12] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
@@ -397,6 +399,7 @@ mod tests {
             "headcount_quota_refusals_total{quota=\"sources\"} 0",
             "headcount_negative_counts_total 0",
             "headcount_projects_at_quota 0",
+            "headcount_rate_limit_refusals_total 0",
             "headcount_checkpoint_failing_partitions 0",
             "headcount_checkpoint_refusing_partitions 0",
             "headcount_checkpoint_unsaved_seconds 0",

@@ -17,6 +17,7 @@ pub struct Traffic {
     buckets: [AtomicU64; BUCKETS_US.len()],
     total: AtomicU64,
     total_us: AtomicU64,
+    rate_limited: AtomicU64,
 }
 
 /// What [`Traffic`] says at one moment.
@@ -30,6 +31,8 @@ pub struct TrafficFigures {
     pub total: u64,
     /// The sum of their latencies, in microseconds.
     pub total_us: u64,
+    /// Requests that the limit of their public key refused.
+    pub rate_limited: u64,
 }
 
 impl Traffic {
@@ -47,6 +50,11 @@ impl Traffic {
         self.total_us.fetch_add(us, Ordering::Relaxed);
     }
 
+    /// Counts a request that the limit of its public key refused.
+    pub fn count_rate_limited(&self) {
+        self.rate_limited.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What was counted so far.
     pub fn figures(&self) -> TrafficFigures {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -57,7 +65,13 @@ impl Traffic {
             *total = sum;
         }
         let by_class = std::array::from_fn(|class| load(&self.by_class[class]));
-        TrafficFigures { by_class, not_slower, total: load(&self.total), total_us: load(&self.total_us) }
+        TrafficFigures {
+            by_class,
+            not_slower,
+            total: load(&self.total),
+            total_us: load(&self.total_us),
+            rate_limited: load(&self.rate_limited),
+        }
     }
 }
 

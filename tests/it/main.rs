@@ -11,6 +11,7 @@
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
+//! | [`rate_limits`] | how much may be sent with a key |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -33,6 +34,7 @@ mod parameters;
 mod paths;
 mod privacy;
 mod questions;
+mod rate_limits;
 mod secrets;
 mod server;
 mod slow_clients;

@@ -68,14 +68,16 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management.
-pub(crate) const MANAGEMENT: [Operation; 11] = [
+pub(crate) const MANAGEMENT: [Operation; 13] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/projects", "admin", Role::Admin),
     send("POST", "/projects", r#"{"name": "p"}"#, "admin", Role::Admin),
     read("/projects/{project}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}", "{}", "admin", Role::Admin),
+    read("/projects/{project}/keys", "admin", Role::Admin),
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
+    send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
     delete("/projects/{project}/keys/{key}"),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
@@ -107,8 +109,8 @@ pub(crate) const PATHS: [(&str, &[&str]); 33] = [
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
     ("/projects/{project}", &["GET", "HEAD", "PATCH"]),
-    ("/projects/{project}/keys", &["POST"]),
-    ("/projects/{project}/keys/{key}", &["DELETE"]),
+    ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
+    ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
     ("/healthz", &["GET", "HEAD"]),

@@ -8,7 +8,8 @@ use dashmap::DashMap;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::policy::{Policy, Rates};
 
-use super::model::{ApiToken, Project};
+use super::limiter::Limiter;
+use super::model::{ApiToken, Project, RateLimit};
 use super::secret::SecretHash;
 use super::state::{State, Tenant, Touched};
 
@@ -68,11 +69,20 @@ impl KeyedProject {
     }
 }
 
+/// A public key as taking in an event needs it.
+#[derive(Debug, Clone)]
+pub struct PublicKey {
+    /// The project that it names.
+    pub project: Arc<KeyedProject>,
+    /// What counts its events, if it has a limit. Every picture of the key has the same one, as long as the limit is the same.
+    pub limiter: Option<Arc<Limiter>>,
+}
+
 /// The maps. Reading takes a lock of one of many shards for the time of one lookup, and allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     credentials: DashMap<SecretHash, Principal>,
-    by_key: DashMap<Box<str>, Arc<KeyedProject>>,
+    by_key: DashMap<Box<str>, PublicKey>,
     by_project: DashMap<ProjectId, Arc<KeyedProject>>,
 }
 
@@ -93,8 +103,8 @@ impl Cache {
         self.credentials.get(hash).map(|found| found.value().clone())
     }
 
-    pub(super) fn by_key(&self, key: &str) -> Option<Arc<KeyedProject>> {
-        self.by_key.get(key).map(|found| Arc::clone(found.value()))
+    pub(super) fn by_key(&self, key: &str) -> Option<PublicKey> {
+        self.by_key.get(key).map(|found| found.value().clone())
     }
 
     pub(super) fn by_project(&self, project: ProjectId) -> Option<Arc<KeyedProject>> {
@@ -130,8 +140,15 @@ impl Cache {
         let keyed = Arc::new(KeyedProject::new(tenant, project, Arc::clone(rates)));
         self.by_project.insert(project.id, Arc::clone(&keyed));
         for key in &project.public_keys {
-            self.by_key.insert(key.as_str().into(), Arc::clone(&keyed));
+            let limiter = project.key_limits.get(key).map(|limit| self.limiter(key, *limit));
+            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&keyed), limiter });
         }
+    }
+
+    /// What counts the events of `key`: what did so before, unless its limit is another one now.
+    fn limiter(&self, key: &str, limit: RateLimit) -> Arc<Limiter> {
+        let former = self.by_key(key).and_then(|key| key.limiter);
+        former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
     }
 
     fn put_root_token(&self, hash: SecretHash) {
@@ -176,13 +193,16 @@ impl Cache {
 
 /// All that a cache holds, in an order that can be compared.
 #[cfg(test)]
-pub(super) type Listing = (Vec<(SecretHash, Principal)>, Vec<(String, KeyedProject)>, Vec<(ProjectId, KeyedProject)>);
+pub(super) type Listing =
+    (Vec<(SecretHash, Principal)>, Vec<(String, KeyedProject, Option<RateLimit>)>, Vec<(ProjectId, KeyedProject)>);
 
 #[cfg(test)]
 impl Cache {
     pub(super) fn listing(&self) -> Listing {
         let mut credentials: Vec<_> = self.credentials.iter().map(|e| (*e.key(), e.value().clone())).collect();
-        let mut by_key: Vec<_> = self.by_key.iter().map(|e| (e.key().to_string(), KeyedProject::clone(e.value()))).collect();
+        let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit());
+        let mut by_key: Vec<_> =
+            self.by_key.iter().map(|e| (e.key().to_string(), KeyedProject::clone(&e.project), limited(e.value()))).collect();
         let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), KeyedProject::clone(e.value()))).collect();
         credentials.sort_by_key(|(hash, _)| *hash);
         by_key.sort_by(|a, b| a.0.cmp(&b.0));

@@ -79,13 +79,13 @@ pub enum ControlError {
         source: io::Error,
     },
     /// A record was written by a version of the program that this one does not know.
-    #[error("control record {position} has format version {found}, this program reads version {supported}")]
+    #[error("control record {position} has format version {found}, this program reads versions up to {supported}")]
     UnsupportedRecord {
         /// Its position in the control log.
         position: u64,
         /// The version that it carries.
         found: u32,
-        /// The version that this program reads and writes.
+        /// The version that this program writes, and the latest that it reads.
         supported: u32,
     },
     /// A record is intact but says nothing that this program understands.
@@ -97,13 +97,13 @@ pub enum ControlError {
         message: String,
     },
     /// A snapshot was written by a version of the program that this one does not know.
-    #[error("{} has format version {found}, this program reads version {supported}", path.display())]
+    #[error("{} has format version {found}, this program reads versions up to {supported}", path.display())]
     UnsupportedSnapshot {
         /// The file.
         path: PathBuf,
         /// The version that it carries.
         found: u32,
-        /// The version that this program reads and writes.
+        /// The version that this program writes, and the latest that it reads.
         supported: u32,
     },
     /// No intact snapshot reaches back to where the log begins.

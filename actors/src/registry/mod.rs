@@ -1,12 +1,13 @@
 //! The registry: organizations, projects, public keys, API tokens.
 //!
 //! # Entry points
-//! [`Registry::open`]; for each request [`Registry::authenticate`] or [`Registry::policy_by_public_key`]; before the
+//! [`Registry::open`]; for each request [`Registry::authenticate`] or [`Registry::public_key`]; before the
 //! first event of a project [`Registry::pin_calendar`]; everything else is management.
 //!
 //! # Code map
 //! `record` is what the control log holds, `state` what its records lead to, `journal` keeps both on disk (log and
-//! `snapshot`s), `cache` is what requests look up. `organizations`, `projects` and `tokens` are the operations, one file each.
+//! `snapshot`s), `cache` is what requests look up, `limiter` what counts
+//! the events of a key. `organizations`, `projects` and `tokens` are the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
@@ -19,6 +20,7 @@
 mod cache;
 mod error;
 mod journal;
+mod limiter;
 mod model;
 mod names;
 mod organizations;
@@ -38,15 +40,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 
-pub use cache::{KeyedProject, Principal};
+pub use cache::{KeyedProject, Principal, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
+pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
     ApiToken, BadTokenId, Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch,
-    Project, ProjectPatch, TokenId,
+    Project, ProjectPatch, RateLimit, RateLimitPatch, TokenId,
 };
 pub use names::{Capability, Role, Scope, UnknownName};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
-pub use validate::{MAX_ALLOWED_ORIGINS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS, MAX_TOKENS};
+pub use validate::{
+    MAX_ALLOWED_ORIGINS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS, MAX_RATE_LIMIT, MAX_TOKENS,
+};
 
 use cache::Cache;
 use journal::{Journal, JournalOptions};
@@ -109,6 +114,12 @@ impl Registry {
     /// The project that a tracker names by its public key, as it is at this moment.
     #[must_use]
     pub fn policy_by_public_key(&self, public_key: &str) -> Option<Arc<KeyedProject>> {
+        self.public_key(public_key).map(|key| key.project)
+    }
+
+    /// The same, and the limit of the key. It is for whoever takes events by key to obey: nothing in the engine does.
+    #[must_use]
+    pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)
     }
 

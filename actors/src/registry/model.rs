@@ -3,6 +3,7 @@
 //! What is stored refuses unknown fields: a field that an older program ignored would be gone after its next snapshot.
 //! So a new field raises the version of records and snapshots, and has a `serde(default)` for those before it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,10 +65,40 @@ pub struct Project {
     pub server_only_revenue: bool,
     /// The keys that trackers may use, oldest first; never none.
     pub public_keys: Vec<String>,
+    /// How much may be sent with a key, for those of [`Self::public_keys`] that have a limit. Since version 2.
+    #[serde(default)]
+    pub key_limits: BTreeMap<String, RateLimit>,
     /// When it was made.
     pub created_at: Instant,
     /// Whether an event may have been recorded: from then on the currency stays.
     pub events_recorded: bool,
+}
+
+/// How many events may be sent with a public key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// How many a second, over time: 1 to [`super::MAX_RATE_LIMIT`].
+    pub per_second: u32,
+    /// How many at once after a pause, where that is not the same: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
+    pub burst: Option<u32>,
+}
+
+impl RateLimit {
+    /// How many may be sent at once after a pause.
+    #[must_use]
+    pub fn burst(self) -> u32 {
+        self.burst.unwrap_or(self.per_second)
+    }
+}
+
+/// A change of a public key's limit: what is `None` stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateLimitPatch {
+    /// Another [`RateLimit::per_second`]; 0 takes the limit away.
+    pub per_second: Option<u32>,
+    /// Another [`RateLimit::burst`].
+    pub burst: Option<u32>,
 }
 
 /// What an API token may do. Its secret is known to its holder only.

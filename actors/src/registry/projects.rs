@@ -1,5 +1,6 @@
 //! Operations on projects and their public keys.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -7,7 +8,7 @@ use headcount_domain::money::Currency;
 use headcount_domain::time::Instant;
 
 use super::error::RegistryError;
-use super::model::{NewProject, Project, ProjectPatch};
+use super::model::{NewProject, Project, ProjectPatch, RateLimitPatch};
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;
 use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
@@ -106,15 +107,43 @@ impl Registry {
         let mut changed = Project::clone(&current);
         changed.public_keys.retain(|key| key != public_key);
         if changed.public_keys.len() == current.public_keys.len() {
-            return Err(RegistryError::NotFound { what: "public key" });
+            return Err(PUBLIC_KEY_NOT_FOUND);
         }
+        changed.key_limits.remove(public_key);
         if changed.public_keys.is_empty() {
             let message = "a project's last public key can't be removed: add another one first";
             return Err(RegistryError::conflict("last_public_key", message));
         }
         change.commit_project(&current, changed).map(drop)
     }
+
+    /// Changes how many events may be sent with a public key, from the next request on, or takes its limit away. A key whose
+    /// limit changed may send a whole burst at once. Returns the project as it is then.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`] `rate_limit` and `burst`, and [`RegistryError::Storage`].
+    pub fn limit_public_key(
+        &self,
+        organization: OrganizationId,
+        id: ProjectId,
+        public_key: &str,
+        patch: RateLimitPatch,
+    ) -> Result<Arc<Project>, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.project(organization, id)?;
+        if !current.public_keys.iter().any(|key| key == public_key) {
+            return Err(PUBLIC_KEY_NOT_FOUND);
+        }
+        let mut changed = Project::clone(&current);
+        match validate::rate_limit(current.key_limits.get(public_key).copied(), patch)? {
+            Some(limit) => drop(changed.key_limits.insert(public_key.to_owned(), limit)),
+            None => drop(changed.key_limits.remove(public_key)),
+        }
+        change.commit_project(&current, changed)
+    }
 }
+
+const PUBLIC_KEY_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "public key" };
 
 impl Change<'_> {
     fn commit_project(&mut self, current: &Arc<Project>, changed: Project) -> Result<Arc<Project>, RegistryError> {
@@ -141,6 +170,7 @@ impl NewProject {
             signals_policy: self.signals_policy.unwrap_or_default(),
             server_only_revenue: self.server_only_revenue.unwrap_or(false),
             public_keys: vec![new_public_key()?],
+            key_limits: BTreeMap::new(),
             created_at: now,
             events_recorded: false,
         })

@@ -11,8 +11,8 @@ use super::error::ControlError;
 use super::model::{ApiToken, Organization, Project, TokenId};
 use super::secret::SecretHash;
 
-/// The version that records are written in, and the only one that is read.
-pub(super) const RECORD_VERSION: u32 = 1;
+/// The version that records are written in. Those of earlier versions are read too: 2 has limits of public keys.
+pub(super) const RECORD_VERSION: u32 = 2;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub(super) fn encode(record: &ControlRecord) -> Result<Vec<u8>, ControlError> {
 pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, ControlError> {
     let bad = |error: serde_json::Error| ControlError::BadRecord { position, message: error.to_string() };
     let RawEnvelope { version, record } = serde_json::from_slice(bytes).map_err(bad)?;
-    if version != RECORD_VERSION {
+    if !(1..=RECORD_VERSION).contains(&version) {
         return Err(ControlError::UnsupportedRecord { position, found: version, supported: RECORD_VERSION });
     }
     serde_json::from_str(record.get()).map_err(bad)

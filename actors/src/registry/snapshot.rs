@@ -16,8 +16,8 @@ use super::error::ControlError;
 use super::secret::hex;
 use super::state::State;
 
-/// The version that snapshots are written in, and the only one that is read.
-pub(super) const SNAPSHOT_VERSION: u32 = 1;
+/// The version that snapshots are written in. Those of earlier versions are read too: 2 has limits of public keys.
+pub(super) const SNAPSHOT_VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Envelope {
@@ -78,7 +78,7 @@ pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlEr
     if envelope.checksum != envelope.expected_checksum() || envelope.position != position {
         return Ok(None);
     }
-    if envelope.version != SNAPSHOT_VERSION {
+    if !(1..=SNAPSHOT_VERSION).contains(&envelope.version) {
         let (found, supported) = (envelope.version, SNAPSHOT_VERSION);
         return Err(ControlError::UnsupportedSnapshot { path, found, supported });
     }

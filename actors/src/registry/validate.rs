@@ -5,6 +5,7 @@ use headcount_domain::policy::Rates;
 use headcount_domain::time::Instant;
 
 use super::error::RegistryError;
+use super::model::{RateLimit, RateLimitPatch};
 use super::names::{Capability, Scope};
 
 /// The longest name of an organization, a project or a token, in Unicode characters.
@@ -15,6 +16,9 @@ pub const MAX_ALLOWED_ORIGINS: usize = 100;
 pub const MAX_ORIGIN_BYTES: usize = 300;
 /// How many public keys a project may have at a time: enough for any rotation.
 pub const MAX_PUBLIC_KEYS: usize = 20;
+/// The highest rate limit and the largest burst of a public key, in events a second and events: a burst of it is kept in
+/// nanoseconds without an overflow, and it is beyond what one server takes.
+pub const MAX_RATE_LIMIT: u32 = 1_000_000;
 /// How many projects an organization may have: a change of the organization rebuilds the policy of each.
 pub const MAX_PROJECTS: usize = 1_000;
 /// How many API tokens an organization may have.
@@ -122,6 +126,28 @@ pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), Re
     }
 }
 
+/// A limit after a change; `None` is no limit.
+pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> Result<Option<RateLimit>, RegistryError> {
+    let per_second = patch.per_second.or(current.map(|limit| limit.per_second)).unwrap_or(0);
+    if per_second > MAX_RATE_LIMIT {
+        let message = format!("must be 0 (no limit) to {MAX_RATE_LIMIT} events a second, is {per_second}");
+        return Err(RegistryError::invalid("rate_limit", message));
+    }
+    if per_second == 0 {
+        return match patch.burst {
+            None | Some(0) => Ok(None),
+            Some(burst) => Err(RegistryError::invalid("burst", format!("needs a rate_limit above 0 beside it, is {burst}"))),
+        };
+    }
+    let burst = patch.burst.or(current.and_then(|limit| limit.burst));
+    match burst {
+        Some(burst) if !(1..=MAX_RATE_LIMIT).contains(&burst) => {
+            Err(RegistryError::invalid("burst", format!("must be 1 to {MAX_RATE_LIMIT} events, is {burst}")))
+        }
+        _ => Ok(Some(RateLimit { per_second, burst })),
+    }
+}
+
 /// Refuses one more where there are `limit` already.
 pub(super) fn room(count: usize, limit: usize, what: &str) -> Result<(), RegistryError> {
     if count < limit {
@@ -173,6 +199,38 @@ mod tests {
         assert!(name(&"ü".repeat(200)).is_ok());
         for bad in [String::new(), "  ".into(), "ü".repeat(201), "a\nb".into(), "a\0b".into()] {
             assert!(matches!(name(&bad), Err(RegistryError::Invalid { param, .. }) if param == "name"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_changed_by_parts() {
+        let limit = |per_second, burst| Some(RateLimit { per_second, burst });
+        let table = [
+            // current, rate_limit, burst, what becomes of it or what is wrong
+            (None, None, None, Ok(None)),
+            (None, Some(5), None, Ok(limit(5, None))),
+            (None, Some(5), Some(9), Ok(limit(5, Some(9)))),
+            (None, Some(MAX_RATE_LIMIT), Some(MAX_RATE_LIMIT), Ok(limit(MAX_RATE_LIMIT, Some(MAX_RATE_LIMIT)))),
+            (limit(5, None), None, None, Ok(limit(5, None))),
+            (limit(5, None), Some(7), None, Ok(limit(7, None))),
+            (limit(5, None), None, Some(9), Ok(limit(5, Some(9)))),
+            (limit(5, Some(9)), Some(7), None, Ok(limit(7, Some(9)))),
+            (limit(5, Some(9)), Some(0), None, Ok(None)),
+            (limit(5, Some(9)), Some(0), Some(0), Ok(None)),
+            (None, Some(MAX_RATE_LIMIT + 1), None, Err("rate_limit")),
+            (None, Some(u32::MAX), None, Err("rate_limit")),
+            (None, None, Some(9), Err("burst")),
+            (None, Some(5), Some(0), Err("burst")),
+            (None, Some(5), Some(MAX_RATE_LIMIT + 1), Err("burst")),
+            (limit(5, None), Some(0), Some(9), Err("burst")),
+        ];
+        for (row, (current, per_second, burst, expected)) in table.into_iter().enumerate() {
+            let changed = match rate_limit(current, RateLimitPatch { per_second, burst }) {
+                Ok(changed) => Ok(changed),
+                Err(RegistryError::Invalid { param, .. }) => Err(param),
+                Err(other) => panic!("row {row}: {other}"),
+            };
+            assert_eq!(changed, expected.map_err(str::to_owned), "row {row}");
         }
     }
 }

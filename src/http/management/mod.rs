@@ -43,8 +43,12 @@ pub fn routes(config: &mut web::ServiceConfig) {
                 .on(Method::PATCH, projects::change)
                 .unlisted(Method::DELETE, projects::remove),
         )
-        .service(Endpoint::at("/projects/{project_id}/keys").post(keys::create))
-        .service(Endpoint::at("/projects/{project_id}/keys/{public_key}").on(Method::DELETE, keys::remove))
+        .service(Endpoint::at("/projects/{project_id}/keys").get(keys::list).post(keys::create))
+        .service(
+            Endpoint::at("/projects/{project_id}/keys/{public_key}")
+                .on(Method::PATCH, keys::change)
+                .on(Method::DELETE, keys::remove),
+        )
         .service(Endpoint::at("/api-tokens").get(api_tokens::list).post(api_tokens::create))
         .service(Endpoint::at("/api-tokens/{token_id}").on(Method::DELETE, api_tokens::revoke));
 }

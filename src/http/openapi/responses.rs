@@ -66,6 +66,15 @@ pub struct UnsupportedMedia(pub ErrorBody);
 ))]
 pub struct TooMany(pub ErrorBody);
 
+/// The rate limit of the public key is used up (`rate_limited`), or the project has as many of something as it may
+/// (`quota_exceeded`). Nothing was recorded.
+#[derive(Debug, ToResponse)]
+#[response(headers(
+    ("x-request-id" = String, description = "The id of the request."),
+    ("retry-after" = u32, description = "After how many seconds to try again."),
+))]
+pub struct KeyTooMany(pub ErrorBody);
+
 /// A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.
 #[derive(Debug, ToResponse)]
 #[response(headers(("x-request-id" = String, description = "The id of the request.")))]
@@ -163,6 +172,14 @@ pub enum QuotaErrors {
     TooMany(#[ref_response] TooMany),
 }
 
+/// What operations that record events of a public key can answer.
+#[derive(Debug, IntoResponses)]
+pub enum KeyLimitErrors {
+    /// Too many.
+    #[response(status = 429)]
+    KeyTooMany(#[ref_response] KeyTooMany),
+}
+
 /// What operations that can be asked conditionally answer.
 #[derive(Debug, IntoResponses)]
 #[response(status = 304, description = "Not changed since the `ETag` that was sent in `If-None-Match`.")]
@@ -174,7 +191,7 @@ pub struct PublicEventErrors;
 
 impl IntoResponses for PublicEventErrors {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let engine = all([QuotaErrors::responses(), UnavailableErrors::responses()]);
+        let engine = all([KeyLimitErrors::responses(), UnavailableErrors::responses()]);
         all([RequestErrors::responses(), KeyErrors::responses(), BodyErrors::responses(), engine])
     }
 }

@@ -138,3 +138,27 @@ fn warnings_are_documented_and_may_be_absent() {
     let required: Vec<&str> = answer["required"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
     assert_eq!(required, ["id", "status", "duplicate", "reason", "position", "clamped"]);
 }
+
+#[test]
+fn rate_limits_are_documented_where_a_public_key_is_known() {
+    let document = parsed();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let by_key = ["/i", "/track", "/i/batch"].contains(&path.as_str());
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let documented = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"].map(|name| {
+                    let header = &response["headers"][name];
+                    header["schema"]["type"] == "integer" && !header["description"].as_str().unwrap().is_empty()
+                });
+                assert_eq!(documented, [by_key && status != "401"; 3], "{method} {path}: {status}");
+                let is_described = response["$ref"].is_string() || !response["description"].as_str().unwrap().is_empty();
+                assert!(is_described, "{method} {path}: {status}");
+            }
+        }
+    }
+    let refused = &document["paths"]["/i"]["get"]["responses"]["429"];
+    assert!(refused["description"].as_str().unwrap().contains("rate_limited"), "{refused}");
+    assert!(refused["headers"]["retry-after"].is_object(), "{refused}");
+    let setting = &document["components"]["schemas"]["KeyLimitShape"]["properties"];
+    assert_eq!((&setting["rate_limit"]["maximum"], &setting["burst"]["minimum"]), (&1_000_000.into(), &0.into()));
+}

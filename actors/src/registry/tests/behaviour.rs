@@ -167,6 +167,47 @@ fn several_public_keys_are_valid_at_once_and_the_last_one_stays() {
 }
 
 #[test]
+fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
+    let (_dir, registry, initial) = registry();
+    let (id, project, first) = (initial.organization_id, initial.project_id, initial.public_key);
+    let second = registry.add_public_key(id, project).unwrap();
+    let limit = |key: &str, per_second| {
+        registry.limit_public_key(id, project, key, RateLimitPatch { per_second: Some(per_second), burst: None })
+    };
+    let limiter = |key: &str| registry.public_key(key).unwrap().limiter;
+    let now = std::time::Duration::ZERO;
+    let is_used_up = |key: &str| limiter(key).unwrap().check(now).is_err();
+    assert!(limiter(&first).is_none());
+    assert_eq!(limit(&first, 1).unwrap().key_limits.len(), 1);
+    assert!(limiter(&second).is_none(), "the other key has none");
+    limit(&second, 1).unwrap();
+    limiter(&first).unwrap().take(now, 1).unwrap();
+    assert!(is_used_up(&first) && !is_used_up(&second));
+
+    // What changes something else leaves it as it is.
+    registry.update_project(id, project, ProjectPatch { bots: Some(BotPolicy::Record), ..Default::default() }).unwrap();
+    registry.update_organization(id, OrganizationPatch { name: Some("new".into()), ..Default::default() }).unwrap();
+    registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();
+    limit(&first, 1).unwrap();
+    limit(&second, 9).unwrap();
+    assert!(is_used_up(&first));
+    assert_eq!(limiter(&second).unwrap().limit(), RateLimit { per_second: 9, burst: None });
+    limit(&first, 2).unwrap();
+    assert!(!is_used_up(&first), "another limit begins full");
+    limit(&first, 0).unwrap();
+    assert!(limiter(&first).is_none());
+
+    registry.remove_public_key(id, project, &second).unwrap();
+    assert_eq!(registry.project(id, project).unwrap().key_limits, [].into());
+    assert_eq!(not_found(limit(&second, 1)), "public key");
+    let other = registry.create_organization("other", NOW).unwrap();
+    assert_eq!(not_found(limit(&other.public_key, 1)), "public key");
+    let patch = RateLimitPatch { per_second: Some(1), burst: None };
+    assert_eq!(not_found(registry.limit_public_key(other.organization_id, project, &first, patch)), "project");
+    assert_eq!(invalid(limit(&first, MAX_RATE_LIMIT + 1)), "rate_limit");
+}
+
+#[test]
 fn a_changed_project_shows_in_its_policy() {
     let (_dir, registry, initial) = registry();
     let (id, project) = (initial.organization_id, initial.project_id);
@@ -250,5 +291,7 @@ fn a_patch_that_changes_nothing_is_not_recorded() {
     let patch = OrganizationPatch { name: Some("default".into()), timezone: Some(Timezone::UTC), ..Default::default() };
     registry.update_organization(initial.organization_id, patch).unwrap();
     registry.update_project(initial.organization_id, initial.project_id, ProjectPatch::default()).unwrap();
+    let unlimited = RateLimitPatch { per_second: Some(0), burst: None };
+    registry.limit_public_key(initial.organization_id, initial.project_id, &initial.public_key, unlimited).unwrap();
     assert_eq!(position(), before);
 }

@@ -1,6 +1,6 @@
 //! Damaged, missing and foreign files: the state is whole, or the error says what is not.
 
-use headcount_storage::log::{Damage, Log, LogError, LogOptions, Share};
+use headcount_storage::log::{Damage, LogError};
 
 use super::*;
 
@@ -113,19 +113,13 @@ fn damage_in_the_middle_of_the_log_is_an_error() {
     assert!(is_checksum, "{error}");
 }
 
-/// Appends bytes to the control log as another program might have.
-fn append(dir: &Path, payload: &[u8]) {
-    let options = LogOptions { prepare_ahead: false, ..LogOptions::default() };
-    let (mut log, _) = Log::open(dir.join(CONTROL_DIR).join("log"), options).unwrap();
-    log.append(&[Share { partition: 0, count: 1, payload }]).unwrap();
-}
-
 #[test]
 fn records_that_this_program_does_not_know_are_errors() {
     let organization = r#"{"organization_changed":{"id":1}}"#;
     let table = [
         // record, error
-        (r#"{"version":2,"record":{"webhook_created":{}}}"#.to_owned(), "format version 2"),
+        (r#"{"version":3,"record":{"webhook_created":{}}}"#.to_owned(), "format version 3"),
+        (r#"{"version":0,"record":{"webhook_created":{}}}"#.to_owned(), "format version 0"),
         (r#"{"version":1,"record":{"webhook_created":{}}}"#.to_owned(), "unknown variant"),
         (format!(r#"{{"version":1,"record":{organization}}}"#), "missing field"),
         (
@@ -155,8 +149,8 @@ fn a_snapshot_of_a_later_version_is_an_error_and_no_damage() {
     let position: u64 = path.file_stem().unwrap().to_str().unwrap()["snapshot-".len()..].parse().unwrap();
     let state_at = text.find("\"state\":").unwrap() + "\"state\":".len();
     let state = &text[state_at..text.len() - 1];
-    let later = super::super::snapshot::tests::envelope(position, 2, state);
+    let later = super::super::snapshot::tests::envelope(position, 3, state);
     fs::write(&path, later).unwrap();
     let error = storage_error(dir.path());
-    assert!(matches!(error, ControlError::UnsupportedSnapshot { found: 2, supported: 1, .. }), "{error}");
+    assert!(matches!(error, ControlError::UnsupportedSnapshot { found: 3, supported: 2, .. }), "{error}");
 }

@@ -4,36 +4,90 @@ use super::super::record::{decode, encode};
 use super::super::{snapshot, state};
 use super::*;
 
-const RECORDS_V1: &str = include_str!("fixtures/records-v1.ndjson");
-const SNAPSHOT_V1: &str = include_str!("fixtures/snapshot-v1.json");
+/// Records, and the snapshot of what they lead to, of each version from the first to the current one.
+const VERSIONS: [(&str, &str); 2] = [
+    (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
+    (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
+];
+const POSITION: u64 = 7;
 
-fn replayed() -> State {
+fn replayed(records: &str) -> State {
     let mut state = State::default();
-    for (line, i) in RECORDS_V1.lines().zip(1..) {
+    for (line, i) in records.lines().zip(1..) {
         let record = decode(line.as_bytes(), i).unwrap();
-        assert_eq!(String::from_utf8(encode(&record).unwrap()).unwrap(), line, "the current version writes it the same");
         state.check(&record).unwrap();
         state.apply(record).unwrap();
     }
     state
 }
 
-#[test]
-fn records_of_version_1_are_read() {
-    let state = replayed();
-    let tenant = state.tenants.values().next().unwrap();
-    assert_eq!((state.tenants.len(), tenant.projects.len(), tenant.tokens.len()), (1, 2, 1));
-    assert_eq!(tenant.organization.timezone, berlin());
-    assert!(tenant.organization.events_recorded);
+fn loaded(dir: &Path, snapshot: &str) -> Option<state::State> {
+    fs::write(snapshot::path(dir, POSITION), snapshot.trim_end()).unwrap();
+    snapshot::load(dir, POSITION).unwrap()
+}
+
+fn limits(state: &State) -> Vec<(String, RateLimit)> {
+    let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
+    projects.flat_map(|project| project.key_limits.clone()).collect()
 }
 
 #[test]
-fn snapshots_of_version_1_are_read() {
+fn records_of_every_version_are_read() {
+    for (version, (records, _)) in (1..).zip(VERSIONS) {
+        let state = replayed(records);
+        let tenant = state.tenants.values().next().unwrap();
+        assert_eq!((state.tenants.len(), tenant.projects.len(), tenant.tokens.len()), (1, 2, 1));
+        assert_eq!(tenant.organization.timezone, berlin());
+        assert!(tenant.organization.events_recorded);
+        assert!(records.lines().all(|line| line.starts_with(&format!("{{\"version\":{version},"))));
+    }
+}
+
+#[test]
+fn limits_of_keys_came_with_version_2() {
+    let [v1, v2] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
+    assert_eq!(v1, []);
+    let key = |letter: &str| format!("pk_{}", letter.repeat(32));
+    let limit = |per_second, burst| RateLimit { per_second, burst };
+    assert_eq!(v2, [(key("a"), limit(100, None)), (key("b"), limit(5, Some(50)))]);
+}
+
+#[test]
+fn snapshots_of_every_version_are_read() {
+    for (records, snapshot) in VERSIONS {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(loaded(dir.path(), snapshot), Some(replayed(records)));
+    }
+}
+
+#[test]
+fn the_current_version_is_written_as_its_fixtures_are() {
+    let [.., (records, snapshot)] = VERSIONS;
+    for (line, i) in records.lines().zip(1..) {
+        let record = decode(line.as_bytes(), i).unwrap();
+        assert_eq!(String::from_utf8(encode(&record).unwrap()).unwrap(), line);
+    }
     let dir = tempfile::tempdir().unwrap();
-    let path = snapshot::path(dir.path(), 7);
-    fs::write(&path, SNAPSHOT_V1.trim_end()).unwrap();
-    let read: Option<state::State> = snapshot::load(dir.path(), 7).unwrap();
-    assert_eq!(read, Some(replayed()));
-    snapshot::write(dir.path(), 7, &replayed()).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), SNAPSHOT_V1.trim_end());
+    snapshot::write(dir.path(), POSITION, &replayed(records)).unwrap();
+    assert_eq!(fs::read_to_string(snapshot::path(dir.path(), POSITION)).unwrap(), snapshot.trim_end());
+}
+
+/// A directory that an earlier program left opens, and what is written to it next stands beside the records of before.
+#[test]
+fn a_control_log_of_version_1_is_opened_and_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    for record in VERSIONS[0].0.lines() {
+        append(dir.path(), record.as_bytes());
+    }
+    let key = format!("pk_{}", "c".repeat(32));
+    let registry = open(dir.path()).unwrap();
+    assert!(registry.public_key(&key).unwrap().limiter.is_none());
+    let organization = first_organization(&registry);
+    let patch = RateLimitPatch { per_second: Some(3), burst: None };
+    registry.limit_public_key(organization, ProjectId(3), &key, patch).unwrap();
+    let before = everything(&registry);
+    drop(registry);
+    let registry = open(dir.path()).unwrap();
+    assert_eq!(everything(&registry), before);
+    assert_eq!(registry.public_key(&key).unwrap().limiter.unwrap().limit(), RateLimit { per_second: 3, burst: None });
 }

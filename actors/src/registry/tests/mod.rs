@@ -10,9 +10,10 @@ mod secrecy;
 use std::fs;
 use std::path::Path;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::{Instant, Timezone};
+use headcount_storage::log::{Log, LogOptions, Share};
 
 use super::cache::Listing;
 use super::journal::JournalOptions;
@@ -87,6 +88,8 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             let patch = ProjectPatch { allowed_origins, cookieless: Some(false), ..Default::default() };
             r.update_project(first_organization(r), newest_project(r).id, patch).unwrap();
         },
+        |r| limit(r, RateLimitPatch { per_second: Some(5), burst: Some(50) }),
+        |r| limit(r, RateLimitPatch { per_second: Some(7), burst: None }),
         |r| assert_eq!(r.spend_actions(first_organization(r), 2).unwrap(), 3),
         |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
     ]
@@ -94,6 +97,11 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
 
 fn newest_project(registry: &Registry) -> Arc<Project> {
     registry.projects(first_organization(registry)).unwrap().pop().unwrap()
+}
+
+fn limit(registry: &Registry, patch: RateLimitPatch) {
+    let project = newest_project(registry);
+    registry.limit_public_key(project.organization, project.id, &project.public_keys[0], patch).unwrap();
 }
 
 pub(super) fn copy_dir(from: &Path, to: &Path) {
@@ -123,4 +131,11 @@ pub(super) fn snapshots(data_dir: &Path) -> Vec<String> {
 
 pub(super) fn segments(data_dir: &Path) -> Vec<String> {
     names(data_dir, "log").into_iter().filter(|name| name.ends_with(".seg")).collect()
+}
+
+/// Appends bytes to the control log as another program might have.
+pub(super) fn append(dir: &Path, payload: &[u8]) {
+    let options = LogOptions { prepare_ahead: false, ..LogOptions::default() };
+    let (mut log, _) = Log::open(dir.join(CONTROL_DIR).join("log"), options).unwrap();
+    log.append(&[Share { partition: 0, count: 1, payload }]).unwrap();
 }
