@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, ResponseError};
-use headcount_actors::{Engine, Progress};
+use headcount_actors::{Engine, Progress, threads};
 use ipnet::IpNet;
 
 use crate::http::error::ApiError;
@@ -158,7 +159,7 @@ impl Listening {
     pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
         let listeners = self.listeners;
         let (started, wait) = std::sync::mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new().name("hc-http".into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("http".into()).spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 match build(engine, config, listeners) {
                     Ok((server, addresses)) => {
@@ -229,10 +230,15 @@ fn build(
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();
     let mut addresses = Vec::new();
-    for listener in listeners {
+    let named = Arc::new(AtomicUsize::new(0));
+    for (place, listener) in listeners.into_iter().enumerate() {
         addresses.push(listener.local_addr()?);
         let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
+        let named = Arc::clone(&named);
         builder = builder.listen("http", listener, move || {
+            if place == 0 {
+                threads::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
+            }
             // Called on each worker's own thread, so that answers wake that thread only.
             let tracker = web::Data::new(engine.local_tracker());
             let (state, answers) = (state.clone(), web::Data::new(answers.clone()));

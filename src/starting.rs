@@ -40,7 +40,7 @@ impl StartingServer {
     /// Its thread can't be started.
     pub(crate) fn start(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<Self> {
         let (started, wait) = std::sync::mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new().name("hc-starting".into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("http-starting".into()).spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 match build(listeners, progress) {
                     Ok(server) => {

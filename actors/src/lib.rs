@@ -29,6 +29,7 @@ mod scan;
 pub mod secrets;
 mod spill;
 mod system;
+pub mod threads;
 pub mod track;
 mod verifier;
 

@@ -159,7 +159,7 @@ impl Opening<'_> {
         let open = &open;
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let spawn =
-                |shard| std::thread::Builder::new().name(format!("hc-open-{shard}")).spawn_scoped(scope, move || open(shard));
+                |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
             // All are started before one is waited for.
             let threads: Vec<_> = (0..count).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {

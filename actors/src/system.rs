@@ -11,6 +11,7 @@ use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
 use crate::aggregator::{Aggregator, Apply, PartitionHealth, Shard, Work};
 use crate::config::OpenError;
 use crate::ingest::{Ingest, Ticket};
+use crate::threads;
 
 pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<Aggregator>>);
 
@@ -18,15 +19,18 @@ pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<Aggregator>>);
 pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new()
-        .name("hc-system".into())
+        .name("actors".into())
         .spawn(move || {
             let runner = System::new();
             let is_up = runner.block_on(async {
                 let Some(arbiters) = arbiters(shards.len()) else { return false };
-                let start = |(arbiter, shard): (Arbiter, Shard)| {
-                    Aggregator::start_in_arbiter(&arbiter.handle(), move |_| Aggregator::new(shard))
+                let start = |(number, (arbiter, shard)): (usize, (Arbiter, Shard))| {
+                    Aggregator::start_in_arbiter(&arbiter.handle(), move |_| {
+                        threads::name_current(&format!("shard-{number}"));
+                        Aggregator::new(shard)
+                    })
                 };
-                let addresses: Vec<_> = arbiters.into_iter().zip(shards).map(start).collect();
+                let addresses: Vec<_> = arbiters.into_iter().zip(shards).enumerate().map(start).collect();
                 started.send((System::current(), addresses)).is_ok()
             });
             if is_up && let Err(error) = runner.run() {

@@ -134,7 +134,7 @@ impl Verifier {
         }
         let stopped = Arc::clone(&stop);
         let run = move || check_all(store, &index, &stopped, &note);
-        let thread = std::thread::Builder::new().name("hc-verify".into()).spawn(run);
+        let thread = std::thread::Builder::new().name("verify".into()).spawn(run);
         let thread = thread.inspect_err(|error| tracing::warn!(%error, "store and index are not checked")).ok();
         Self { stop, thread }
     }

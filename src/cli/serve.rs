@@ -68,7 +68,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
 /// Opens the engine on a thread of its own, which ends with the process if nobody waits for it any more.
 fn open(config: EngineConfig) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new().name("hc-open".into()).spawn(move || drop(opened.send(Engine::open(config))))?;
+    std::thread::Builder::new().name("open".into()).spawn(move || drop(opened.send(Engine::open(config))))?;
     Ok(async move {
         let panicked = |_| Failure("the engine panicked while it was opened".into());
         Ok(wait.await.map_err(panicked)??)

@@ -192,7 +192,7 @@ impl Shard {
             wake: Arc::clone(&self.wake),
         };
         mending.stage = Stage::Running(receiver);
-        let thread = std::thread::Builder::new().name("hc-rebuild".into()).spawn(move || order.run());
+        let thread = std::thread::Builder::new().name("rebuild".into()).spawn(move || order.run());
         if let Err(error) = thread {
             self.break_partition(number, &Fault::io(format!("could not start a thread: {error}")));
         }

@@ -51,7 +51,7 @@ impl Engine {
 /// does not wait for it at its end.
 async fn finished(until: tokio::time::Instant, work: impl FnOnce() + Send + 'static) -> bool {
     let (done, wait) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("hc-close".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("close".into()).spawn(move || {
         work();
         let _ = done.send(());
     });

@@ -54,9 +54,9 @@ impl Keeper {
         let stop = Arc::new(Stop::default());
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let merging = Arc::clone(&stop);
-        let merger = thread("hc-merger").spawn(move || merge_all(&merge_inbox, &merging))?;
+        let merger = thread("merge-ids").spawn(move || merge_all(&merge_inbox, &merging))?;
         let stopping = Arc::clone(&stop);
-        let keeper = thread("hc-keeper").spawn(move || {
+        let keeper = thread("checkpoint").spawn(move || {
             run(&*store, &inbox, &stopping);
             let _ = merger.join();
         })?;

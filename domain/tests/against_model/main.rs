@@ -347,9 +347,23 @@ fn trials(usual: u64) -> u64 {
 #[test]
 fn every_answer_equals_the_model() {
     let _tiny = tiny_pages();
+    compare(trials(USUAL_TRIALS));
+}
+
+/// Orders that are not bundled lie in several pages.
+#[test]
+fn every_answer_equals_the_model_where_orders_stay_loose() {
+    let _own = own_pages();
+    set_page_items(3);
+    set_loose_orders(20);
+    set_loose_run(20);
+    compare(trials(USUAL_TRIALS) / 4);
+}
+
+fn compare(trials: u64) {
     let mut coverage = Coverage::default();
     let first: u64 = std::env::var("HEADCOUNT_FIRST_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
-    for seed in first..first + trials(USUAL_TRIALS) {
+    for seed in first..first + trials {
         let outcome = catch_unwind(|| trial(seed)).unwrap_or_else(|panic| {
             eprintln!("seed {seed}");
             resume_unwind(panic)

@@ -105,9 +105,8 @@ impl<T: Send + 'static> GroupCommit<T> {
         sink: impl FnMut(Vec<Outcome<T>>) + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new()
-            .name("log-commit".into())
-            .spawn(move || Committer { log, options, sink }.run(&receiver))?;
+        let thread =
+            std::thread::Builder::new().name("log".into()).spawn(move || Committer { log, options, sink }.run(&receiver))?;
         Ok(GroupCommit { queue: RwLock::new(Some(sender)), thread: Mutex::new(Some(thread)) })
     }
 

@@ -40,7 +40,7 @@ impl Merger {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         for _ in 0..(processors / 2).clamp(1, MOST_THREADS) {
             let (dir, inbox, stop) = (dir.clone(), Arc::clone(&inbox), Arc::clone(&merger.stop));
-            let thread = std::thread::Builder::new().name("hc-merge".into()).spawn(move || merge_all(&dir, &inbox, &stop));
+            let thread = std::thread::Builder::new().name("merge".into()).spawn(move || merge_all(&dir, &inbox, &stop));
             match thread {
                 Ok(thread) => merger.threads.push(thread),
                 Err(error) => {

@@ -28,6 +28,11 @@ fn skewed(rng: &mut Rng, bound: usize) -> usize {
     if rng.chance(40) { number.min(rng.below(bound)) } else { number }
 }
 
+/// A group's key: two of three begin alike for longer than what the order of a list is kept by.
+fn team(number: usize) -> String {
+    if number.is_multiple_of(3) { format!("t{number}") } else { format!("the team of the north {number}") }
+}
+
 impl Crowd {
     pub(super) fn new(rng: &mut Rng) -> Crowd {
         Crowd {
@@ -67,7 +72,7 @@ impl Crowd {
             10..20 | 25..65 => text("group_id", &self.company(rng)),
             20..25 | 65..85 => {
                 text("group_type", "team");
-                text("group_id", &format!("t{}", skewed(rng, self.groups)));
+                text("group_id", &team(skewed(rng, self.groups)));
             }
             _ => {}
         }
@@ -91,6 +96,8 @@ impl Crowd {
         let mut traits = Vec::new();
         if kind < 10 {
             let host = if rng.chance(80) { format!("c{}.example", rng.below(self.companies)) } else { "gmail.com".to_owned() };
+            // Some share an address, by which lists name them.
+            let user = if rng.chance(30) { "team" } else { user };
             traits.push(("email", Json::from(format!("{user}@{host}").as_str())));
         } else if kind < 25 {
             if rng.chance(60) {
@@ -118,7 +125,7 @@ pub(crate) fn question(rng: &mut Rng) -> Question {
         5..8 => (about("top-users"), vec![("limit", limit)]),
         8 => (about("metrics"), vec![]),
         _ => {
-            let key = format!("t{}", rng.below(8));
+            let key = team(rng.below(8));
             ("/groups/metrics".to_owned(), vec![("group_type", "team".to_owned()), ("group_key", key)])
         }
     };
