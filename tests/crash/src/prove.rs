@@ -44,7 +44,7 @@ enum Came {
 pub fn run(common: &Common) -> Result<()> {
     let binary = match &common.binary {
         Some(binary) => binary.clone(),
-        None => build()?,
+        None => build_with_faults()?,
     };
     let (mut wrong, mut skipped) = (Vec::new(), 0);
     for trial in &TRIALS {
@@ -69,7 +69,10 @@ pub fn run(common: &Common) -> Result<()> {
 }
 
 /// Builds a server that can make mistakes, beside the usual one.
-fn build() -> Result<PathBuf> {
+///
+/// # Errors
+/// It does not build.
+pub fn build_with_faults() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let target = target.join("fault-injection");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
