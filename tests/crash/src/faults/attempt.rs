@@ -8,7 +8,7 @@ use headcount_histories::Rng;
 
 use super::points::Point;
 use crate::events::Plan;
-use crate::http::{Connection, Credential, Request};
+use crate::http::{Connection, Credential, Reply, Request};
 use crate::ledger::{Ledger, State};
 use crate::load::Shared;
 use crate::oracle::Oracle;
@@ -47,6 +47,8 @@ const REBUILT: &str = "is rebuilt from the log";
 pub struct Base {
     /// How servers are started without a fault.
     pub launch: Launch,
+    /// The mistake that those with a fault make besides.
+    pub mistake: Option<String>,
     /// What there is on them.
     pub world: World,
     /// The events.
@@ -129,7 +131,7 @@ impl Base {
     /// A violation.
     pub async fn attempt(&self, case: &Case, data_dir: PathBuf) -> Result<Came> {
         let mut rig = self.rig(data_dir);
-        let came = meet(&mut rig, case).await?;
+        let came = meet(&mut rig, case, self.mistake.clone()).await?;
         rig.shared.findings.none()?;
         let server = rig.launch.start().await?;
         go_on(&mut rig, &server).await.map_err(|trouble| with_log(trouble, "after it", server.log()))?;
@@ -139,8 +141,8 @@ impl Base {
 }
 
 /// Starts a server with the fault, sends it events, and stops it unless it ends by itself.
-async fn meet(rig: &mut Rig, case: &Case) -> Result<Came> {
-    let mut launch = rig.launch.clone();
+async fn meet(rig: &mut Rig, case: &Case, mistake: Option<String>) -> Result<Came> {
+    let mut launch = Launch { fault: mistake, ..rig.launch.clone() };
     launch.flags.push(DEBUG.to_owned());
     launch.environment.push(case.variable());
     let mut server = match launch.spawn()?.listening_or_ended().await? {
@@ -209,8 +211,9 @@ fn failed(server: &Server) -> u64 {
 /// New events, with known ones among them, to each project; one of them alone, and bulky.
 async fn send(rig: &mut Rig, server: &Server) -> Result<()> {
     let shared = Rc::clone(&rig.shared);
-    let mut connection = Connection::open(server.address).await?;
     for (number, project) in shared.world.projects.iter().enumerate().take(PROJECTS) {
+        // Others for each request: the server may close one after an error.
+        let mut connection = Connection::open(server.address).await?;
         let new: Vec<usize> = (0..NEW).map(|_| shared.ledger.borrow_mut().add(Plan::ordinary(number))).collect();
         let some = |_| shared.ledger.borrow().some_acknowledged(&mut rig.rng, number);
         let known: Vec<usize> = (0..KNOWN).filter_map(some).collect();
@@ -219,18 +222,27 @@ async fn send(rig: &mut Rig, server: &Server) -> Result<()> {
         if reply.status == 202 && settle::counts(&reply)? != (new.len() as u64, known.len() as u64) {
             return Err(violation(format!("a batch of {NEW} new and {} known events was answered {}", known.len(), reply.body)));
         }
-        let state = match reply.status {
-            202 => State::Acknowledged(None),
-            503 => State::Refused,
-            status => return Err(violation(format!("a batch was answered {status}: {}", reply.body))),
-        };
+        is_allowed(&reply)?;
+        let state = if reply.status == 202 { State::Acknowledged(None) } else { State::Refused };
         new.iter().for_each(|event| shared.ledger.borrow_mut().set(*event, state));
         let alone = shared.ledger.borrow_mut().add(Plan { bulk: 1, ..Plan::ordinary(number) });
         let body = shared.ledger.borrow().body(alone);
+        let mut connection = Connection::open(server.address).await?;
         let reply = connection.send(&Request::events("/i", &project.key, &body)).await?;
+        is_allowed(&reply)?;
         shared.note_single(alone, &reply);
     }
     Ok(())
+}
+
+/// Fails unless events are taken, refused for now, or in doubt.
+fn is_allowed(reply: &Reply) -> Result<()> {
+    match reply.status {
+        202 => Ok(()),
+        503 if reply.retry_after.is_some() => Ok(()),
+        500 if reply.body.contains("outcome_unknown") => Ok(()),
+        status => Err(violation(format!("events were answered {status}: {}", reply.body))),
+    }
 }
 
 /// Waits until the server is ready, and everything is in a checkpoint.

@@ -33,7 +33,7 @@ const FAILURES: [u64; 2] = [1, 3];
 const ERRNOS: [&str; 2] = ["ENOSPC", "EIO"];
 /// Small enough that the events of a run fill some.
 const SEGMENT_BYTES: u64 = 16 << 10;
-/// After so many wrong results the campaign ends.
+/// After so many wrong results the campaign ends; where the server makes a mistake on purpose, one will do.
 const ENOUGH: usize = 5;
 
 /// What came of the attempts of a phase and an area.
@@ -57,7 +57,7 @@ pub async fn run(arguments: &Faults) -> Result<()> {
     };
     // The same events each time, unless told otherwise, so that a fault can be repeated.
     let seed = Some(arguments.common.seed.unwrap_or(1));
-    let common = Common { binary: Some(binary), seed, ..arguments.common.clone() };
+    let common = Common { binary: Some(binary), seed, fault: None, ..arguments.common.clone() };
     let mut work = WorkDir::make(&common)?;
     let result = campaign(arguments, &common, work.path()).await;
     if matches!(result, Err(Trouble::Violation(_))) {
@@ -74,7 +74,8 @@ async fn campaign(arguments: &Faults, common: &Common, work: &Path) -> Result<()
     prepare(&mut rig).await?;
     let ledger = rig.shared.ledger.borrow().clone();
     let (world, pristine) = (rig.shared.world.clone(), rig.launch.data_dir.clone());
-    let base = Rc::new(Base { launch: rig.launch, world, ledger, seed: common.seed(), pristine });
+    let mistake = arguments.common.fault.clone();
+    let base = Rc::new(Base { launch: rig.launch, mistake, world, ledger, seed: common.seed(), pristine });
 
     let rehearsal = work.join("rehearsal");
     copy_directory(&base.pristine, &rehearsal)?;
@@ -121,11 +122,11 @@ type Tried = (Case, Result<Came>);
 
 /// Tries them, some side by side.
 async fn attempts(base: &Rc<Base>, cases: Vec<Case>, jobs: usize, work: &Path) -> Result<Vec<Tried>> {
-    let count = cases.len();
+    let (count, enough) = (cases.len(), if base.mistake.is_some() { 1 } else { ENOUGH });
     let (mut waiting, mut running, mut done) = (cases.into_iter().enumerate(), JoinSet::new(), Vec::<Tried>::new());
     loop {
         let wrong = done.iter().filter(|(_, came)| came.is_err()).count();
-        while running.len() < jobs && wrong < ENOUGH {
+        while running.len() < jobs && wrong < enough {
             let Some((number, case)) = waiting.next() else { break };
             let (base, data_dir) = (Rc::clone(base), work.join(format!("fault-{number}")));
             running.spawn_local(async move {
