@@ -180,7 +180,7 @@ fn judge(case: &Case, ended: &Ended) -> Result<Came> {
 }
 
 /// Sends events, with time for checkpoints and merges, until the fault is over; then the server must be ready, and every
-/// answer right.
+/// answer right. Sends more at the end, for the last checkpoint.
 async fn serve(rig: &mut Rig, server: &mut Server, failures: u64) -> Result<()> {
     for round in 0..ROUNDS + MORE_ROUNDS {
         let failed = failed(server);
@@ -198,9 +198,11 @@ async fn serve(rig: &mut Rig, server: &mut Server, failures: u64) -> Result<()> 
         match rig.check(server).await {
             Err(Trouble::Violation(what)) if failed(server) > before && what.contains(" answered 503") => {}
             Err(trouble) => return Err(trouble),
-            Ok(_) => return all_saved(server).await,
+            Ok(_) => break,
         }
     }
+    all_saved(server).await?;
+    send(rig, server).await
 }
 
 /// How many operations failed on purpose.
