@@ -14,10 +14,10 @@ const ALIKE_IN_A_ROW: usize = 6;
 pub enum Phase {
     /// While it serves.
     Serving,
-    /// Before the server listens.
-    Starting,
     /// After SIGTERM.
     Stopping,
+    /// Before the server listens.
+    Starting,
 }
 
 /// What operations have in common.
