@@ -46,6 +46,11 @@ crash-overload: build-crash
     target/release/headcount-crash overload
     target/release/headcount-crash disk-full
 
+# ENOSPC and EIO at every operation on files, one at a time: about an hour.
+crash-faults:
+    cargo build --release -p headcount-crash
+    target/release/headcount-crash faults --all
+
 # Shows that the crash harness notices answers that come too early.
 crash-prove:
     cargo build --release -p headcount-crash

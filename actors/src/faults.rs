@@ -19,6 +19,10 @@ const VARIABLE: &str = "HEADCOUNT_FAULT";
 /// Which operations on files fail, as [`Plan`] reads it: `at=17,errno=EIO,failures=3`. They are counted from the start of the
 /// process, under the data directory.
 const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
+/// Makes a checkpoint due at the next round once so many events are not saved, where little would else wait for several rounds.
+const CHECKPOINT_VARIABLE: &str = "HEADCOUNT_CHECKPOINT_EVENTS";
+/// The size of the log's segments, so that few events fill one.
+const SEGMENT_VARIABLE: &str = "HEADCOUNT_SEGMENT_BYTES";
 /// How long events wait between their answer and the rollups under `ack-before-apply`.
 const LATE: Duration = Duration::from_millis(50);
 
@@ -50,7 +54,18 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
         tracing::warn!(?plan, "this build fails operations on files on purpose");
         *IO_FAULTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Switch::arm(&config.data_dir, plan));
     }
+    if let Some(events) = number(CHECKPOINT_VARIABLE)? {
+        config.checkpoints.events = events;
+    }
+    if let Some(bytes) = number(SEGMENT_VARIABLE)? {
+        config.log.segment_bytes = bytes;
+    }
     Ok(config)
+}
+
+fn number(variable: &str) -> Result<Option<u64>, OpenError> {
+    let Ok(text) = std::env::var(variable) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is no number: {text:?}")))
 }
 
 /// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later, and finds nobody waiting.

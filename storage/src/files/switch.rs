@@ -163,13 +163,15 @@ impl Armed {
     fn check(&self, operation: Operation, path: &Path) -> Option<Plan> {
         let mut state = self.state();
         state.operations += 1;
-        let plan = state.plan;
-        let fails = plan.at > 0 && state.operations >= plan.at && state.operations - plan.at < plan.failures;
+        let (plan, number) = (state.plan, state.operations);
+        // With the lock held, so that the lines are in the order of their numbers.
+        tracing::trace!(number, ?operation, path = %path.display(), "an operation");
+        let fails = plan.at > 0 && number >= plan.at && number - plan.at < plan.failures;
         if !fails {
             return None;
         }
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        tracing::debug!(?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
+        tracing::debug!(number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
         state.failed.push(format!("{operation:?} {name}"));
         Some(plan)
     }

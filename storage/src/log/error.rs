@@ -54,7 +54,7 @@ pub enum LogError {
         segment: Position,
     },
     /// Any other failure of the file system, before anything was recorded.
-    #[error("could not {doing} {}", path.display())]
+    #[error("could not {doing} {}: {source}", path.display())]
     Io {
         /// What was being done.
         doing: &'static str,

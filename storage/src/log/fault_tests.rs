@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Log, LogError, LogOptions, Position, Share};
-use crate::files::switch::Switch;
+use crate::files::switch::{Errno, Plan, Switch};
 
 const DIR: &str = "HEADCOUNT_TEST_LOG";
 const PLAN: &str = "HEADCOUNT_TEST_PLAN";
@@ -96,4 +96,26 @@ fn an_append_survives_each_failure() {
         }
     }
     assert!(aborted > 20 && refused > 20, "{aborted} aborted, {refused} refused or went on");
+}
+
+#[test]
+fn an_error_of_an_open_names_file_and_cause() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("log");
+    let (mut log, _) = Log::open(&dir, options()).unwrap();
+    (1..=EVENTS).for_each(|number| assert_eq!(append(&mut log, number).unwrap(), number));
+    drop(log);
+    let switch = Switch::arm(&dir, Plan::default());
+    drop(Log::open(&dir, options()).unwrap());
+    let operations = switch.operations();
+    let mut errors = 0;
+    for at in 1..=operations {
+        switch.rearm(Plan { at, errno: Errno::Io, ..Plan::default() });
+        if let Err(error) = Log::open(&dir, options()) {
+            let text = error.to_string();
+            assert!(text.contains("os error 5") && text.contains(dir.to_str().unwrap()), "at {at}: {text}");
+            errors += 1;
+        }
+    }
+    assert!(errors > 2, "{errors} errors");
 }

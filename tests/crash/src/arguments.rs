@@ -28,6 +28,8 @@ pub enum Campaign {
     Overload(Common),
     /// Leave it no room on its disk
     DiskFull(Common),
+    /// Fail its operations on files, one at a time
+    Faults(Faults),
     /// Build a server that makes mistakes on purpose: each has to be noticed
     Prove(Common),
 }
@@ -53,6 +55,29 @@ pub struct Common {
     /// Remove the data of a failed campaign, too
     #[arg(long)]
     pub discard: bool,
+}
+
+/// What `faults` takes.
+#[derive(Debug, Clone, Args)]
+pub struct Faults {
+    /// What all campaigns take; a cycle is one fault.
+    #[command(flatten)]
+    pub common: Common,
+    /// Every operation that writes, with every error, instead of a sample of `--cycles`
+    #[arg(long, conflicts_with_all = ["at", "cycles"])]
+    pub all: bool,
+    /// Only the operation of this number, and so many after it as fail together
+    #[arg(long)]
+    pub at: Option<u64>,
+    /// Only this error: ENOSPC or EIO
+    #[arg(long, value_parser = ["ENOSPC", "EIO"])]
+    pub errno: Option<String>,
+    /// Only so many failures in a row
+    #[arg(long)]
+    pub failures: Option<u64>,
+    /// How many servers run side by side
+    #[arg(long, default_value_t = 6)]
+    pub jobs: usize,
 }
 
 impl Common {

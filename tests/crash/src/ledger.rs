@@ -21,7 +21,7 @@ struct Entry {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ledger {
     seed: u64,
     entries: Vec<Entry>,

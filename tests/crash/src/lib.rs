@@ -23,6 +23,7 @@ pub mod arguments;
 pub mod damage;
 pub mod disk_full;
 pub mod events;
+pub mod faults;
 pub mod http;
 pub mod kill;
 pub mod ledger;

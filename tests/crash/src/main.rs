@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use headcount_crash::arguments::{Arguments, Campaign};
 use headcount_crash::trouble::{Result, Trouble, harness};
-use headcount_crash::{damage, disk_full, kill, overload, power, prove};
+use headcount_crash::{damage, disk_full, faults, kill, overload, power, prove};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Exit codes: 0 done, or skipped (loudly); 1 the server broke a promise; 2 the harness failed.
@@ -46,6 +46,7 @@ async fn run(campaign: Campaign) -> Result<()> {
         Campaign::Damage(common) => damage::run(&common).await,
         Campaign::Overload(common) => overload::run(&common).await,
         Campaign::DiskFull(common) => disk_full::run(&common).await,
+        Campaign::Faults(arguments) => faults::run(&arguments).await,
         Campaign::Prove(common) => prove::run(&common),
     }
 }

@@ -19,12 +19,15 @@ const fn trial(campaign: &'static str, fault: Option<&'static str>, cycles: usiz
 }
 
 /// A kill can't lose what was written but not synced: that mistake is for power cuts only. What is answered before it is counted
-/// is never lost: a read at once notices it, whatever the campaign.
-const TRIALS: [Trial; 7] = [
+/// is never lost: a read at once notices it, whatever the campaign. What is answered before it is written is lost, too, if the
+/// write fails.
+const TRIALS: [Trial; 9] = [
     trial("kill", None, 2),
     trial("power", None, 2),
+    trial("faults", None, 6),
     trial("kill", Some("ack-before-write"), 6),
     trial("power", Some("ack-before-write"), 6),
+    trial("faults", Some("ack-before-write"), 60),
     trial("power", Some("ack-before-sync"), 6),
     trial("kill", Some("ack-before-apply"), 2),
     trial("power", Some("ack-before-apply"), 2),
@@ -44,7 +47,7 @@ enum Came {
 pub fn run(common: &Common) -> Result<()> {
     let binary = match &common.binary {
         Some(binary) => binary.clone(),
-        None => build()?,
+        None => build_with_faults()?,
     };
     let (mut wrong, mut skipped) = (Vec::new(), 0);
     for trial in &TRIALS {
@@ -69,7 +72,10 @@ pub fn run(common: &Common) -> Result<()> {
 }
 
 /// Builds a server that can make mistakes, beside the usual one.
-fn build() -> Result<PathBuf> {
+///
+/// # Errors
+/// It does not build.
+pub fn build_with_faults() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let target = target.join("fault-injection");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -66,9 +66,22 @@ impl Rig {
     /// # Errors
     /// The server does not do as it is told.
     pub async fn make(common: &Common, data_dir: PathBuf, flags: &[&str]) -> Result<Self> {
+        Self::make_with(common, data_dir, flags, Vec::new()).await
+    }
+
+    /// As [`Rig::make`], with more variables in the servers' environment.
+    ///
+    /// # Errors
+    /// The server does not do as it is told.
+    pub async fn make_with(
+        common: &Common,
+        data_dir: PathBuf,
+        flags: &[&str],
+        environment: Vec<(&'static str, String)>,
+    ) -> Result<Self> {
         let seed = common.seed();
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let launch = Launch { binary: common.binary()?, data_dir, flags, fault: common.fault.clone() };
+        let launch = Launch { binary: common.binary()?, data_dir, flags, fault: common.fault.clone(), environment };
         println!("{} of {}, seed {seed}", launch.binary.display(), env!("CARGO_PKG_VERSION"));
         let world = World::make(&launch).await?;
         let oracle = Oracle::new(&world);

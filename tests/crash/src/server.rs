@@ -30,6 +30,8 @@ pub struct Launch {
     pub flags: Vec<String>,
     /// The mistake to make, in builds that can.
     pub fault: Option<String>,
+    /// Other variables of its environment.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 /// What a server wrote to standard error.
@@ -67,6 +69,26 @@ pub struct Starting {
     began: Instant,
 }
 
+/// What came of a start that may fail.
+#[derive(Debug)]
+pub enum Started {
+    /// It listens.
+    Listening(Server),
+    /// It ended.
+    Ended(Ended),
+}
+
+/// A process that ended by itself, or was told to.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub status: ExitStatus,
+    /// What it wrote to standard error.
+    pub log: Log,
+    /// How long it took since it was last waited for.
+    pub took: Duration,
+}
+
 /// A server that listens. Killed when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -90,6 +112,7 @@ impl Launch {
         if let Some(fault) = &self.fault {
             command.env("HEADCOUNT_FAULT", fault);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -140,15 +163,28 @@ impl Starting {
     ///
     /// # Errors
     /// A violation if it ends, or takes too long.
-    pub async fn listening(mut self) -> Result<Server> {
+    pub async fn listening(self) -> Result<Server> {
+        match self.listening_or_ended().await? {
+            Started::Listening(server) => Ok(server),
+            Started::Ended(Ended { status, log, .. }) => {
+                Err(violation(format!("the server did not start ({status}); it said:\n    {}", log.tail())))
+            }
+        }
+    }
+
+    /// Waits until it listens or ends.
+    ///
+    /// # Errors
+    /// A violation if it takes too long.
+    pub async fn listening_or_ended(mut self) -> Result<Started> {
         while self.began.elapsed() < START_TIMEOUT {
             if let Ok(address) = self.address.try_recv() {
                 let started_in = self.began.elapsed();
-                return Ok(Server { process: self, address, started_in });
+                return Ok(Started::Listening(Server { process: self, address, started_in }));
             }
             if let Some(status) = self.child.try_wait()? {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                return Err(violation(format!("the server did not start ({status}); it said:\n    {}", self.log.tail())));
+                return Ok(Started::Ended(Ended { status, log: self.log.clone(), took: self.began.elapsed() }));
             }
             tokio::time::sleep(TICK).await;
         }
@@ -217,19 +253,37 @@ impl Server {
     ///
     /// # Errors
     /// A violation if it takes too long, or ends as if something were wrong.
-    pub async fn terminate(mut self) -> Result<Duration> {
+    pub async fn terminate(self) -> Result<Duration> {
+        let Ended { status, took, .. } = self.stop().await?;
+        if status.success() { Ok(took) } else { Err(violation(format!("after SIGTERM it ended with {status}"))) }
+    }
+
+    /// SIGTERM, and waits for the end, whatever it is.
+    ///
+    /// # Errors
+    /// A violation if it takes too long.
+    pub async fn stop(mut self) -> Result<Ended> {
         self.process.signal(Signal::TERM)?;
-        let asked = Instant::now();
-        let status: ExitStatus = loop {
-            match self.process.child.try_wait()? {
-                Some(status) => break status,
-                None if asked.elapsed() > STOP_TIMEOUT => {
-                    return Err(violation(format!("it did not stop within {STOP_TIMEOUT:?} of SIGTERM")));
-                }
-                None => tokio::time::sleep(TICK).await,
+        let ended = self.ended_within(STOP_TIMEOUT).await?;
+        ended.ok_or_else(|| violation(format!("it did not stop within {STOP_TIMEOUT:?} of SIGTERM")))
+    }
+
+    /// Waits for the end. `None`: it has not ended by then.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub async fn ended_within(&mut self, limit: Duration) -> Result<Option<Ended>> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.process.child.try_wait()? {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                return Ok(Some(Ended { status, log: self.log().clone(), took: began.elapsed() }));
             }
-        };
-        if status.success() { Ok(asked.elapsed()) } else { Err(violation(format!("after SIGTERM it ended with {status}"))) }
+            if began.elapsed() > limit {
+                return Ok(None);
+            }
+            tokio::time::sleep(TICK).await;
+        }
     }
 
     /// SIGSTOP.

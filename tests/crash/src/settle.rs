@@ -80,6 +80,19 @@ pub fn counts(reply: &Reply) -> Result<(u64, u64)> {
     counts.ok_or_else(|| violation(format!("a batch was answered {}: {}", reply.status, reply.body)))
 }
 
+/// Sends acknowledged events of a project again: each has to be a duplicate.
+///
+/// # Errors
+/// A violation if one is not.
+pub async fn are_duplicates(connection: &mut Connection, key: &str, ledger: &RefCell<Ledger>, known: &[usize]) -> Result<()> {
+    let body = ledger.borrow().batch(known);
+    let reply = connection.send(&Request::events("/i/batch", key, &body)).await?;
+    if counts(&reply)? != (0, known.len() as u64) {
+        return Err(violation(format!("{} known events are answered {}", known.len(), reply.body)));
+    }
+    Ok(())
+}
+
 async fn insist(connection: &mut Connection, request: &Request<'_>) -> Result<Reply> {
     let began = Instant::now();
     loop {

@@ -225,11 +225,7 @@ async fn same_as_before(rig: &Rig, before: &Before, server: &Server) -> Result<(
     for (project, key) in &before.keys {
         let known: Vec<usize> =
             (0..DUPLICATES).filter_map(|_| rig.shared.ledger.borrow().some_acknowledged(&mut rng, *project)).collect();
-        let body = rig.shared.ledger.borrow().batch(&known);
-        let reply = connection.send(&Request::events("/i/batch", key, &body)).await?;
-        if settle::counts(&reply)? != (0, known.len() as u64) {
-            return Err(violation(format!("{} known events are answered {}", known.len(), reply.body)));
-        }
+        settle::are_duplicates(&mut connection, key, &rig.shared.ledger, &known).await?;
         let alone =
             known.iter().find(|number| matches!(rig.shared.ledger.borrow().state(**number), State::Acknowledged(Some(_))));
         let Some(alone) = alone else { continue };
