@@ -34,7 +34,7 @@ const STORES_KEPT: usize = 2;
 /// What is found where the store should be.
 enum Found {
     Sound(DiskStore),
-    /// There is none yet, or an empty one that a first start did not finish.
+    /// No store, or an empty one left by a first start that did not finish.
     Nothing,
     /// Another version of the program made it: how it differs.
     Outdated(String),

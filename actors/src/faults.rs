@@ -19,7 +19,7 @@ const VARIABLE: &str = "HEADCOUNT_FAULT";
 /// Which operations on files fail, as [`Plan`] reads it: `at=17,errno=EIO,failures=3`. They are counted from the start of the
 /// process, under the data directory.
 const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
-/// Makes a checkpoint due at the next round once so many events are not saved, where little would else wait for several rounds.
+/// After how many unsaved events a checkpoint is due, so that small workloads write several.
 const CHECKPOINT_VARIABLE: &str = "HEADCOUNT_CHECKPOINT_EVENTS";
 /// The size of the log's segments, so that few events fill one.
 const SEGMENT_VARIABLE: &str = "HEADCOUNT_SEGMENT_BYTES";

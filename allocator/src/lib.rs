@@ -16,7 +16,7 @@ pub fn configure() {
         return;
     }
     #[expect(unsafe_code, reason = "mimalloc has no safe call for its options")]
-    // SAFETY: the call only stores a number, which other threads read when they free memory: there is none yet.
+    // SAFETY: the call stores a number that other threads read when they free memory. No other thread runs yet.
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MS);
     }

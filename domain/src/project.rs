@@ -38,7 +38,7 @@ pub struct Project {
 /// How many different things of each kind a project was told of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cardinality {
-    /// Companies, under each key that they were told by.
+    /// Companies; one that is known by several keys counts once for each.
     pub companies: usize,
     /// Groups of other types.
     pub groups: usize,

@@ -47,7 +47,7 @@ impl Quota {
 pub struct Quotas {
     /// Groups of all types but `company`.
     pub groups: usize,
-    /// Companies, under each key that they were told by.
+    /// Companies; one that is known by several keys counts once for each.
     pub companies: usize,
     /// Sources, mediums, campaigns and referrers, together.
     pub sources: usize,
@@ -126,7 +126,7 @@ pub struct Mentions {
 enum Thing {
     /// A group or company that the event names outright.
     Group(Quota, RecordKey),
-    /// The domain that a company is told. A company that has one already keeps it.
+    /// The domain that a `group` event reports for a company. A company that has one already keeps it.
     Domain { company: RecordKey, domain: RecordKey },
     /// The company of an e-mail address. It is made only for an identity that has no company yet.
     EmailCompany(RecordKey),
@@ -265,8 +265,8 @@ impl Project {
         Ok(false)
     }
 
-    /// Whether the event makes the last session of its identity longer. Not told of an event that joins two histories: it is
-    /// taken for the beginning of a session.
+    /// Whether the event makes the last session of its identity longer. `false` for an event that joins two histories:
+    /// it counts as the beginning of a session.
     fn goes_on<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<bool, Fault> {
         let Who { user, other } = mentions.who;
         let key = match (user, other) {

@@ -49,7 +49,7 @@ impl Engine {
     /// The events, by their places, that would exceed a quota of their project. All of `events` are of one project.
     ///
     /// # Errors
-    /// It can't be told now: nothing may be recorded.
+    /// The quotas can't be checked now; nothing may be recorded.
     pub(crate) async fn over_quota(&self, events: &[Box<Event>]) -> Result<Vec<(usize, QuotaExceeded)>, TrackError> {
         let Some(project) = events.first().map(|event| event.project) else { return Ok(Vec::new()) };
         let reached = self.reached(project).await;

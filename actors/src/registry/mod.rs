@@ -117,7 +117,7 @@ impl Registry {
         self.public_key(public_key).map(|key| key.project)
     }
 
-    /// The same, and the limit of the key. It is for whoever takes events by key to obey: nothing in the engine does.
+    /// The same, with the key's rate limit. The caller enforces the limit; the engine does not.
     #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)

@@ -44,7 +44,7 @@ impl Moment {
     }
 }
 
-/// A company (as it was told) or another group that an event named.
+/// The group that an event named. A company goes by the key that was sent, which may be linked to a domain.
 ///
 /// Lists by group are in the order of type and number, not of the key: groups are numbered as they come, so new ones go to
 /// the end of a list, and its other pages stay as they are saved.
