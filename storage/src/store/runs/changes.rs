@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::StoreError;
-use super::run::{Run, RunDir, RunName};
-use super::writer::RunWriter;
 use super::{MANIFEST_VERSION, Manifest, Merged, Slot};
 use crate::codec;
 use crate::files::{remove_file, sync_dir};
+use crate::sstable::reader::{Run, RunDir, RunName};
+use crate::sstable::writer::RunWriter;
 
 /// How much of a checkpoint is put in order before it is written.
 const BUFFER_BYTES: usize = 1 << 20;

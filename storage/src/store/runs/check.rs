@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::super::StoreError;
 use super::super::parallel::check_each;
 use super::Runs;
-use super::run::Run;
 use crate::pace::{self, Pace};
+use crate::sstable::reader::Run;
 
 impl Runs {
     /// Reads everything and checks it.

@@ -5,13 +5,10 @@
 //! checkpoint, so that all of it counts at once ([`super::DiskStore`] keeps it in sled). A lookup asks the filters of the
 //! runs, newest first, and reads one block of one run; a key that nobody has costs no read.
 
-mod block;
 mod changes;
 mod check;
-mod merge;
+
 mod merger;
-mod run;
-mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use super::{Realm, StoreError, Visit};
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
+use crate::sstable::merge::{self, MergeCursor};
+use crate::sstable::reader::{Run, RunDir, RunName, hash_of};
 pub(super) use changes::{Prepared, RunChanges};
 pub use check::UncheckedRuns;
-use merge::MergeCursor;
 use merger::{MergeState, Merger};
-use run::{Run, RunDir, RunName, hash_of};
 
 /// A realm with more runs than this is merged before the next checkpoint of it counts.
 const MOST_RUNS: usize = 24;
