@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Changes of a realm on their way into runs. They cost little memory if they come in the order of their keys; in another
 /// order they become more runs, the last of which counts.
-pub(in crate::store) struct RunChanges {
+pub(in crate::store) struct TableChanges {
     dir: RunDir,
     slot: Arc<Slot>,
     buffer: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -63,7 +63,7 @@ impl Prepared {
     }
 }
 
-impl RunChanges {
+impl TableChanges {
     /// Collects changes of a realm.
     pub(super) fn new(dir: RunDir, slot: Arc<Slot>) -> Self {
         let files = NewFiles { dir: dir.clone(), names: Vec::new() };
