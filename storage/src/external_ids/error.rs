@@ -6,8 +6,8 @@ use crate::format::Incarnation;
 
 /// What can go wrong in an index of fingerprints.
 #[derive(Debug, Error)]
-pub enum FingerprintError {
-    /// A file is missing or not what was written. [`reset`](super::Fingerprints::reset) the index and rebuild it from
+pub enum ExternalIdsError {
+    /// A file is missing or not what was written. [`reset`](super::ExternalIds::reset) the index and rebuild it from
     /// the log.
     #[error("the index of external ids is damaged: {what}")]
     Damaged {
@@ -35,7 +35,7 @@ pub enum FingerprintError {
     Stopped,
 }
 
-impl FingerprintError {
+impl ExternalIdsError {
     /// Whether only a rebuild from the log helps.
     #[must_use]
     pub fn is_damage(&self) -> bool {

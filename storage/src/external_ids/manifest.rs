@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::FingerprintError;
+use super::error::ExternalIdsError;
 use super::run::run_name;
 use crate::codec;
 use crate::files::{self, PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
@@ -41,45 +41,45 @@ pub(super) fn run_path(dir: &Path, id: u64) -> PathBuf {
 
 impl Manifest {
     /// Reads the list of `dir`, and removes what it doesn't name; begins one where there is nothing.
-    pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<Self, FingerprintError> {
+    pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<Self, ExternalIdsError> {
         let manifest = match files::read(&dir.join(FILE_NAME)) {
             Ok(bytes) => Self::decode(&bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !files(dir)?.is_empty() {
-                    return Err(FingerprintError::damaged("there are runs but no list of them"));
+                    return Err(ExternalIdsError::damaged("there are runs but no list of them"));
                 }
                 let manifest = Self { incarnation: incarnation.number(), next: 1, covered: 0, runs: BTreeSet::new() };
                 manifest.write(dir)?;
                 manifest
             }
-            Err(source) => return Err(FingerprintError::Io { action: "read its list of runs", source }),
+            Err(source) => return Err(ExternalIdsError::Io { action: "read its list of runs", source }),
         };
         if manifest.incarnation != incarnation.number() {
             let found = Incarnation::from_number(manifest.incarnation);
-            return Err(FingerprintError::OtherIncarnation { found, expected: incarnation });
+            return Err(ExternalIdsError::OtherIncarnation { found, expected: incarnation });
         }
         let named: BTreeSet<_> = manifest.runs.iter().map(|id| run_path(dir, *id)).collect();
         for path in files(dir)?.difference(&named) {
-            files::remove_file(path).map_err(FingerprintError::io("remove a left-over"))?;
+            files::remove_file(path).map_err(ExternalIdsError::io("remove a left-over"))?;
         }
         Ok(manifest)
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, FingerprintError> {
-        let unreadable = || FingerprintError::damaged("the list of runs is unreadable");
+    fn decode(bytes: &[u8]) -> Result<Self, ExternalIdsError> {
+        let unreadable = || ExternalIdsError::damaged("the list of runs is unreadable");
         let (body, crc) = bytes.split_last_chunk().ok_or_else(unreadable)?;
         if crc32c::crc32c(body) != u32::from_be_bytes(*crc) {
             return Err(unreadable());
         }
-        codec::decode_any(body, &VERSIONS).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))
+        codec::decode_any(body, &VERSIONS).map_err(|error| ExternalIdsError::damaged(format!("the list of runs: {error}")))
     }
 
-    pub(super) fn write(&self, dir: &Path) -> Result<(), FingerprintError> {
+    pub(super) fn write(&self, dir: &Path) -> Result<(), ExternalIdsError> {
         let mut bytes =
-            codec::encode(VERSION, self).map_err(|error| FingerprintError::damaged(format!("the list of runs: {error}")))?;
+            codec::encode(VERSION, self).map_err(|error| ExternalIdsError::damaged(format!("the list of runs: {error}")))?;
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_be_bytes());
-        write_atomically(&dir.join(FILE_NAME), &bytes, PRIVATE_FILE).map_err(FingerprintError::io("write its list of runs"))
+        write_atomically(&dir.join(FILE_NAME), &bytes, PRIVATE_FILE).map_err(ExternalIdsError::io("write its list of runs"))
     }
 
     /// A number for a run to be written. One that is never added is used again after the next open.
@@ -92,7 +92,7 @@ impl Manifest {
 
 /// Removes all that belongs to an index, and begins an empty one. Runs that somebody still reads are removed once more when
 /// they are let go of, so their numbers are not used again.
-pub(super) fn begin_anew(dir: &Path, incarnation: Incarnation) -> Result<(), FingerprintError> {
+pub(super) fn begin_anew(dir: &Path, incarnation: Incarnation) -> Result<(), ExternalIdsError> {
     let remove = || -> std::io::Result<u64> {
         create_private_dir(dir)?;
         files::remove_if_there(&dir.join(FILE_NAME))?;
@@ -105,12 +105,12 @@ pub(super) fn begin_anew(dir: &Path, incarnation: Incarnation) -> Result<(), Fin
         sync_dir(dir)?;
         Ok(last)
     };
-    let last = remove().map_err(FingerprintError::io("remove its files"))?;
+    let last = remove().map_err(ExternalIdsError::io("remove its files"))?;
     Manifest { incarnation: incarnation.number(), next: last + 1, covered: 0, runs: BTreeSet::new() }.write(dir)
 }
 
-fn files(dir: &Path) -> Result<BTreeSet<PathBuf>, FingerprintError> {
-    list(dir).map_err(FingerprintError::io("list its files"))
+fn files(dir: &Path) -> Result<BTreeSet<PathBuf>, ExternalIdsError> {
+    list(dir).map_err(ExternalIdsError::io("list its files"))
 }
 
 /// Runs and left-overs; not the list itself, nor what is none of ours.

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::error::FingerprintError;
+use super::error::ExternalIdsError;
 use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::filter::{BLOCK_BYTES, Filter};
 use crate::pace::Pace;
@@ -136,29 +136,29 @@ pub(super) struct Run {
 
 impl Run {
     /// Opens a run; its header, fences and filter are checked, its pages when they are read.
-    pub(super) fn open(dir: &RunDir, id: u64, incarnation: u128) -> Result<Self, FingerprintError> {
+    pub(super) fn open(dir: &RunDir, id: u64, incarnation: u128) -> Result<Self, ExternalIdsError> {
         let file = CachedFile::new(&dir.dir, run_name(id), &dir.open_files);
         let mut page = [0; PAGE_BYTES];
-        file.read_exact_at(&mut page, 0).map_err(FingerprintError::reading("read a run's header"))?;
+        file.read_exact_at(&mut page, 0).map_err(ExternalIdsError::reading("read a run's header"))?;
         let header = Header::decode(&page).filter(|header| header.incarnation == incarnation);
-        let header = header.ok_or_else(|| FingerprintError::damaged(format!("the header of run {id}")))?;
+        let header = header.ok_or_else(|| ExternalIdsError::damaged(format!("the header of run {id}")))?;
         let pages_end = (1 + header.pages) * PAGE_BYTES as u64;
         let fences_len = header.pages * 8;
         let filter_len = header.filter_blocks * BLOCK_BYTES as u64;
-        let len = file.len().map_err(FingerprintError::io("measure a run"))?;
+        let len = file.len().map_err(ExternalIdsError::io("measure a run"))?;
         if len != pages_end + fences_len + filter_len {
-            return Err(FingerprintError::damaged(format!("the length of run {id}")));
+            return Err(ExternalIdsError::damaged(format!("the length of run {id}")));
         }
         let part = |from, len: u64, crc, what| {
             let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-            file.read_exact_at(&mut bytes, from).map_err(FingerprintError::reading("read a run"))?;
+            file.read_exact_at(&mut bytes, from).map_err(ExternalIdsError::reading("read a run"))?;
             let sound = crc32c::crc32c(&bytes) == crc;
-            if sound { Ok(bytes) } else { Err(FingerprintError::damaged(format!("the {what} of run {id}"))) }
+            if sound { Ok(bytes) } else { Err(ExternalIdsError::damaged(format!("the {what} of run {id}"))) }
         };
         let fences = part(pages_end, fences_len, header.fences_crc, "fences")?;
         let fences = fences.as_chunks().0.iter().map(|fence| u64::from_be_bytes(*fence)).collect();
         let filter = Filter::decode(&part(pages_end + fences_len, filter_len, header.filter_crc, "filter")?);
-        let filter = filter.ok_or_else(|| FingerprintError::damaged(format!("the filter of run {id}")))?;
+        let filter = filter.ok_or_else(|| ExternalIdsError::damaged(format!("the filter of run {id}")))?;
         Ok(Self { id, header, file, fences, filter })
     }
 
@@ -168,7 +168,7 @@ impl Run {
     }
 
     /// The position of a fingerprint.
-    pub(super) fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    pub(super) fn get(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         if !self.filter.may_hold(fingerprint) {
             return Ok(None);
         }
@@ -185,11 +185,11 @@ impl Run {
         Ok(None)
     }
 
-    fn search(&self, page: usize, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    fn search(&self, page: usize, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         let number = page as u64;
         let mut bytes = [0; PAGE_BYTES];
         let from = (1 + number) * PAGE_BYTES as u64;
-        self.file.read_exact_at(&mut bytes, from).map_err(FingerprintError::reading("read a page"))?;
+        self.file.read_exact_at(&mut bytes, from).map_err(ExternalIdsError::reading("read a page"))?;
         let entries = self.entries(number, &bytes)?;
         let wanted = fingerprint.to_be_bytes();
         let width = self.header.entry_bytes();
@@ -207,10 +207,10 @@ impl Run {
     }
 
     /// The bytes of a page's entries, once the page has proved sound.
-    fn entries<'a>(&self, number: u64, page: &'a Page) -> Result<&'a [u8], FingerprintError> {
+    fn entries<'a>(&self, number: u64, page: &'a Page) -> Result<&'a [u8], ExternalIdsError> {
         let (body, crc) = page.split_at(PAGE_BYTES - CRC_BYTES);
         if page_crc(number, body).to_be_bytes() != crc {
-            return Err(FingerprintError::damaged(format!("page {number} of run {}", self.id)));
+            return Err(ExternalIdsError::damaged(format!("page {number} of run {}", self.id)));
         }
         let per_page = self.header.entries_per_page() as u64;
         let entries = self.header.count.saturating_sub(number * per_page).min(per_page) as usize;
@@ -218,7 +218,7 @@ impl Run {
     }
 
     /// Reads everything and checks it. `false`: `pace` broke it off.
-    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, FingerprintError> {
+    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, ExternalIdsError> {
         let mut pages = RunIter { run: self, next_page: 0, pages: Vec::new(), entries: Vec::new().into_iter() };
         let mut count = 0;
         while pages.next_page < self.header.pages {
@@ -229,7 +229,7 @@ impl Run {
             count += pages.entries.len() as u64;
         }
         let sound = count == self.header.count;
-        if sound { Ok(true) } else { Err(FingerprintError::damaged(format!("the number of entries of run {}", self.id))) }
+        if sound { Ok(true) } else { Err(ExternalIdsError::damaged(format!("the number of entries of run {}", self.id))) }
     }
 
     /// All entries in order.
@@ -262,7 +262,7 @@ pub(super) struct RunIter<'a> {
 
 impl RunIter<'_> {
     /// The next entry.
-    pub(super) fn next(&mut self) -> Result<Option<(u128, u64)>, FingerprintError> {
+    pub(super) fn next(&mut self) -> Result<Option<(u128, u64)>, ExternalIdsError> {
         if let Some(entry) = self.entries.next() {
             return Ok(Some(entry));
         }
@@ -270,11 +270,11 @@ impl RunIter<'_> {
         Ok(self.entries.next())
     }
 
-    fn read_on(&mut self) -> Result<(), FingerprintError> {
+    fn read_on(&mut self) -> Result<(), ExternalIdsError> {
         let pages = (self.run.header.pages - self.next_page).min(READ_AHEAD as u64);
         self.pages.resize(pages as usize * PAGE_BYTES, 0);
         let from = (1 + self.next_page) * PAGE_BYTES as u64;
-        self.run.file.read_exact_at(&mut self.pages, from).map_err(FingerprintError::reading("read pages"))?;
+        self.run.file.read_exact_at(&mut self.pages, from).map_err(ExternalIdsError::reading("read pages"))?;
         let mut entries = Vec::with_capacity(pages as usize * self.run.header.entries_per_page());
         for (number, page) in (self.next_page..).zip(self.pages.as_chunks().0) {
             let bytes = self.run.entries(number, page)?;

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::error::FingerprintError;
+use super::error::ExternalIdsError;
 use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
 use crate::files::{File, parent_of, remove_if_there, rename, sync_dir};
 use crate::filter::{BLOCK_BYTES, Filter};
@@ -29,10 +29,10 @@ impl RunWriter {
         incarnation: u128,
         entries: u64,
         (smallest, largest): (u64, u64),
-    ) -> Result<Self, FingerprintError> {
+    ) -> Result<Self, ExternalIdsError> {
         let tmp = path.with_extension("tmp");
-        let mut file = File::create(&tmp).map_err(FingerprintError::io("create a run"))?;
-        file.seek(SeekFrom::Start(PAGE_BYTES as u64)).map_err(FingerprintError::io("write a run"))?;
+        let mut file = File::create(&tmp).map_err(ExternalIdsError::io("create a run"))?;
+        file.seek(SeekFrom::Start(PAGE_BYTES as u64)).map_err(ExternalIdsError::io("write a run"))?;
         let header =
             Header { incarnation, count: 0, smallest, largest, pages: 0, filter_blocks: 0, fences_crc: 0, filter_crc: 0 };
         Ok(Self {
@@ -47,7 +47,7 @@ impl RunWriter {
     }
 
     /// Appends an entry, which must be greater than the one before.
-    pub(super) fn push(&mut self, fingerprint: u128, position: u64) -> Result<(), FingerprintError> {
+    pub(super) fn push(&mut self, fingerprint: u128, position: u64) -> Result<(), ExternalIdsError> {
         if self.page.is_empty() {
             self.fences.extend_from_slice(&((fingerprint >> 64) as u64).to_be_bytes());
         }
@@ -62,7 +62,7 @@ impl RunWriter {
         Ok(())
     }
 
-    fn end_page(&mut self) -> Result<(), FingerprintError> {
+    fn end_page(&mut self) -> Result<(), ExternalIdsError> {
         if self.page.is_empty() {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl RunWriter {
         let crc = page_crc(self.header.pages, &self.page);
         self.page.extend_from_slice(&crc.to_be_bytes());
         if let Some(out) = &mut self.out {
-            out.write_all(&self.page).map_err(FingerprintError::io("write a run"))?;
+            out.write_all(&self.page).map_err(ExternalIdsError::io("write a run"))?;
         }
         self.page.clear();
         self.header.pages += 1;
@@ -78,7 +78,7 @@ impl RunWriter {
     }
 
     /// Completes the run; when this returns it is durable under its name.
-    pub(super) fn finish(mut self) -> Result<(), FingerprintError> {
+    pub(super) fn finish(mut self) -> Result<(), ExternalIdsError> {
         self.end_page()?;
         let filter = self.filter.encode();
         self.header.filter_blocks = (filter.len() / BLOCK_BYTES) as u64;
@@ -97,7 +97,7 @@ impl RunWriter {
         };
         complete().map_err(|source| {
             self.remove();
-            FingerprintError::Io { action: "write a run", source }
+            ExternalIdsError::Io { action: "write a run", source }
         })
     }
 

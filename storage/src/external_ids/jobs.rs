@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::error::FingerprintError;
+use super::error::ExternalIdsError;
 use super::manifest::{Manifest, run_path};
 use super::run::{Run, RunIter};
 use super::writer::RunWriter;
@@ -30,8 +30,8 @@ pub struct Merge {
     pub(super) _token: Arc<()>,
 }
 
-/// Says that a durable run waits to be [adopted](super::Fingerprints::adopt). If it is dropped, the next
-/// [freeze](super::Fingerprints::freeze) adopts the run.
+/// Says that a durable run waits to be [adopted](super::ExternalIds::adopt). If it is dropped, the next
+/// [freeze](super::ExternalIds::freeze) adopts the run.
 #[derive(Debug)]
 #[must_use = "it is used once it is adopted"]
 pub struct Written {
@@ -91,8 +91,8 @@ impl Frozen {
     /// written already is not written again.
     ///
     /// # Errors
-    /// [`FingerprintError::Io`].
-    pub fn write(&self) -> Result<Written, FingerprintError> {
+    /// [`ExternalIdsError::Io`].
+    pub fn write(&self) -> Result<Written, ExternalIdsError> {
         if self.table.is_empty() || self.shared.has_written(self.number) {
             return self.shared.list(self.number);
         }
@@ -117,9 +117,9 @@ impl Merge {
     /// Writes the merged run. The others' files go when the owner has adopted it. Looks at `stop` now and then.
     ///
     /// # Errors
-    /// [`FingerprintError::Stopped`] and [`FingerprintError::Io`] leave everything as it was;
-    /// [`FingerprintError::Damaged`].
-    pub fn write(&self, stop: &AtomicBool) -> Result<Written, FingerprintError> {
+    /// [`ExternalIdsError::Stopped`] and [`ExternalIdsError::Io`] leave everything as it was;
+    /// [`ExternalIdsError::Damaged`].
+    pub fn write(&self, stop: &AtomicBool) -> Result<Written, ExternalIdsError> {
         let bound = |of: fn(&Run) -> u64| self.runs.iter().map(move |run| of(run));
         let smallest = bound(|run| run.header.smallest).min().unwrap_or(0);
         let largest = bound(|run| run.header.largest).max().unwrap_or(0);
@@ -130,7 +130,7 @@ impl Merge {
         self.shared.list(0)
     }
 
-    fn merge(&self, writer: &mut RunWriter, stop: &AtomicBool) -> Result<(), FingerprintError> {
+    fn merge(&self, writer: &mut RunWriter, stop: &AtomicBool) -> Result<(), ExternalIdsError> {
         let mut sources = Vec::new();
         for run in &self.runs {
             let mut rest = run.iter();
@@ -152,7 +152,7 @@ impl Merge {
             }
             written += 1;
             if written.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
-                return Err(FingerprintError::Stopped);
+                return Err(ExternalIdsError::Stopped);
             }
         }
         Ok(())
@@ -166,11 +166,11 @@ struct Source<'a> {
 
 impl Source<'_> {
     /// Goes to the next entry; false at the end.
-    fn advance(&mut self) -> Result<bool, FingerprintError> {
+    fn advance(&mut self) -> Result<bool, ExternalIdsError> {
         let next = self.rest.next()?;
         if let Some(head) = next {
             if head.0 <= self.head.0 {
-                return Err(FingerprintError::damaged("a run is out of order"));
+                return Err(ExternalIdsError::damaged("a run is out of order"));
             }
             self.head = head;
         }
@@ -207,8 +207,8 @@ impl Shared {
         entries: u64,
         bounds: (u64, u64),
         replaces: Replaced,
-        fill: impl FnOnce(&mut RunWriter) -> Result<(), FingerprintError>,
-    ) -> Result<(), FingerprintError> {
+        fill: impl FnOnce(&mut RunWriter) -> Result<(), ExternalIdsError>,
+    ) -> Result<(), ExternalIdsError> {
         let incarnation = self.incarnation.number();
         let id = self.state().manifest.allocate();
         let path = run_path(&self.path, id);
@@ -223,13 +223,13 @@ impl Shared {
     }
 
     /// Lists all runs that are not listed yet, durably; with them, all frozen tables up to `number` are in the index.
-    fn list(&self, number: u64) -> Result<Written, FingerprintError> {
+    fn list(&self, number: u64) -> Result<Written, ExternalIdsError> {
         let mut state = self.state();
         let mut manifest = state.manifest.clone();
         for (id, replaces) in &state.unlisted {
             let old = replaces.ids();
             if !old.iter().all(|id| manifest.runs.contains(id)) {
-                return Err(FingerprintError::damaged("a merged run is not in the list of runs"));
+                return Err(ExternalIdsError::damaged("a merged run is not in the list of runs"));
             }
             manifest.runs.retain(|id| !old.contains(id));
             manifest.runs.insert(*id);

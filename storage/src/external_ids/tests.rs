@@ -6,18 +6,18 @@ use std::time::Instant;
 
 use super::*;
 
-const HERE: FingerprintOptions = FingerprintOptions { incarnation: Incarnation::from_number(77) };
+const HERE: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(77) };
 static GO: AtomicBool = AtomicBool::new(false);
 
 fn fingerprint(number: u64) -> u128 {
     xxhash_rust::xxh3::xxh3_128(&number.to_le_bytes())
 }
 
-fn open(dir: &Path) -> Fingerprints {
-    Fingerprints::open(dir, HERE).unwrap()
+fn open(dir: &Path) -> ExternalIds {
+    ExternalIds::open(dir, HERE).unwrap()
 }
 
-fn frozen(index: &mut Fingerprints) -> Frozen {
+fn frozen(index: &mut ExternalIds) -> Frozen {
     match index.freeze() {
         Freeze::Write(frozen) => frozen,
         other => panic!("{other:?}"),
@@ -25,18 +25,18 @@ fn frozen(index: &mut Fingerprints) -> Frozen {
 }
 
 /// Freezes, writes and adopts, as at a checkpoint.
-fn write(index: &mut Fingerprints) {
+fn write(index: &mut ExternalIds) {
     let written = frozen(index).write().unwrap();
     index.adopt(written);
 }
 
-fn tell(index: &mut Fingerprints, numbers: std::ops::Range<u64>) {
+fn tell(index: &mut ExternalIds, numbers: std::ops::Range<u64>) {
     for number in numbers {
         assert_eq!(index.first(fingerprint(number), 1_000 + number).unwrap(), 1_000 + number);
     }
 }
 
-fn knows(index: &Fingerprints, numbers: std::ops::Range<u64>) {
+fn knows(index: &ExternalIds, numbers: std::ops::Range<u64>) {
     for number in numbers {
         assert_eq!(index.get(fingerprint(number)).unwrap(), Some(1_000 + number), "{number}");
     }
@@ -109,7 +109,7 @@ fn a_smaller_position_takes_over_for_good() {
 }
 
 /// Adds a fingerprint of its own, so that there is something to freeze.
-fn index_with_something(index: &mut Fingerprints, position: u64) -> &mut Fingerprints {
+fn index_with_something(index: &mut ExternalIds, position: u64) -> &mut ExternalIds {
     index.first(fingerprint(1 << 50 | position), position).unwrap();
     index
 }
@@ -193,7 +193,7 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
         write(&mut index);
     }
     let stopped = index.merge().unwrap().write(&AtomicBool::new(true));
-    assert!(matches!(stopped, Err(FingerprintError::Stopped)));
+    assert!(matches!(stopped, Err(ExternalIdsError::Stopped)));
     drop(index);
     let index = open(dir.path());
     assert_eq!(index.runs(), 4);
@@ -205,11 +205,11 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
 fn an_index_of_another_life_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    let other = FingerprintOptions { incarnation: Incarnation::from_number(78) };
-    let refused = Fingerprints::open(dir.path(), other).unwrap_err();
-    assert!(matches!(refused, FingerprintError::OtherIncarnation { .. }) && refused.is_damage());
-    Fingerprints::reset(dir.path(), other).unwrap();
-    Fingerprints::open(dir.path(), other).unwrap();
+    let other = ExternalIdsOptions { incarnation: Incarnation::from_number(78) };
+    let refused = ExternalIds::open(dir.path(), other).unwrap_err();
+    assert!(matches!(refused, ExternalIdsError::OtherIncarnation { .. }) && refused.is_damage());
+    ExternalIds::reset(dir.path(), other).unwrap();
+    ExternalIds::open(dir.path(), other).unwrap();
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_rea
     let still_read = index.view();
     merge_all(&mut index);
     drop(index);
-    Fingerprints::reset(dir.path(), HERE).unwrap();
+    ExternalIds::reset(dir.path(), HERE).unwrap();
     let mut index = open(dir.path());
     knows(&index, 0..0);
     tell(&mut index, 0..10);
@@ -246,7 +246,7 @@ fn any_flipped_byte_and_any_cut_is_noticed() {
         let sound = fs::read(&path).unwrap();
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         let noticed = |what: &str| {
-            let outcome = Fingerprints::open(dir.path(), HERE).and_then(|index| index.verify());
+            let outcome = ExternalIds::open(dir.path(), HERE).and_then(|index| index.verify());
             let damage = outcome.is_err_and(|error| error.is_damage());
             assert!(damage, "{what} in {}", path.display());
         };
@@ -378,8 +378,8 @@ fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
     assert_eq!(index.sequence(), checkpoint);
     drop(index);
     fs::write(dir.path().join("RUNS"), earlier).unwrap();
-    assert!(Fingerprints::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
-    Fingerprints::reset(dir.path(), HERE).unwrap();
+    assert!(ExternalIds::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
+    ExternalIds::reset(dir.path(), HERE).unwrap();
     assert!(!open(dir.path()).covers(checkpoint));
 }
 
@@ -406,7 +406,7 @@ fn copy_of(dir: &Path) -> tempfile::TempDir {
     copy
 }
 
-fn merge_all(index: &mut Fingerprints) {
+fn merge_all(index: &mut ExternalIds) {
     while let Some(merge) = index.merge() {
         index.adopt(merge.write(&GO).unwrap());
     }
@@ -444,7 +444,7 @@ fn a_write_and_a_merge_survive_each_failure() {
             let what = format!("{way:?} at {at}: {failed:?}, {outcome:?}, {merged:?}");
             assert!([Some(&outcome), merged.as_ref()].into_iter().flatten().all(|outcome| match outcome {
                 Ok(_) => true,
-                Err(error) => failed.is_some() && matches!(error, FingerprintError::Io { .. }),
+                Err(error) => failed.is_some() && matches!(error, ExternalIdsError::Io { .. }),
             }));
             let copy = copy_of(&dir);
             let left = open(copy.path());

@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use super::error::FingerprintError;
+use super::error::ExternalIdsError;
 use super::run::Run;
-use super::{Fingerprints, Table};
+use super::{ExternalIds, Table};
 
 /// What an index knew at one moment, but for its active table. Costs little to make; the runs stay readable while it lives.
 #[derive(Debug, Clone)]
-pub struct View {
+pub struct ExternalIdsView {
     frozen: Option<Arc<Table>>,
     runs: Vec<Arc<Run>>,
 }
 
-impl Fingerprints {
+impl ExternalIds {
     /// What is known outside the active table.
     #[must_use]
-    pub fn view(&self) -> View {
-        View { frozen: self.frozen_table(), runs: self.runs.clone() }
+    pub fn view(&self) -> ExternalIdsView {
+        ExternalIdsView { frozen: self.frozen_table(), runs: self.runs.clone() }
     }
 }
 
-impl View {
+impl ExternalIdsView {
     /// The first position that has this fingerprint, if it was known outside the active table.
     ///
     /// # Errors
-    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
-    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
+    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         first_of(self.frozen.as_deref(), &self.runs, fingerprint)
     }
 }
 
 /// The first position that has this fingerprint, of those that a table being written and runs know.
-pub(super) fn first_of(frozen: Option<&Table>, runs: &[Arc<Run>], fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+pub(super) fn first_of(frozen: Option<&Table>, runs: &[Arc<Run>], fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
     if let Some(known) = frozen.and_then(|table| table.get(&fingerprint)) {
         return Ok(Some(*known));
     }

@@ -1,15 +1,15 @@
 //! The index of external ids: which position holds each of them first. It is kept for ever.
 //!
 //! An id is known by a 128-bit keyed fingerprint. New ones go to a table in memory; now and then the table is
-//! [frozen](Fingerprints::freeze), written as a sorted, immutable run by another thread, and exchanged for it.
-//! Runs of like size are [merged](Fingerprints::merge), so that their number grows with the logarithm of the entries.
+//! [frozen](ExternalIds::freeze), written as a sorted, immutable run by another thread, and exchanged for it.
+//! Runs of like size are [merged](ExternalIds::merge), so that their number grows with the logarithm of the entries.
 //! In memory a run takes about 1.5 bytes an entry, on disk at most 24.
 //!
 //! Two rules tie it to the log and the checkpoints:
 //! - It may be *ahead* of the checkpoint: at a replay an event finds its own position, and so is the first again.
 //! - It must not be *behind*: before a checkpoint commits, the table with its positions is frozen and written. The owner stores
-//!   with the checkpoint how many different ids its events have: an index with fewer [entries](Fingerprints::entries) is
-//!   behind. The [numbers](Fingerprints::sequence) of tables and [`Fingerprints::covers`] tell the same more exactly; nothing
+//!   with the checkpoint how many different ids its events have: an index with fewer [entries](ExternalIds::entries) is
+//!   behind. The [numbers](ExternalIds::sequence) of tables and [`ExternalIds::covers`] tell the same more exactly; nothing
 //!   but the tests asks for them so far.
 //!
 //! ```text
@@ -36,9 +36,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-pub use error::FingerprintError;
+pub use error::ExternalIdsError;
 pub use jobs::{Frozen, Merge, Written};
-pub use view::View;
+pub use view::ExternalIdsView;
 
 use crate::files::{Dir, OpenFiles, make_private_dir};
 use crate::format::Incarnation;
@@ -55,7 +55,7 @@ const MERGE_AT: usize = 4;
 /// What an entry of the table takes: 32 bytes, a control byte, and the room that a hash table leaves free.
 const TABLE_ENTRY_BYTES: u64 = 33 * 8 / 7;
 
-/// Fingerprints are uniformly random, so their low half is as good a hash as any.
+/// ExternalIds are uniformly random, so their low half is as good a hash as any.
 #[derive(Debug, Default)]
 struct LowHalf(u64);
 
@@ -88,14 +88,14 @@ struct Shared {
 
 /// How to open an index.
 #[derive(Debug, Clone, Copy)]
-pub struct FingerprintOptions {
+pub struct ExternalIdsOptions {
     /// The life of the data directory; an index of another one is refused.
     pub incarnation: Incarnation,
 }
 
 /// The index of one partition's (or shard's) external ids. Used by one thread.
 #[derive(Debug)]
-pub struct Fingerprints {
+pub struct ExternalIds {
     shared: Arc<Shared>,
     active: Table,
     frozen: Option<FrozenTable>,
@@ -113,7 +113,7 @@ struct FrozenTable {
     job: Weak<()>,
 }
 
-/// What [`Fingerprints::freeze`] found.
+/// What [`ExternalIds::freeze`] found.
 #[derive(Debug)]
 pub enum Freeze {
     /// Everything is in runs, durable.
@@ -124,16 +124,16 @@ pub enum Freeze {
     Write(Frozen),
 }
 
-impl Fingerprints {
+impl ExternalIds {
     /// Opens the index in `dir`, or begins one.
     ///
     /// # Errors
-    /// Any [`FingerprintError`] but [`FingerprintError::Stopped`].
-    pub fn open(dir: &Path, options: FingerprintOptions) -> Result<Self, FingerprintError> {
-        make_private_dir(dir).map_err(FingerprintError::io("create its directory"))?;
+    /// Any [`ExternalIdsError`] but [`ExternalIdsError::Stopped`].
+    pub fn open(dir: &Path, options: ExternalIdsOptions) -> Result<Self, ExternalIdsError> {
+        make_private_dir(dir).map_err(ExternalIdsError::io("create its directory"))?;
         let incarnation = options.incarnation;
         let manifest = Manifest::open(dir, incarnation)?;
-        let held = Arc::new(Dir::open(dir).map_err(FingerprintError::io("open its directory"))?);
+        let held = Arc::new(Dir::open(dir).map_err(ExternalIdsError::io("open its directory"))?);
         let run_dir = RunDir { dir: held, open_files: OpenFiles::of_process() };
         let open = |id: &u64| Run::open(&run_dir, *id, incarnation.number()).map(Arc::new);
         let runs = manifest.runs.iter().map(open).collect::<Result<_, _>>()?;
@@ -147,8 +147,8 @@ impl Fingerprints {
     /// are still read on other threads stay readable there.
     ///
     /// # Errors
-    /// [`FingerprintError::Io`].
-    pub fn reset(dir: &Path, options: FingerprintOptions) -> Result<(), FingerprintError> {
+    /// [`ExternalIdsError::Io`].
+    pub fn reset(dir: &Path, options: ExternalIdsOptions) -> Result<(), ExternalIdsError> {
         manifest::begin_anew(dir, options.incarnation)
     }
 
@@ -156,8 +156,8 @@ impl Fingerprints {
     /// itself, if none before has. Of several the smallest counts, in whatever order they are told.
     ///
     /// # Errors
-    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
-    pub fn first(&mut self, fingerprint: u128, position: u64) -> Result<u64, FingerprintError> {
+    /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
+    pub fn first(&mut self, fingerprint: u128, position: u64) -> Result<u64, ExternalIdsError> {
         if let Some(known) = self.active.get_mut(&fingerprint) {
             *known = position.min(*known);
             return Ok(*known);
@@ -174,8 +174,8 @@ impl Fingerprints {
     /// The first position that has this fingerprint, if any is known.
     ///
     /// # Errors
-    /// As [`Fingerprints::first`].
-    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    /// As [`ExternalIds::first`].
+    pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         match self.active.get(&fingerprint) {
             Some(known) => Ok(Some(*known)),
             None => self.first_before(fingerprint),
@@ -183,7 +183,7 @@ impl Fingerprints {
     }
 
     /// What is known outside the active table, whose positions are always smaller.
-    fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, FingerprintError> {
+    fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         view::first_of(self.frozen.as_ref().map(|frozen| &*frozen.table), &self.runs, fingerprint)
     }
 
@@ -258,7 +258,7 @@ impl Fingerprints {
     }
 
     /// The number that has all that was told so far, once the next frozen table is written: what a checkpoint stores that is
-    /// collected before [`Fingerprints::freeze`].
+    /// collected before [`ExternalIds::freeze`].
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.sequence + u64::from(!self.active.is_empty())
@@ -299,31 +299,31 @@ impl Fingerprints {
     /// Reads every page of every run and checks it.
     ///
     /// # Errors
-    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
-    pub fn verify(&self) -> Result<(), FingerprintError> {
+    /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
+    pub fn verify(&self) -> Result<(), ExternalIdsError> {
         self.verify_until(None).map(drop)
     }
 
     /// Checks runs until a time, and returns those that are left.
     ///
     /// # Errors
-    /// As [`Fingerprints::verify`].
-    pub fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedFingerprints, FingerprintError> {
+    /// As [`ExternalIds::verify`].
+    pub fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedExternalIds, ExternalIdsError> {
         let mut left = Vec::new();
         for run in &self.runs {
             if !run.verify(&mut pace::until(deadline))? {
                 left.push(Arc::downgrade(run));
             }
         }
-        Ok(UncheckedFingerprints(left))
+        Ok(UncheckedExternalIds(left))
     }
 }
 
 /// Runs that were opened and not read yet. One that is merged away meanwhile was read by the merge.
 #[derive(Debug)]
-pub struct UncheckedFingerprints(Vec<Weak<Run>>);
+pub struct UncheckedExternalIds(Vec<Weak<Run>>);
 
-impl UncheckedFingerprints {
+impl UncheckedExternalIds {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -333,8 +333,8 @@ impl UncheckedFingerprints {
     /// Reads them and checks them, unless `pace` breaks it off.
     ///
     /// # Errors
-    /// [`FingerprintError::Damaged`], [`FingerprintError::Io`].
-    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), FingerprintError> {
+    /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
+    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), ExternalIdsError> {
         for run in self.0.iter().filter_map(Weak::upgrade) {
             if !run.verify(pace)? {
                 break;
