@@ -52,4 +52,4 @@ pub use headcount_actors::{
     AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, Progress, TrackError, Tracker, Vitals, clock,
 };
 pub use headcount_domain as domain;
-pub use headcount_domain::answers;
+pub use headcount_domain::queries;

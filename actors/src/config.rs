@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 

@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::KeyHasher;
 use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};

@@ -18,10 +18,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix::{Actor, Addr, System};
-use headcount_domain::answers::Question;
-use headcount_domain::country::Country;
-use headcount_domain::fold::{Fault, Position, Project};
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::country::Country;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::queries::Question;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};

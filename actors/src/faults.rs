@@ -6,7 +6,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use headcount_domain::fold::Position;
+use headcount_domain::intake::event::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 

@@ -1,6 +1,6 @@
 //! Events as the log has them: written in today's version, and read in any that there was.
 
-use headcount_domain::event::{EVENT_VERSION, Event, EventV1};
+use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
 use crate::aggregator::Events;
@@ -31,9 +31,9 @@ mod tests {
     use headcount_domain::acquisition::{Acquisition, Channel};
     use headcount_domain::agent::{Agent, Device};
     use headcount_domain::company::CompanyKey;
-    use headcount_domain::country::Country;
-    use headcount_domain::event::{Details, Money, Who};
     use headcount_domain::ids::ProjectId;
+    use headcount_domain::intake::country::Country;
+    use headcount_domain::intake::event::{Details, Money, Who};
     use headcount_domain::money::{Amount, Currency};
     use headcount_domain::time::{Day, Instant};
 

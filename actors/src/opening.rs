@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_domain::fold::{Fault, FaultKind, Position};
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};

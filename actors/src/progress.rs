@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use headcount_domain::fold::Position;
+use headcount_domain::intake::event::Position;
 
 /// How far the opening of an engine is.
 #[derive(Debug, Default)]

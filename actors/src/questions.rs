@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::answers::{
-    self, AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel,
-    GroupMetrics, IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel,
-    Traffic,
-};
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::queries;
+use headcount_domain::queries::{
+    AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
+    IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel, Traffic,
+};
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -100,7 +100,7 @@ impl Engine {
         who: &IdentityName,
         window: Window,
     ) -> Result<Option<Profile>, AskError> {
-        answers::profile(&self.asked(organization), organization, who, window).await
+        queries::profile(&self.asked(organization), organization, who, window).await
     }
 
     /// Where an identity came from in a window, the most frequent referrers first.
@@ -114,7 +114,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {
-        answers::counts(&self.asked(organization), organization, who, CountOf::Referrers, window, limit).await
+        queries::counts(&self.asked(organization), organization, who, CountOf::Referrers, window, limit).await
     }
 
     /// Which pages an identity viewed in a window, the most frequent first.
@@ -128,7 +128,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {
-        answers::counts(&self.asked(organization), organization, who, CountOf::Pages, window, limit).await
+        queries::counts(&self.asked(organization), organization, who, CountOf::Pages, window, limit).await
     }
 
     /// What the company of a domain did in a window. `None`: there is no such company, or the text is no domain.
@@ -141,7 +141,7 @@ impl Engine {
         domain: &str,
         window: Window,
     ) -> Result<Option<CompanyMetrics>, AskError> {
-        answers::company_by_domain(&self.asked(organization), organization, domain, window).await
+        queries::company_by_domain(&self.asked(organization), organization, domain, window).await
     }
 
     /// What the company of a public id did in a window. `None`: there is no such company.
@@ -154,7 +154,7 @@ impl Engine {
         company_id: &str,
         window: Window,
     ) -> Result<Option<CompanyMetrics>, AskError> {
-        answers::company_by_id(&self.asked(organization), organization, company_id, window).await
+        queries::company_by_id(&self.asked(organization), organization, company_id, window).await
     }
 
     /// A company's most active identified users in a window. `None`: there is no such company.
@@ -168,7 +168,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<Option<Listed<TopUser>>, AskError> {
-        answers::company_top_users(&self.asked(organization), organization, company_id, window, limit).await
+        queries::company_top_users(&self.asked(organization), organization, company_id, window, limit).await
     }
 
     /// The most active companies of a window.
@@ -181,7 +181,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<Listed<TopCompany>, AskError> {
-        answers::top_companies(&self.asked(organization), organization, window, limit).await
+        queries::top_companies(&self.asked(organization), organization, window, limit).await
     }
 
     /// What a group did in a window. `None`: there is no such group.
@@ -195,7 +195,7 @@ impl Engine {
         group_key: &str,
         window: Window,
     ) -> Result<Option<GroupMetrics>, AskError> {
-        answers::group_metrics(&self.asked(organization), group_type, group_key, window).await
+        queries::group_metrics(&self.asked(organization), group_type, group_key, window).await
     }
 
     /// The most active groups of a type in a window.
@@ -209,7 +209,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<Listed<GroupMetrics>, AskError> {
-        answers::top_groups(&self.asked(organization), group_type, window, limit).await
+        queries::top_groups(&self.asked(organization), group_type, window, limit).await
     }
 
     /// What changes exactly when an answer about an organization can have changed: the incarnation of the data, and a hash

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use headcount_domain::answers::UniqueUsers;
-use headcount_domain::event::Event;
 use headcount_domain::filter::Predicate;
-use headcount_domain::fold::Position;
 use headcount_domain::ids::{KeyHasher, ProjectId, RawId, RecordKey};
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
+use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 use headcount_storage::fingerprints::View;
 use headcount_storage::log::Record;

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use headcount_domain::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
-use headcount_domain::country::Country;
-use headcount_domain::fold::Position;
 use headcount_domain::ids::{ProjectId, public_id};
-use headcount_domain::policy::Policy;
-use headcount_domain::submission::{Invalid, Submission};
+use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit};
+use headcount_domain::intake::country::Country;
+use headcount_domain::intake::event::Position;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
 use serde_json::value::RawValue;
 
@@ -355,7 +355,7 @@ pub struct NewEvent {
 }
 
 /// The text fields of [`NewEvent`], by their names in `POST /track`.
-pub use headcount_domain::submission::TextField as Field;
+pub use headcount_domain::intake::submission::TextField as Field;
 
 impl NewEvent {
     /// An event of this name, happening now.

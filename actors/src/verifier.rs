@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::fingerprints::{FingerprintError, Fingerprints, UncheckedFingerprints};
 use headcount_storage::store::{DiskStore, UncheckedRuns};
 

@@ -57,7 +57,7 @@ async fn send(engine: &Engine, project: ProjectId, number: usize) -> Result<(), 
 
 async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
     let window = Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-03-02").unwrap() };
-    let ask = move |project: &headcount_actors::domain::fold::Project| {
+    let ask = move |project: &headcount_actors::domain::project::Project| {
         (project.unique_users(window).total, project.revenue_metrics(window).orders)
     };
     let (users, orders) = engine.ask(project, ask).await.unwrap();

@@ -10,7 +10,7 @@ use headcount_actors::gate;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::track::Refusal;
 use headcount_actors::{AskError, TrackError};
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::WindowError;
 use serde::Serialize;
 use utoipa::ToSchema;

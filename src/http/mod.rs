@@ -31,7 +31,7 @@ use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, web};
 use headcount_actors::Engine;
-use headcount_domain::country::Country;
+use headcount_domain::intake::country::Country;
 use headcount_domain::time::{Day, Timezone, Window};
 use ipnet::IpNet;
 use utoipa::IntoParams;

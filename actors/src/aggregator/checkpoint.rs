@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fold::Fault;
+use headcount_domain::fault::Fault;
 use headcount_storage::fingerprints::{Frozen, Written};
 use headcount_storage::store::{Realm, Store};
 

@@ -1,8 +1,8 @@
-//! The causes of faults: which [`FaultKind`](headcount_domain::fold::FaultKind) each error of the storage crate is.
+//! The causes of faults: which [`FaultKind`](headcount_domain::fault::FaultKind) each error of the storage crate is.
 //!
 //! Every `match` here is exhaustive, so that a new error has to be given a kind before it compiles.
 
-use headcount_domain::fold::Fault;
+use headcount_domain::fault::Fault;
 use headcount_storage::codec::CodecError;
 use headcount_storage::fingerprints::FingerprintError;
 use headcount_storage::log::LogError;

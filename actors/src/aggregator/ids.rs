@@ -1,7 +1,8 @@
 //! What a scan of the log asks about external ids.
 
-use headcount_domain::fold::{Fault, Position};
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_storage::fingerprints::View;
 
 use super::fault;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::fold::Fault;
-use headcount_domain::table::Bytes;
+use headcount_domain::cache::table::Bytes;
+use headcount_domain::fault::Fault;
 
 use super::checkpoint::Next;
 use super::partition::Partition;

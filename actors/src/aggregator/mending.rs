@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::event::Event;
-use headcount_domain::fold::{Fault, FaultKind, Position};
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
 use headcount_storage::log::{LogReader, Record};
 
 use super::checkpoint::TakenBack;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
-use headcount_domain::answers::{Question, Reader};
-use headcount_domain::event::Event;
-use headcount_domain::fold::{Fault, Position, Project};
+use headcount_domain::cache::table::Bytes;
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::names::NameCounts;
+use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::queries::{Question, Reader};
 use headcount_domain::quota::{Quota, Reached};
-use headcount_domain::table::Bytes;
 use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{Realm, Store};
 

@@ -6,10 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
-use headcount_domain::answers::Question;
-use headcount_domain::event::Event;
-use headcount_domain::fold::{Fault, FaultKind, Position, Project};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::queries::Question;
 use headcount_domain::quota::Quota;
 use headcount_storage::log::{LogReader, Record};
 

@@ -2,12 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use headcount_domain::fold::{Fault, Position, Project, Source};
+use headcount_domain::cells::packed::Packed;
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::names::NameCounts;
+use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
-use headcount_domain::rollup::packed::Packed;
+use headcount_domain::records::Source;
 use headcount_storage::codec;
 use headcount_storage::keys::{Key, Partition, Prefix};
 use headcount_storage::store::Store;

@@ -4,9 +4,9 @@ mod fault_tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::event::{Details, Event, Who};
-use headcount_domain::fold::Position;
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_domain::intake::event::{Details, Event, Who};
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_storage::fingerprints::{FingerprintOptions, Freeze};
 use headcount_storage::format::Incarnation;

@@ -4,8 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::records::{Fault, Record};
+use crate::records::Record;
 
 /// Record keys are keyed hashes already: their low half is the hash.
 #[derive(Debug, Default, Clone, Copy)]

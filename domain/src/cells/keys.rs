@@ -1,6 +1,6 @@
 //! What keys and values of rows are made of.
 
-use super::packed::{Columns, MAX_COLUMNS};
+use crate::cells::packed::{Columns, MAX_COLUMNS};
 use crate::ids::RecordKey;
 
 /// What rows are found by: a few numbers, in bytes that sort as they do.

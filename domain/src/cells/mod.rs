@@ -16,49 +16,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::keys::{Key, Value, signed, unsigned};
-use self::packed::{Columns, KeyBytes, MAX_KEY, Packed};
-use self::parts::{FrozenPart, Parts};
-use crate::facts::{Change, Facts};
-
-/// As what an entity contributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// One identity.
-    Identity,
-    /// One account: a company, or an identity that has none.
-    Account,
-    /// The events of nobody (without consent): money, but never a user and never an account.
-    Nobody,
-}
-
-/// Whether a contribution is put in or taken out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
-    /// Put in.
-    Plus,
-    /// Taken out.
-    Minus,
-}
-
-impl Sign {
-    /// 1 or -1.
-    #[must_use]
-    pub fn factor(self) -> i64 {
-        match self {
-            Self::Plus => 1,
-            Self::Minus => -1,
-        }
-    }
-
-    /// What undoes it.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Plus => Self::Minus,
-            Self::Minus => Self::Plus,
-        }
-    }
-}
+use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+use crate::cells::parts::{FrozenPart, Parts};
 
 /// How many negative counts were seen since the process started.
 static NEGATIVE_COUNTS: AtomicU64 = AtomicU64::new(0);
@@ -91,15 +50,6 @@ pub trait Kept {
     type Key: Key;
     /// What a row holds.
     type Value: Value;
-}
-
-/// One maintained figure: rows that are a sum over entities of what each contributes.
-pub trait Rollup: Kept {
-    /// Whether `change` can alter what an entity contributes at `level`. `true` is always sound; `false` is the fast path.
-    fn concerned(level: Level, change: &Change) -> bool;
-
-    /// Adds, with `sign`, what `facts` contribute from what `change` touches. Called only if [concerned](Rollup::concerned).
-    fn contribute(level: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<Self::Key, Self::Value>);
 }
 
 /// The rows of one kind in one project, sorted by key.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 
 /// How many bytes of rows a part holds before it is split.
 static PART_BYTES: AtomicUsize = AtomicUsize::new(4096);

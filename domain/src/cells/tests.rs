@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::packed::{MAX_COLUMNS, Packed};
-use super::parts::Parts;
-use super::{Cells, KeyBytes};
+use crate::cells::packed::{MAX_COLUMNS, Packed};
+use crate::cells::parts::Parts;
+use crate::cells::{Cells, KeyBytes};
 
 /// One change of a row; the last column is as wide as the number of the key says.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ const MAX_LABEL_LEN: usize = 63;
 
 /// One domain a line, sorted; the file names its source.
 static FREE_MAIL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let lines = include_str!("company/free_mail.txt").lines();
+    let lines = include_str!("free_mail.txt").lines();
     lines.filter(|line| !line.starts_with('#')).collect()
 });
 

@@ -16,9 +16,9 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use crate::event::Event;
-use crate::fields::{Entry, Field, Number, Scalar};
-use crate::submission::{Invalid, MAX_NAME_CHARS};
+use crate::intake::event::Event;
+use crate::intake::fields::{Entry, Field, Number, Scalar};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::text;
 
 /// How many filters a question may have.

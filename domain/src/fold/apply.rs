@@ -1,9 +1,14 @@
 //! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
 //! identity's company and group get their share.
 
-use super::{Change, Fault, Fold, Hit, Identity, Named, Order, Session, Sign, Source, contribute_own};
+use crate::contribution::Level;
+use crate::contribution::Sign;
 use crate::facts::Sums;
-use crate::rollup::Level;
+use crate::facts::{Change, Hit, Named, Order, Session};
+use crate::fault::Fault;
+use crate::fold::{Fold, contribute_own};
+use crate::identity::Identity;
+use crate::records::Source;
 use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {

@@ -2,10 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Association, Fault, Fold, Identity, Person, Sign, Source, Span, contribute_own};
-use crate::event::Event;
+use crate::contribution::Sign;
+use crate::facts::Span;
 use crate::facts::{Change, Named, Times};
+use crate::fault::Fault;
+use crate::fold::{Fold, contribute_own};
+use crate::identity::{Association, Identity, Person};
 use crate::ids::{RawId, RecordKey};
+use crate::intake::event::Event;
+use crate::records::Source;
 use crate::records::{Record, page_key};
 
 /// How many items a history has at most that is moved to a user who has fewer.

@@ -1,9 +1,9 @@
 //! Which companies were told to be which domain, in this project.
 
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Value, signed, unsigned};
 use crate::facts::Moment;
 use crate::ids::RecordKey;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Kept, Value, signed, unsigned};
 use crate::time::Instant;
 
 /// A company's domain, and when that was told.

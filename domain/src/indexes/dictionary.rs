@@ -3,9 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::table::Table;
+use crate::fault::Fault;
 use crate::ids::{KeyHasher, RecordKey};
-use crate::records::{Fault, Record, Source};
-use crate::table::Table;
+use crate::records::{Record, Source};
 
 /// The number of a text, in the order in which texts were first counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! How the name of each company and group begins, by its number ([`super::group_numbers`]): what orders equals in top lists
 //! without reading their records.
 
-use super::group_numbers::GroupNumber;
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Value};
 use crate::ids::RecordKey;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Kept, Value};
+use crate::indexes::group_numbers::GroupNumber;
 
 /// The first 16 bytes of a name. What has a lesser one has a lesser name; of equal ones that is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

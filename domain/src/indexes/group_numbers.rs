@@ -1,8 +1,8 @@
 //! The number of each company and group among those of its type, in the order in which this project was told of them: a list
 //! by number is quicker to add up than one by key.
 
+use crate::cells::{Cells, Kept};
 use crate::ids::RecordKey;
-use crate::rollup::{Cells, Kept};
 
 /// The key of a type, and a number of it: a row has the key of the group.
 pub type GroupNumber = (RecordKey, u32);

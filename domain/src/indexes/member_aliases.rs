@@ -3,9 +3,9 @@
 //!
 //! Few are in here: a link moves a short history to the user's own key, and most ids without a user never tell an address.
 
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Value};
 use crate::ids::RecordKey;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Kept, Value};
 
 /// What is known of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

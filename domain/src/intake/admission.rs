@@ -5,14 +5,14 @@ use serde_json::value::RawValue;
 use crate::acquisition::{self, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
-use crate::country::Country;
-use crate::event::{Details, Event, Money, Who};
 use crate::ids::KeyHasher;
-use crate::money::{Amount, AmountError, Currency};
-use crate::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::submission::{
+use crate::intake::country::Country;
+use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
+use crate::intake::submission::{
     Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
 };
+use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
 use crate::time::{Instant, settle};
 

@@ -1,28 +1,26 @@
 //! What a project's rollups say about a window: typed answers, computed from cells and from nothing else.
 
-mod attribution;
-mod company;
-mod group;
-mod identity;
-mod question;
+mod organization;
+mod partial;
+mod project;
 mod shapes;
-mod top;
-mod traffic;
+mod top_k;
 
 use std::collections::BTreeMap;
 
-pub use attribution::{AskAttribution, AskCohorts};
-pub use company::{company_by_domain, company_by_id, company_top_users, top_companies};
-pub use group::{group_metrics, top_groups};
-pub use identity::{CountOf, counts, profile};
-pub use question::{Projects, Question, Reader};
+pub use organization::company::{company_by_domain, company_by_id, company_top_users, top_companies};
+pub use organization::group::{group_metrics, top_groups};
+pub use organization::identity::{CountOf, counts, profile};
+pub use partial::{Projects, Question, Reader};
+pub use project::attribution::{AskAttribution, AskCohorts};
+pub use project::traffic::AskTraffic;
 pub use shapes::*;
-pub use traffic::AskTraffic;
 
+use crate::cells::count_of;
+use crate::contribution::Sign;
 use crate::facts::MoneySums;
-use crate::fold::Project;
 use crate::money::{Amount, Currency, ratio};
-use crate::rollup::{Sign, count_of};
+use crate::project::Project;
 use crate::rollups::distinct;
 use crate::time::{Day, Window};
 

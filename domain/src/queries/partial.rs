@@ -3,9 +3,10 @@
 //! A question about one project is answered by it alone; one about an organization is asked of each of its projects, and
 //! the parts are merged. Where a second step needs what the first found, it is a second question.
 
-use crate::fold::Project;
+use crate::fault::Fault;
 use crate::ids::{KeyHasher, ProjectId};
-use crate::records::{Fault, Source};
+use crate::project::Project;
+use crate::records::Source;
 
 /// A project's state, for reading: records that are not in memory are brought there.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::answers::Unconverted;
 use crate::money::Amount;
+use crate::queries::Unconverted;
 use crate::time::Instant;
 
 /// Which touch an order is counted under.

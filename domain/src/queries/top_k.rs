@@ -8,13 +8,15 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::company;
-use super::group::{self, Figures, Keys, NamedPart};
-use super::question::{Projects, Question, Reader, rank};
+use crate::cache::table::KeyHashBuilder;
+use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::records::{Fault, Source};
-use crate::rollups::NamePrefix;
-use crate::table::KeyHashBuilder;
+use crate::indexes::NamePrefix;
+use crate::queries::organization::company;
+use crate::queries::organization::group;
+use crate::queries::organization::group::{Figures, Keys, NamedPart};
+use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::records::Source;
 use crate::time::Window;
 
 /// Asks which groups of a type were the most active.
@@ -129,7 +131,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
 /// How many each project is asked for first: mostly enough. As few as there are rows where tests have tiny pages, so that they
 /// see what happens when it is not.
 fn first_asked(limit: usize) -> usize {
-    let items = crate::paged::page_items();
+    let items = crate::cache::paged::page_items();
     limit.max(1).saturating_mul(1 + items / 200) + items / 25
 }
 

@@ -4,7 +4,7 @@
 //! currencies, and a few get their money back.
 
 use headcount_actors::track::{Field, NewEvent};
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::submission::Invalid;
 
 /// How far back the events reach.
 pub(crate) const DAYS: u64 = 60;

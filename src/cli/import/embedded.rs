@@ -7,8 +7,8 @@ use std::time::Duration;
 use headcount_actors::gate::Permit;
 use headcount_actors::track::{BatchReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
-use headcount_domain::policy::Policy;
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::Invalid;
 use tokio::task::JoinHandle;
 
 use super::events::{Events, Reading, RefusedLine};

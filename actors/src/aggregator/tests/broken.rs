@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use headcount_domain::fold::FaultKind;
+use headcount_domain::fault::FaultKind;
 
 use super::*;
 use crate::faulty::ReadFault;
@@ -97,7 +97,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     // It is saved elsewhere from now on, and breaks a second time.
     rig.round();
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = Some(ReadFault::Damage));
-    rig.shard.break_partition(partition, &headcount_domain::fold::Fault::damaged_store("planted"));
+    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_store("planted"));
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = None);
     answered = hand_over(&mut rig, project, users(project, 330..331));
     of_other = hand_over(&mut rig, other, users(other, 25..26));
@@ -142,7 +142,7 @@ fn a_damaged_index_is_filled_again_from_the_log() {
     for file in std::fs::read_dir(&dir).unwrap() {
         std::fs::write(file.unwrap().path(), b"nothing of this kind").unwrap();
     }
-    rig.shard.break_partition(partition, &headcount_domain::fold::Fault::damaged_index("planted"));
+    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_index("planted"));
     work_until(&mut rig, |rig| is_well(rig, project));
     let answered = hand_over(&mut rig, project, users(project, 0..321));
     work_until(&mut rig, |rig| !rig.shard.has_queued());
@@ -155,7 +155,7 @@ fn where_only_a_start_helps_the_senders_hear_at_once_and_nothing_more_is_taken()
     let (mut rig, project, other) = rig();
     let partition = partition_of(project);
     let answered = hand_over(&mut rig, project, users(project, 320..330));
-    rig.shard.break_partition(partition, &headcount_domain::fold::Fault::damaged_log("planted"));
+    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_log("planted"));
     assert!(answered.recv().is_err(), "the reply is dropped");
     assert!(hand_over(&mut rig, project, users(project, 330..340)).recv().is_err());
     let unwell = rig.shard.health().unwell();

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use self::sealed::Sealed;
+use crate::cache::paged::sealed::Sealed;
+use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::records::Fault;
 use crate::time::Day;
 
 /// How many items a page holds before it is cut.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Item, Number, place_near_end, within};
-use crate::records::Fault;
+use crate::cache::paged::{Item, Number, place_near_end, within};
+use crate::fault::Fault;
 
 /// A sealed page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::*;
+use crate::cache::paged::*;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Numbered(Number, u32);

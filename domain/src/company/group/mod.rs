@@ -13,15 +13,16 @@ mod window;
 use serde::{Deserialize, Serialize};
 
 pub use self::pages::GroupPage;
-use self::pages::{Alias, DaySums, Membership, Visit};
-use crate::facts::{Moment, SeenOnDay};
-use crate::ids::RecordKey;
-use crate::money::Amount;
-use crate::paged::{
+use crate::cache::paged::{
     Number, Paged, first_in_day, insert_tight, last_in_day, number_in_day, number_of_day, number_of_key, place_near_end,
 };
-use crate::records::{Fault, Record, page_key};
-use crate::rollup::Sign;
+use crate::company::group::pages::{Alias, DaySums, Membership, Visit};
+use crate::contribution::Sign;
+use crate::facts::{Moment, SeenOnDay};
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::money::Amount;
+use crate::records::{Record, page_key};
 use crate::time::{Day, Instant};
 
 /// The record of one company or group in one project.

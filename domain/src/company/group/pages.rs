@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupSums, MemberDay};
+use crate::cache::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
+use crate::company::group::{GroupSums, MemberDay};
 use crate::ids::RecordKey;
-use crate::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
 use crate::time::Day;
 
 /// What was counted on one day.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::*;
-use crate::paged::page_items;
+use crate::cache::paged::page_items;
+use crate::company::group::*;
 use crate::records::NoSource;
 use crate::time::Window;
 

@@ -1,10 +1,10 @@
 //! What a group did in a window, and who was active in it.
 
-use super::{Group, GroupSums, MemberDay, Pages};
+use crate::cache::paged::{Number, first_in_day, last_in_day, number_in_day, number_of_day};
+use crate::company::group::{Group, GroupSums, MemberDay, Pages};
+use crate::contribution::Sign;
+use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::paged::{Number, first_in_day, last_in_day, number_in_day, number_of_day};
-use crate::records::Fault;
-use crate::rollup::Sign;
 use crate::time::{Day, Window};
 
 impl Group {

@@ -13,11 +13,14 @@ pub use v1::EventV1;
 use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
-use crate::country::Country;
 use crate::facts::{MoneySums, SeenOnDay, Sums};
 use crate::ids::ProjectId;
+use crate::intake::country::Country;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
+
+/// The place of an event in the order in which events were recorded.
+pub type Position = u64;
 
 /// The version of [`Event`] in the log. A change of any field's shape is a new version, and the old ones stay readable: version 1
 /// as [`EventV1`].

@@ -4,11 +4,11 @@
 
 use serde::Deserialize;
 
-use super::{Details, Event, Money, Who};
 use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
 use crate::ids::ProjectId;
+use crate::intake::event::{Details, Event, Money, Who};
 use crate::time::{Day, Instant};
 
 /// An event of version 1; becomes an [`Event`].

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::number::Number;
-use crate::submission::{MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, Text};
+use crate::intake::fields::number::Number;
+use crate::intake::submission::{MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, Text};
 
 /// The longest path: as many of the longest keys as metadata may nest, with dots between. A longer one finds nothing.
 pub const MAX_PATH_BYTES: usize = MAX_METADATA_DEPTH * (MAX_METADATA_KEY_BYTES + 1) - 1;

@@ -13,8 +13,8 @@ pub use number::Number;
 
 use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
-use crate::country::Country;
-use crate::event::Event;
+use crate::intake::country::Country;
+use crate::intake::event::Event;
 use crate::text;
 
 /// What the name of a property of the metadata starts with.

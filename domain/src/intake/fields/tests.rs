@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use super::*;
-use crate::admission::{Client, Sender, Verdict, admit};
 use crate::agent;
 use crate::ids::{OrganizationId, ProjectId};
+use crate::intake::admission::{Client, Sender, Verdict, admit};
+use crate::intake::fields::*;
+use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
+use crate::intake::submission::Submission;
 use crate::money::Currency;
-use crate::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::submission::Submission;
 use crate::time::{Instant, Timezone};
 
 const CHROME: &str =

@@ -4,22 +4,25 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use super::group::{self, Keys, NamedPart, Who};
-use super::identity::Subject;
-use super::question::{Projects, Question, Reader, candidates, rank};
-use super::top::{self, Leading, TopRow};
-use super::{CompanyMetrics, Listed, TopCompany, TopUser};
+use crate::cache::table::KeyHashBuilder;
+use crate::company::group::MemberDay;
 use crate::company::{CompanyKey, normalise_domain};
 use crate::facts::{Moment, Named, Span};
-use crate::groups::MemberDay;
+use crate::fault::Fault;
+use crate::identity::{Identity, Person};
 use crate::ids::{OrganizationId, PublicCompany, RawId, RecordKey};
-use crate::people::{Identity, Person};
-use crate::records::{Fault, Source, page_key};
-use crate::rollups::CompanyLink;
-use crate::table::KeyHashBuilder;
+use crate::indexes::CompanyLink;
+use crate::queries::organization::group;
+use crate::queries::organization::group::{Keys, NamedPart, Who};
+use crate::queries::organization::identity::Subject;
+use crate::queries::partial::{Projects, Question, Reader, candidates, rank};
+use crate::queries::top_k;
+use crate::queries::top_k::{Leading, TopRow};
+use crate::queries::{CompanyMetrics, Listed, TopCompany, TopUser};
+use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
 
-pub(super) const COMPANY: &str = crate::company::GROUP_TYPE;
+pub(in crate::queries) const COMPANY: &str = crate::company::GROUP_TYPE;
 
 /// Asks what some companies are linked to.
 #[derive(Debug, Clone)]
@@ -40,7 +43,7 @@ impl Question for AskLinks {
 }
 
 /// The companies that some keys mean organization-wide.
-pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
+pub(in crate::queries) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
     let parts = projects.each(AskLinks { companies: companies.clone() }).await?;
     let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
     Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
@@ -201,12 +204,12 @@ pub async fn top_companies<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<TopCompany>, P::Error> {
-    let Leading { keys, aliases, truncated } = top::leading(projects, COMPANY, window, limit).await?;
+    let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
         true => told_keys(projects, keys).await?,
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
-    let rows = top::rows(projects, COMPANY, keys, window, limit).await?;
+    let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;
     let company = |TopRow { named, figures }: &TopRow| {
         Some(TopCompany {
             company_id: public(named, organization),
@@ -277,7 +280,7 @@ impl Question for AskMembers {
 
 /// Few where tests have tiny pages.
 fn most_visits() -> usize {
-    let items = crate::paged::page_items();
+    let items = crate::cache::paged::page_items();
     (items * items / 4).clamp(2, VISITS_TOGETHER)
 }
 
@@ -419,7 +422,7 @@ pub async fn company_top_users<P: Projects>(
         return Ok(None);
     }
     let mut rows: Vec<UserRow> = Vec::new();
-    for some in users.chunks(top::NAMED_TOGETHER) {
+    for some in users.chunks(top_k::NAMED_TOGETHER) {
         let mut named = named_users(projects, some).await?;
         let last = limit.checked_sub(1).and_then(|last| rows.get(last));
         named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));

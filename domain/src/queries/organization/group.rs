@@ -1,23 +1,25 @@
 //! Companies and groups, over all projects of their organization: the questions and the parts that both have in common,
 //! and the answers about groups.
 
-use super::question::{Projects, Question, Reader};
-use super::top::{self, Leading, TopRow};
-use super::{GroupMetrics, Listed};
+use crate::company::group::{Group, GroupSums, Pages};
+use crate::contribution::Sign;
 use crate::facts::Moment;
-use crate::groups::{Group, GroupSums, Pages};
+use crate::fault::Fault;
 use crate::ids::{ProjectId, RecordKey};
-use crate::records::{Fault, Source, page_key};
-use crate::rollup::Sign;
-use crate::rollups::KnownAs;
+use crate::indexes::KnownAs;
+use crate::queries::partial::{Projects, Question, Reader};
+use crate::queries::top_k;
+use crate::queries::top_k::{Leading, TopRow};
+use crate::queries::{GroupMetrics, Listed};
+use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
 
 /// The keys that one company or group was told by; the first is the one that it goes by.
-pub(super) type Keys = Vec<RecordKey>;
+pub(in crate::queries) type Keys = Vec<RecordKey>;
 
 impl<S: Source> Reader<'_, S> {
     /// The record of a company or group of this project, and what loads its pages.
-    pub(super) fn group(&mut self, key: RecordKey) -> Result<Option<(&mut Group, impl Pages)>, Fault> {
+    pub(in crate::queries) fn group(&mut self, key: RecordKey) -> Result<Option<(&mut Group, impl Pages)>, Fault> {
         let source = self.source;
         let group = self.project.groups.get_to_load(key, || source.record(key))?;
         Ok(group.map(|group| (group, move |serial| source.page::<Group>(page_key(key, serial)))))
@@ -34,17 +36,17 @@ struct AskNamed {
 
 /// What one group is called, and when it was seen.
 #[derive(Debug, Clone, Default)]
-pub(super) struct NamedPart {
+pub(in crate::queries) struct NamedPart {
     /// The key that it goes by, as text.
-    pub(super) key: Option<Box<str>>,
+    pub(in crate::queries) key: Option<Box<str>>,
     /// The latest name, and when it was told.
-    pub(super) name: Option<(Moment, Box<str>)>,
+    pub(in crate::queries) name: Option<(Moment, Box<str>)>,
     /// Its first and its last event ever.
-    pub(super) seen: Option<(Instant, Instant)>,
+    pub(in crate::queries) seen: Option<(Instant, Instant)>,
     /// How many events it had in the window that was asked for, if one was.
-    pub(super) events: i64,
+    pub(in crate::queries) events: i64,
     /// How many projects know it.
-    pub(super) projects: usize,
+    pub(in crate::queries) projects: usize,
 }
 
 impl NamedPart {
@@ -57,12 +59,12 @@ impl NamedPart {
         self.projects += other.projects;
     }
 
-    pub(super) fn name(&self) -> Option<String> {
+    pub(in crate::queries) fn name(&self) -> Option<String> {
         self.name.as_ref().map(|(_, name)| name.to_string())
     }
 
     /// What orders equals: the name, the key where there is none; then the key.
-    pub(super) fn rank(&self) -> (String, String) {
+    pub(in crate::queries) fn rank(&self) -> (String, String) {
         let key = self.key.as_deref().unwrap_or_default().to_owned();
         (self.name().unwrap_or_else(|| key.clone()), key)
     }
@@ -99,7 +101,7 @@ impl Question for AskNamed {
 
 /// What some companies or groups are called, and when they were seen, anywhere; with their events of a window, if one is given
 /// (and their type).
-pub(super) async fn named<P: Projects>(
+pub(in crate::queries) async fn named<P: Projects>(
     projects: &P,
     groups: Vec<Keys>,
     events: Option<(&str, Window)>,
@@ -114,7 +116,7 @@ pub(super) async fn named<P: Projects>(
 
 /// Asks what companies or groups did.
 #[derive(Debug, Clone)]
-pub(super) struct AskFigures {
+pub(in crate::queries) struct AskFigures {
     /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
     groups: Vec<(Keys, bool)>,
     window: Window,
@@ -122,7 +124,7 @@ pub(super) struct AskFigures {
 
 /// What a group did in one project.
 #[derive(Debug)]
-pub(super) struct FiguresPart {
+pub(in crate::queries) struct FiguresPart {
     sums: GroupSums,
     /// How many of its distinct identities are nobody else's.
     own: u64,
@@ -132,7 +134,7 @@ pub(super) struct FiguresPart {
 
 /// An identity, as other projects may know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(in crate::queries) enum Who {
     /// A user: the same in all projects.
     User(RecordKey),
     /// An identity of one project.
@@ -177,7 +179,7 @@ impl AskFigures {
 
 impl<S> Reader<'_, S> {
     /// Who a member of a group is, and whether anything identifies it. Reads no record.
-    pub(super) fn who(&self, member: RecordKey) -> (Who, bool) {
+    pub(in crate::queries) fn who(&self, member: RecordKey) -> (Who, bool) {
         if member.is_user() {
             return (Who::User(member), true);
         }
@@ -204,13 +206,13 @@ impl<S> Reader<'_, S> {
 
 /// What a company or group did anywhere.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Figures {
-    pub(super) sums: GroupSums,
-    pub(super) users: u64,
+pub(in crate::queries) struct Figures {
+    pub(in crate::queries) sums: GroupSums,
+    pub(in crate::queries) users: u64,
 }
 
 /// What some companies or groups did in a window, anywhere. Each comes with how many projects know it.
-pub(super) async fn figures<P: Projects>(
+pub(in crate::queries) async fn figures<P: Projects>(
     projects: &P,
     groups: Vec<(Keys, usize)>,
     window: Window,
@@ -288,9 +290,9 @@ pub async fn top_groups<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Listed<GroupMetrics>, P::Error> {
-    let Leading { keys, truncated, .. } = top::leading(projects, group_type, window, limit).await?;
+    let Leading { keys, truncated, .. } = top_k::leading(projects, group_type, window, limit).await?;
     let keys = keys.into_iter().map(|key| vec![key]).collect();
-    let rows = top::rows(projects, group_type, keys, window, limit).await?;
+    let rows = top_k::rows(projects, group_type, keys, window, limit).await?;
     let row = |row: &TopRow| Some(metrics(group_type, &row.named, &row.figures, row.named.seen?.1));
     Ok(Listed { rows: rows.iter().filter_map(row).collect(), truncated })
 }

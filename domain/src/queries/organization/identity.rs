@@ -2,35 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::question::{Projects, Question, Reader, rank};
-use super::{IdentityCounts, IdentityName, Listed, Profile};
 use crate::company::normalise_email;
 use crate::facts::{HitKind, Moment, Span, Times};
+use crate::fault::Fault;
+use crate::identity::{EmailOwners, Identity, Person};
 use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
+use crate::indexes::dictionary::NameId;
 use crate::money::{Amount, ratio};
-use crate::names::NameId;
-use crate::people::{EmailOwners, Identity, Person};
-use crate::records::{Fault, Source, page_key};
+use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::queries::{IdentityCounts, IdentityName, Listed, Profile};
+use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
 
 /// An identity that a question is about: a user is the same in all projects, any other is of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Subject {
+pub(in crate::queries) struct Subject {
     /// Its canonical id.
-    pub(super) id: RawId,
+    pub(in crate::queries) id: RawId,
     /// The only project that knows it, if it is no user.
-    pub(super) project: Option<ProjectId>,
+    pub(in crate::queries) project: Option<ProjectId>,
 }
 
 impl Subject {
-    pub(super) fn public(&self, organization: OrganizationId) -> String {
+    pub(in crate::queries) fn public(&self, organization: OrganizationId) -> String {
         self.id.public(organization, self.project.unwrap_or(ProjectId(0)))
     }
 }
 
 impl<S: Source> Reader<'_, S> {
     /// The record of an identity of this project, with the pages of `window`.
-    pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
+    pub(in crate::queries) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         let source = self.source;
         let Some(Person::Identity(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
             return Ok(None);

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::question::{Question, Reader, candidates, rank};
-use super::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
 use crate::acquisition::{DIRECT, NONE};
-use crate::fold::Project;
+use crate::cells::count_of;
+use crate::contribution::Sign;
+use crate::fault::Fault;
+use crate::indexes::dictionary::NameId;
 use crate::money::ratio;
-use crate::names::NameId;
-use crate::records::{Fault, Source};
-use crate::rollup::{Sign, count_of};
+use crate::project::Project;
+use crate::queries::partial::{Question, Reader, candidates, rank};
+use crate::queries::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
+use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
 

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::question::{Question, Reader, rank};
-use super::{Traffic, TrafficRow};
 use crate::acquisition::{DIRECT, NONE};
+use crate::cells::count_of;
 use crate::facts::Touch;
+use crate::fault::Fault;
+use crate::indexes::dictionary::NameId;
 use crate::money::ratio_of_counts;
-use crate::names::NameId;
-use crate::records::{Fault, Source};
-use crate::rollup::count_of;
+use crate::queries::partial::{Question, Reader, rank};
+use crate::queries::{Traffic, TrafficRow};
+use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
 

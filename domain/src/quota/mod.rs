@@ -5,12 +5,14 @@ mod tests;
 
 use crate::acquisition::Acquisition;
 use crate::company;
-use crate::event::Event;
+use crate::company::AccountSlot;
 use crate::facts::Moment;
-use crate::fold::{AccountSlot, Identity, Person};
+use crate::fault::Fault;
+use crate::identity::{Identity, Person};
 use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
-use crate::records::{Fault, Source};
+use crate::records::Source;
 use crate::text;
 
 /// A kind of things whose number is bounded in each project.
