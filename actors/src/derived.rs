@@ -14,7 +14,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::KeyHasher;
 use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
-use headcount_storage::fingerprints::FingerprintOptions;
+use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::keys::{Key, Partition};
 use headcount_storage::store::{DiskStore, SledOptions, Store, StoreError};
@@ -135,8 +135,8 @@ impl Derived<'_> {
     }
 
     /// How the index that belongs to the store is opened.
-    pub(crate) fn index(&self, format: Format) -> FingerprintOptions {
-        FingerprintOptions { incarnation: Incarnation::from_number(self.check_value(format)) }
+    pub(crate) fn index(&self, format: Format) -> ExternalIdsOptions {
+        ExternalIdsOptions { incarnation: Incarnation::from_number(self.check_value(format)) }
     }
 
     fn check_value(&self, format: Format) -> u128 {

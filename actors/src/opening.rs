@@ -133,7 +133,7 @@ impl Opening<'_> {
             store: Arc::<DiskStore>::clone(store),
             hasher: self.derived.hasher.clone(),
             versions: Arc::new(Versions::new()),
-            fingerprints_dir: self.derived.index_dir(),
+            external_ids_dir: self.derived.index_dir(),
             index: self.derived.index(format),
             health: Arc::default(),
             limits: Arc::new(Limits::new(self.config.quotas)),

@@ -18,7 +18,7 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
-use headcount_storage::fingerprints::View;
+use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::Record;
 use tokio::sync::Semaphore;
 
@@ -97,7 +97,7 @@ impl Engine {
 
 impl Engine {
     /// The external ids of a project's partition that are on disk or on their way there.
-    async fn known_ids(&self, project: ProjectId) -> Result<View, AskError> {
+    async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
         self.ask_shard(project, move |shard| shard.known_ids(project)).await?.map_err(AskError::Lost)
     }
 
@@ -117,7 +117,7 @@ struct Scan<'e> {
     project: ProjectId,
     until: Position,
     /// The external ids that were on disk, or on their way, when it began.
-    known: View,
+    known: ExternalIdsView,
     cancelled: &'e AtomicBool,
     sort_bytes: usize,
 }

@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use headcount_domain::fault::{Fault, FaultKind};
-use headcount_storage::fingerprints::{FingerprintError, Fingerprints, UncheckedFingerprints};
-use headcount_storage::store::{DiskStore, UncheckedRuns};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsError, UncheckedExternalIds};
+use headcount_storage::store::{DiskStore, UncheckedTables};
 
 use crate::aggregator::fault;
 
@@ -62,9 +62,9 @@ impl DamageNote {
 #[derive(Debug)]
 pub(crate) struct Unchecked {
     until: Instant,
-    store: Mutex<Option<UncheckedRuns>>,
+    store: Mutex<Option<UncheckedTables>>,
     /// `None` when the start is over: an index that is opened again later was checked or is being checked.
-    index: Mutex<Option<Vec<UncheckedFingerprints>>>,
+    index: Mutex<Option<Vec<UncheckedExternalIds>>>,
 }
 
 impl Unchecked {
@@ -76,7 +76,7 @@ impl Unchecked {
     }
 
     /// Checks the index of a partition for a while, if it is a start that opens it.
-    pub(crate) fn check(&self, index: &Fingerprints) -> Result<(), FingerprintError> {
+    pub(crate) fn check(&self, index: &ExternalIds) -> Result<(), ExternalIdsError> {
         if self.index.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Unchecked {
     }
 
     /// What is left when the start is over.
-    fn take(&self) -> (Option<UncheckedRuns>, Vec<UncheckedFingerprints>) {
+    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedExternalIds>) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
@@ -155,7 +155,7 @@ impl Drop for Verifier {
     }
 }
 
-fn check_all(store: Option<UncheckedRuns>, index: &[UncheckedFingerprints], stop: &AtomicBool, note: &DamageNote) {
+fn check_all(store: Option<UncheckedTables>, index: &[UncheckedExternalIds], stop: &AtomicBool, note: &DamageNote) {
     let began = Instant::now();
     let mut bytes = 0;
     let mut pace = |read| {

@@ -2,7 +2,7 @@
 //!
 //! - [`log`]: the event log (segments, group commit, recovery).
 //! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
-//! - [`fingerprints`]: the index of external ids.
+//! - [`external_ids`]: the index of external ids.
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keys`]: the key spaces of the store, as types.
 //! - [`codec`]: a version byte and bincode.
@@ -11,15 +11,15 @@
 
 pub mod aside;
 pub mod codec;
+pub mod external_ids;
 pub mod files;
-mod filter;
-pub mod fingerprints;
 pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
 pub mod pace;
 pub mod private;
+mod sstable;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};

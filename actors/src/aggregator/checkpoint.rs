@@ -9,7 +9,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
-use headcount_storage::fingerprints::{Frozen, Written};
+use headcount_storage::external_ids::{Frozen, Written};
 use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;

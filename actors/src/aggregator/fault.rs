@@ -4,7 +4,7 @@
 
 use headcount_domain::fault::Fault;
 use headcount_storage::codec::CodecError;
-use headcount_storage::fingerprints::FingerprintError;
+use headcount_storage::external_ids::ExternalIdsError;
 use headcount_storage::log::LogError;
 use headcount_storage::store::StoreError;
 
@@ -29,12 +29,12 @@ pub(crate) fn of_encoding(error: CodecError) -> Fault {
 }
 
 /// An error of the index of external ids.
-pub(crate) fn of_index(error: FingerprintError) -> Fault {
+pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
     let message = error.to_string();
     match error {
-        FingerprintError::Damaged { .. } | FingerprintError::OtherIncarnation { .. } => Fault::damaged_index(message),
-        FingerprintError::Io { .. } => Fault::io(message),
-        FingerprintError::Stopped => Fault::defect(message),
+        ExternalIdsError::Damaged { .. } | ExternalIdsError::OtherIncarnation { .. } => Fault::damaged_index(message),
+        ExternalIdsError::Io { .. } => Fault::io(message),
+        ExternalIdsError::Stopped => Fault::defect(message),
     }
 }
 

@@ -16,7 +16,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Question, Reader};
 use headcount_domain::quota::{Quota, Reached};
-use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen, Merge, Written};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
@@ -66,9 +66,9 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
-    pub(crate) fingerprints_dir: PathBuf,
+    pub(crate) external_ids_dir: PathBuf,
     /// Which index of external ids belongs to the store.
-    pub(crate) index: FingerprintOptions,
+    pub(crate) index: ExternalIdsOptions,
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) progress: Arc<Progress>,
@@ -129,7 +129,7 @@ pub(crate) struct Partition {
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, State>,
-    fingerprints: Option<Fingerprints>,
+    index: Option<ExternalIds>,
     /// How many different external ids the applied events have.
     external_ids: u64,
     /// What the checkpoint that is being written keeps in memory until it is.
@@ -159,13 +159,13 @@ impl Partition {
             serial,
             unsaved_from: None,
             projects: HashMap::new(),
-            fingerprints: None,
+            index: None,
             external_ids,
             writing_bytes: 0,
             is_stuck: false,
             freezing: Vec::new(),
         };
-        partition.check_fingerprints(external_ids)?;
+        partition.check_index(external_ids)?;
         Ok(partition)
     }
 
@@ -183,18 +183,18 @@ impl Partition {
 
     /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
     pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
-        Fingerprints::reset(&shared.fingerprints_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
+        ExternalIds::reset(&shared.external_ids_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
     }
 
     /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
-    fn check_fingerprints(&mut self, external_ids: u64) -> Result<(), Fault> {
+    fn check_index(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
         }
         let unchecked = Arc::clone(&self.shared.unchecked);
-        let fingerprints = self.fingerprints()?;
-        unchecked.check(fingerprints).map_err(fault::of_index)?;
-        match fingerprints.entries() {
+        let index = self.index()?;
+        unchecked.check(index).map_err(fault::of_index)?;
+        match index.entries() {
             fewer if fewer < external_ids => {
                 Err(Fault::damaged_index(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
             }
@@ -222,7 +222,7 @@ impl Partition {
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.shared.hasher.external_id(event.project, external_id);
-                let first = self.fingerprints()?.first(fingerprint, position);
+                let first = self.index()?.first(fingerprint, position);
                 first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
             }
             None => position,
@@ -288,7 +288,7 @@ impl Partition {
         let mut exceeded = Vec::with_capacity(asked.len());
         for QuotaAsked { external_id, mentions, .. } in asked {
             let first = match external_id {
-                Some(external_id) => self.fingerprints()?.get(*external_id),
+                Some(external_id) => self.index()?.get(*external_id),
                 None => Ok(None),
             };
             let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
@@ -328,16 +328,16 @@ impl Partition {
         freed
     }
 
-    pub(super) fn fingerprints(&mut self) -> Result<&mut Fingerprints, Fault> {
-        if self.fingerprints.is_none() {
-            let dir = self.shared.fingerprints_dir.join(self.number.to_string());
-            let opened = Fingerprints::open(&dir, self.shared.index).map_err(|error| {
+    pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
+        if self.index.is_none() {
+            let dir = self.shared.external_ids_dir.join(self.number.to_string());
+            let opened = ExternalIds::open(&dir, self.shared.index).map_err(|error| {
                 let Fault { kind, message } = fault::of_index(error);
                 self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
             });
-            self.fingerprints = Some(opened?);
+            self.index = Some(opened?);
         }
-        self.fingerprints.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
+        self.index.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
     }
 
     /// The highest position that the state reflects.
@@ -382,7 +382,7 @@ impl Partition {
 
     /// Moves the external ids that are not written yet aside.
     pub(super) fn freeze_ids(&mut self) -> Freeze {
-        self.fingerprints.as_mut().map_or(Freeze::Nothing, Fingerprints::freeze)
+        self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
     }
 
     /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
@@ -419,7 +419,7 @@ impl Partition {
         if !self.is_stuck {
             return 0;
         }
-        let ids = self.fingerprints.as_ref().map_or(0, Fingerprints::unwritten) * ID_BYTES;
+        let ids = self.index.as_ref().map_or(0, ExternalIds::unwritten) * ID_BYTES;
         self.bytes().unsaved + self.writing_bytes + ids
     }
 
@@ -432,14 +432,14 @@ impl Partition {
 
     /// Uses a run of external ids that was written, whatever became of the checkpoint.
     pub(crate) fn adopt(&mut self, run: Written) {
-        if let Some(fingerprints) = &mut self.fingerprints {
-            fingerprints.adopt(run);
+        if let Some(index) = &mut self.index {
+            index.adopt(run);
         }
     }
 
     /// Runs of external ids that are worth merging.
     pub(crate) fn merge(&mut self) -> Option<Merge> {
-        self.fingerprints.as_mut()?.merge()
+        self.index.as_mut()?.merge()
     }
 }
 

@@ -8,7 +8,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::event::{Details, Event, Who};
 use headcount_domain::time::{Day, Instant, Window};
-use headcount_storage::fingerprints::{FingerprintOptions, Freeze};
+use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Log, LogOptions, Share};
 use headcount_storage::store::Store;
@@ -116,8 +116,8 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
-        fingerprints_dir: dir.path().join("state/fingerprints"),
-        index: FingerprintOptions { incarnation: Incarnation::from_number(1) },
+        external_ids_dir: dir.path().join("state/fingerprints"),
+        index: ExternalIdsOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
         limits: Arc::default(),
         progress: Arc::default(),

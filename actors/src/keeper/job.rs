@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use headcount_storage::fingerprints::{FingerprintError, Frozen, Written};
+use headcount_storage::external_ids::{ExternalIdsError, Frozen, Written};
 use headcount_storage::store::{Realm, Store, StoreError};
 
 use super::claim::Claim;
@@ -41,7 +41,7 @@ pub(super) enum KeepError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Ids(#[from] FingerprintError),
+    Ids(#[from] ExternalIdsError),
     #[error("which checkpoint the store holds can't be read: {0}")]
     Serial(String),
     #[error("writing it panicked")]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use headcount_storage::fingerprints::{FingerprintError, Merge, Written};
+use headcount_storage::external_ids::{ExternalIdsError, Merge, Written};
 
 use super::claim::Claim;
 use super::report::{Outcome, Reply};
@@ -56,7 +56,7 @@ fn merge_one(reply: &Reply, claim: &Claim, merge: &Merge) -> Option<Written> {
     let _running = claim.begin()?;
     match merge.write(claim.stopped()) {
         Ok(written) => Some(written),
-        Err(FingerprintError::Stopped) => None,
+        Err(ExternalIdsError::Stopped) => None,
         Err(error) => {
             tracing::warn!(partition = reply.partition(), %error, "external ids not merged; that can wait");
             None

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-use headcount_storage::fingerprints::Written;
+use headcount_storage::external_ids::Written;
 
 /// What became of a partition's checkpoint or merge.
 #[derive(Debug)]

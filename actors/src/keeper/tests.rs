@@ -2,7 +2,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headcount_storage::fingerprints::{FingerprintOptions, Fingerprints, Freeze, Frozen};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
 use headcount_storage::store::Realm;
 
@@ -146,15 +146,15 @@ fn a_panic_in_the_store_is_an_error_like_others() {
     assert!(is_saved(&rig.next()));
 }
 
-fn frozen(index: &mut Fingerprints) -> Frozen {
+fn frozen(index: &mut ExternalIds) -> Frozen {
     match index.freeze() {
         Freeze::Write(frozen) => frozen,
         other => panic!("{other:?}"),
     }
 }
 
-fn index(dir: &std::path::Path) -> Fingerprints {
-    Fingerprints::open(dir, FingerprintOptions { incarnation: Incarnation::from_number(1) }).unwrap()
+fn index(dir: &std::path::Path) -> ExternalIds {
+    ExternalIds::open(dir, ExternalIdsOptions { incarnation: Incarnation::from_number(1) }).unwrap()
 }
 
 #[test]
