@@ -46,8 +46,8 @@ mod starting;
 pub mod telemetry;
 mod wire;
 
+pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::registry;
-pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::{
     AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, Progress, TrackError, Tracker, Vitals, clock,
 };

@@ -19,8 +19,9 @@ use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::keys::{Key, Partition};
 use headcount_storage::store::{DiskStore, SledOptions, Store, StoreError};
 
-use crate::aggregator::{fault, stored_types};
-use crate::config::{OpenError, directory};
+use crate::engine::config::{OpenError, directory};
+use crate::fault;
+use crate::shard::stored_types;
 
 /// Where the store keeps its check value: under a partition that no project has.
 const CHECK_VALUE: Key = Key::Meta { partition: Partition(u16::MAX), item: 0 };

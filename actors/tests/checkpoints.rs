@@ -7,8 +7,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
-use headcount_actors::track::{NewEvent, Refusal};
 use headcount_actors::{Engine, EngineConfig, TrackError, partition_of};
 
 /// 2024-03-01T10:00:00Z

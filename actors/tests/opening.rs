@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
-use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
 use headcount_storage::keys::{Key, Partition, Prefix};

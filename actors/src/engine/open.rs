@@ -9,14 +9,14 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
 use headcount_storage::store::{Check, DiskStore, SledOptions, Store};
 
-use crate::aggregator::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
-use crate::config::{EngineConfig, OpenError, directory};
+use crate::checkpoint_writer::Keeper;
 use crate::dead_letters::DeadLetters;
 use crate::derived::Derived;
-use crate::keeper::Keeper;
-use crate::memory::MemoryShares;
+use crate::engine::config::{EngineConfig, OpenError, directory};
+use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
+use crate::shard::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.

@@ -15,13 +15,13 @@ use headcount_domain::event::Event;
 use headcount_domain::fold::{Fault, FaultKind, Position};
 use headcount_storage::log::{LogReader, Record};
 
-use super::checkpoint::TakenBack;
-use super::fair::{Pace, SLICE};
-use super::fault;
+use super::checkpointer::TakenBack;
+use super::fair_queue::{Pace, SLICE};
 use super::health::Condition;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use super::shard::{Events, Queued, Shard};
-use crate::logged;
+use crate::event_codec;
+use crate::fault;
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -366,7 +366,7 @@ impl Order {
             if record.first > self.target {
                 return ControlFlow::Break(());
             }
-            let is_wanted = match logged::decode(record.payload) {
+            let is_wanted = match event_codec::decode(record.payload) {
                 Ok(events) => self.send(Piece::Read(record.first, events)),
                 Err(error) => {
                     result = Err(fault::of_logged(error));

@@ -18,14 +18,14 @@ use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, F
 use headcount_storage::store::{Realm, Store};
 
 use super::entries::Entries;
-use super::fault;
 use super::health::PartitionHealth;
-use super::limits::Limits;
-use super::source::{
+use super::quota_table::Limits;
+use super::stored::{
     Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
 use crate::engine::QuotaAsked;
-use crate::progress::Progress;
+use crate::fault;
+use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
 /// How many partitions there are, for ever: the partition of a project must not move.

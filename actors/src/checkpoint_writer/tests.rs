@@ -7,8 +7,8 @@ use headcount_storage::format::Incarnation;
 use headcount_storage::store::Realm;
 
 use super::*;
-use crate::aggregator::{Entries, saved_serial, standing_entry};
-use crate::faulty::FaultyStore;
+use crate::faulty_store::FaultyStore;
+use crate::shard::{Entries, saved_serial, standing_entry};
 
 /// Longer than any of this takes, however slow the machine.
 const LONG: Duration = Duration::from_secs(60);

@@ -15,7 +15,7 @@ use headcount_storage::store::{Realm, Store};
 use super::entries::Entries;
 use super::partition::{Begun, Partition};
 use super::shard::Shard;
-use crate::keeper::{Claim, Job, Keeper, Mailbox, MergeJob, Outcome, Reply, Report};
+use crate::checkpoint_writer::{Claim, Job, Keeper, Mailbox, MergeJob, Outcome, Reply, Report};
 
 /// How many records one step encodes: well under a millisecond of the shard's time.
 const RECORDS_A_STEP: usize = 256;

@@ -3,7 +3,7 @@
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{Check, DiskStore, SledOptions};
 
-use super::super::source::{Standing, position_key, read_meta};
+use super::super::stored::{Standing, position_key, read_meta};
 use super::*;
 
 const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };

@@ -4,8 +4,8 @@ use headcount_domain::fold::{Fault, Position};
 use headcount_domain::ids::ProjectId;
 use headcount_storage::external_ids::ExternalIdsView;
 
-use super::fault;
 use super::shard::Shard;
+use crate::fault;
 
 impl Shard {
     /// The external ids of a project's partition that are on disk or on their way there.

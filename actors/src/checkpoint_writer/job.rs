@@ -8,7 +8,7 @@ use headcount_storage::store::{Realm, Store, StoreError};
 
 use super::claim::Claim;
 use super::report::{Outcome, Reply};
-use crate::aggregator::{Entries, saved_serial};
+use crate::shard::{Entries, saved_serial};
 
 /// A checkpoint to be written.
 pub(crate) struct Job {

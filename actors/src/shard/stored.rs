@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::entries::Entries;
-use super::fault;
+use crate::fault;
 
 /// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
 const META_VERSION: u8 = 1;
