@@ -1,0 +1,9 @@
+//! Measures the habits of this repository's sources: what imports what, what is named twice, what nobody uses, how long files
+//! and functions are. The limits are in `tests/habits.rs`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
+
+pub mod functions;
+pub mod imports;
+pub mod names;
+pub mod source;
