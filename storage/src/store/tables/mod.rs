@@ -5,13 +5,10 @@
 //! checkpoint, so that all of it counts at once ([`super::DiskStore`] keeps it in sled). A lookup asks the filters of the
 //! runs, newest first, and reads one block of one run; a key that nobody has costs no read.
 
-mod block;
 mod changes;
 mod check;
-mod merge;
+
 mod merger;
-mod run;
-mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use super::{Realm, StoreError, Visit};
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
-pub(super) use changes::{Prepared, RunChanges};
-pub use check::UncheckedRuns;
-use merge::MergeCursor;
+use crate::sstable::merge::{self, MergeCursor};
+use crate::sstable::reader::{Run, RunDir, RunName, hash_of};
+pub(super) use changes::{Prepared, TableChanges};
+pub use check::UncheckedTables;
 use merger::{MergeState, Merger};
-use run::{Run, RunDir, RunName, hash_of};
 
 /// A realm with more runs than this is merged before the next checkpoint of it counts.
 const MOST_RUNS: usize = 24;
@@ -125,13 +122,13 @@ impl Slot {
 }
 
 /// The runs of all realms.
-pub(super) struct Runs {
+pub(super) struct Tables {
     dir: RunDir,
     slots: RwLock<HashMap<Realm, Arc<Slot>>>,
     merger: Option<Merger>,
 }
 
-impl Runs {
+impl Tables {
     /// Opens the runs in `dir` that the `manifests` name, and removes all others.
     pub(super) fn open(dir: &Path, manifests: Vec<(Realm, Vec<u8>)>) -> Result<Self, StoreError> {
         Self::open_with(dir, manifests, OpenFiles::of_process())
@@ -196,12 +193,12 @@ impl Runs {
     }
 
     /// Collects changes of a realm.
-    pub(super) fn begin(&self, realm: Realm) -> RunChanges {
-        RunChanges::new(self.dir.clone(), self.slot(realm))
+    pub(super) fn begin(&self, realm: Realm) -> TableChanges {
+        TableChanges::new(self.dir.clone(), self.slot(realm))
     }
 
     /// Makes room for the runs of a checkpoint: a realm that has too many is merged now, however long that takes.
-    pub(super) fn make_room(&self, realm: Realm, changes: &RunChanges) -> Result<(), StoreError> {
+    pub(super) fn make_room(&self, realm: Realm, changes: &TableChanges) -> Result<(), StoreError> {
         let slot = self.slot(realm);
         let count = || {
             let gone = slot.merged().as_ref().map_or(0, |merged| merged.replaces.len().saturating_sub(1));
@@ -291,7 +288,7 @@ impl Runs {
     }
 }
 
-impl Drop for Runs {
+impl Drop for Tables {
     fn drop(&mut self) {
         self.stop_merging();
     }

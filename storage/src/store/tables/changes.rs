@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::StoreError;
-use super::run::{Run, RunDir, RunName};
-use super::writer::RunWriter;
 use super::{MANIFEST_VERSION, Manifest, Merged, Slot};
 use crate::codec;
 use crate::files::{remove_file, sync_dir};
+use crate::sstable::reader::{Run, RunDir, RunName};
+use crate::sstable::writer::RunWriter;
 
 /// How much of a checkpoint is put in order before it is written.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Changes of a realm on their way into runs. They cost little memory if they come in the order of their keys; in another
 /// order they become more runs, the last of which counts.
-pub(in crate::store) struct RunChanges {
+pub(in crate::store) struct TableChanges {
     dir: RunDir,
     slot: Arc<Slot>,
     buffer: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -63,7 +63,7 @@ impl Prepared {
     }
 }
 
-impl RunChanges {
+impl TableChanges {
     /// Collects changes of a realm.
     pub(super) fn new(dir: RunDir, slot: Arc<Slot>) -> Self {
         let files = NewFiles { dir: dir.clone(), names: Vec::new() };

@@ -3,11 +3,11 @@
 
 use std::io::{BufWriter, Write};
 
-use super::super::StoreError;
 use super::block::{BLOCK_BYTES, BlockBuilder};
-use super::run::{Footer, HEAD, Index, Run, RunDir, RunName, hash_of};
+use super::filter::Filter;
+use super::reader::{Footer, HEAD, Index, Run, RunDir, RunName, hash_of};
 use crate::files::File;
-use crate::filter::Filter;
+use crate::store::StoreError;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -18,7 +18,7 @@ enum Keys {
 }
 
 /// A run being written.
-pub(super) struct RunWriter {
+pub(crate) struct RunWriter {
     dir: RunDir,
     name: RunName,
     out: BufWriter<File>,
@@ -31,7 +31,7 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Begins the file of a run. `expected`: how many keys there will be at most, if that is known.
-    pub(super) fn create(dir: &RunDir, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
+    pub(crate) fn create(dir: &RunDir, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
         let file = File::create(&dir.path_of(name)).map_err(StoreError::io("create a run"))?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
         out.write_all(&HEAD).map_err(StoreError::io("write a run"))?;
@@ -41,12 +41,12 @@ impl RunWriter {
     }
 
     /// Whether `key` may come next.
-    pub(super) fn takes(&self, key: &[u8]) -> bool {
+    pub(crate) fn takes(&self, key: &[u8]) -> bool {
         self.count == 0 || self.block.last_key() < key
     }
 
     /// Appends a pair, whose key is greater than the one before. `None`: the key holds nothing any more.
-    pub(super) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
         debug_assert!(self.takes(key), "a run is written in order");
         if self.block.bytes.is_empty() {
             self.index.begin(key);
@@ -76,7 +76,7 @@ impl RunWriter {
     }
 
     /// Completes the file and makes its contents durable; its name is, when the directory is synced.
-    pub(super) fn finish(mut self) -> Result<Run, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<Run, StoreError> {
         self.end_block()?;
         let filter = match self.keys {
             Keys::Filter(filter) => filter,

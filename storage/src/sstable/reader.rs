@@ -15,47 +15,47 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 use super::block::{BLOCK_BYTES, BlockCursor};
+use super::filter::Filter;
 use crate::files::{CachedFile, Dir, OpenFiles};
-use crate::filter::Filter;
 use crate::pace::Pace;
+use crate::store::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
 
 /// What a file begins with.
-pub(super) const HEAD: [u8; 8] = *b"hcrunrc1";
+pub(crate) const HEAD: [u8; 8] = *b"hcrunrc1";
 const FOOTER_BYTES: usize = 62;
 /// No block is larger before it is packed: a full one and the largest pair.
 const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + MAX_KEY_BYTES + MAX_VALUE_BYTES + 64;
 
 /// What the filter knows of a key.
-pub(super) fn hash_of(key: &[u8]) -> u128 {
+pub(crate) fn hash_of(key: &[u8]) -> u128 {
     xxh3_128(key)
 }
 
 /// Which run of which realm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RunName {
-    pub(super) realm: Realm,
-    pub(super) id: u64,
+pub(crate) struct RunName {
+    pub(crate) realm: Realm,
+    pub(crate) id: u64,
 }
 
 impl RunName {
     /// The name of its file.
-    pub(super) fn file_name(self) -> String {
+    pub(crate) fn file_name(self) -> String {
         format!("{:05}-{:016x}.run", self.realm.number(), self.id)
     }
 }
 
 /// Where runs lie, and how many of their files may be open.
 #[derive(Debug, Clone)]
-pub(super) struct RunDir {
-    pub(super) dir: Arc<Dir>,
-    pub(super) open_files: Arc<OpenFiles>,
+pub(crate) struct RunDir {
+    pub(crate) dir: Arc<Dir>,
+    pub(crate) open_files: Arc<OpenFiles>,
 }
 
 impl RunDir {
     /// The path of a run.
-    pub(super) fn path_of(&self, name: RunName) -> PathBuf {
+    pub(crate) fn path_of(&self, name: RunName) -> PathBuf {
         self.dir.path().join(name.file_name())
     }
 
@@ -66,20 +66,20 @@ impl RunDir {
 
 /// What a run says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Footer {
-    pub(super) name: RunName,
+pub(crate) struct Footer {
+    pub(crate) name: RunName,
     /// How many keys there are.
-    pub(super) count: u64,
-    pub(super) index_at: u64,
-    pub(super) index_len: u64,
-    pub(super) filter_len: u64,
-    pub(super) index_crc: u32,
-    pub(super) filter_crc: u32,
+    pub(crate) count: u64,
+    pub(crate) index_at: u64,
+    pub(crate) index_len: u64,
+    pub(crate) filter_len: u64,
+    pub(crate) index_crc: u32,
+    pub(crate) filter_crc: u32,
 }
 
 impl Footer {
     /// The footer as it is written.
-    pub(super) fn encode(&self) -> [u8; FOOTER_BYTES] {
+    pub(crate) fn encode(&self) -> [u8; FOOTER_BYTES] {
         let mut bytes = [0; FOOTER_BYTES];
         let mut at = 0;
         let mut put = |field: &[u8]| {
@@ -140,7 +140,7 @@ const PLACE_BYTES: usize = 20;
 
 /// Which block may hold a key.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     places: Vec<Place>,
     /// The first key of each block, one behind the other.
     keys: Vec<u8>,
@@ -150,19 +150,19 @@ pub(super) struct Index {
 
 impl Index {
     /// A block begins with `key`.
-    pub(super) fn begin(&mut self, key: &[u8]) {
+    pub(crate) fn begin(&mut self, key: &[u8]) {
         self.keys.extend_from_slice(key);
         self.ends.push(u32::try_from(self.keys.len()).unwrap_or(u32::MAX));
     }
 
     /// And lies here.
-    pub(super) fn end(&mut self, at: u64, raw: u32, stored: &[u8]) {
+    pub(crate) fn end(&mut self, at: u64, raw: u32, stored: &[u8]) {
         let crc = crc32c::crc32c(stored);
         self.places.push(Place { at, stored: u32::try_from(stored.len()).unwrap_or(u32::MAX), raw, crc });
     }
 
     /// Nothing more will come.
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.places.shrink_to_fit();
         self.keys.shrink_to_fit();
         self.ends.shrink_to_fit();
@@ -185,7 +185,7 @@ impl Index {
     }
 
     /// The index as it is written.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.places.len() * (PLACE_BYTES + 2) + self.keys.len());
         for (block, place) in self.places.iter().enumerate() {
             let key = self.key(block);
@@ -220,8 +220,8 @@ impl Index {
 
 /// An open run.
 #[derive(Debug)]
-pub(super) struct Run {
-    pub(super) footer: Footer,
+pub(crate) struct Run {
+    pub(crate) footer: Footer,
     file: CachedFile,
     index: Index,
     filter: Filter,
@@ -229,12 +229,12 @@ pub(super) struct Run {
 
 impl Run {
     /// A run that was just written.
-    pub(super) fn new(dir: &RunDir, footer: Footer, index: Index, filter: Filter) -> Self {
+    pub(crate) fn new(dir: &RunDir, footer: Footer, index: Index, filter: Filter) -> Self {
         Self { footer, file: dir.file(footer.name), index, filter }
     }
 
     /// Opens a run. Its footer, index and filter are checked, its blocks when they are read.
-    pub(super) fn open(dir: &RunDir, name: RunName) -> Result<Self, StoreError> {
+    pub(crate) fn open(dir: &RunDir, name: RunName) -> Result<Self, StoreError> {
         let damaged = |what: &str| StoreError::damaged(format!("{what} of run {} of realm {}", name.id, name.realm));
         let file = dir.file(name);
         let len = match file.len() {
@@ -259,17 +259,17 @@ impl Run {
     }
 
     /// Has the file removed when nobody reads it any more.
-    pub(super) fn remove_at_end(&self) {
+    pub(crate) fn remove_at_end(&self) {
         self.file.remove_at_end();
     }
 
     /// How long the file is.
-    pub(super) fn file_len(&self) -> u64 {
+    pub(crate) fn file_len(&self) -> u64 {
         self.footer.file_len().unwrap_or(u64::MAX)
     }
 
     /// What the run holds of a key, if anything: `Some(None)` says that the key holds nothing any more.
-    pub(super) fn get(&self, key: &[u8], hash: u128) -> Result<Option<Option<Vec<u8>>>, StoreError> {
+    pub(crate) fn get(&self, key: &[u8], hash: u128) -> Result<Option<Option<Vec<u8>>>, StoreError> {
         if self.index.places.is_empty() || !self.filter.may_hold(hash) {
             return Ok(None);
         }
@@ -304,13 +304,13 @@ impl Run {
 
     /// The memory that the run takes.
     #[cfg(test)]
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let index = self.index.places.len() * size_of::<Place>() + self.index.keys.len() + self.index.ends.len() * 4;
         self.filter.memory_bytes() + index as u64
     }
 
     /// Reads everything and checks it. `false`: `pace` broke it off.
-    pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, StoreError> {
+    pub(crate) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, StoreError> {
         let RunName { realm, id } = self.footer.name;
         let damaged = |what| StoreError::damaged(format!("{what} run {id} of realm {realm}"));
         let mut head = [0; HEAD.len()];
@@ -340,7 +340,7 @@ impl Run {
 
 /// Goes through the pairs of a run.
 #[derive(Debug)]
-pub(super) struct RunCursor<'r> {
+pub(crate) struct RunCursor<'r> {
     run: &'r Run,
     next: usize,
     block: BlockCursor,
@@ -348,7 +348,7 @@ pub(super) struct RunCursor<'r> {
 
 impl<'r> RunCursor<'r> {
     /// Stands at the first pair whose key is `from` or greater; `None` if there is none.
-    pub(super) fn seek(run: &'r Run, from: &[u8]) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn seek(run: &'r Run, from: &[u8]) -> Result<Option<Self>, StoreError> {
         let mut cursor = Self { run, next: run.index.block_of(from), block: BlockCursor::default() };
         while cursor.advance()? {
             if cursor.key() >= from {
@@ -359,7 +359,7 @@ impl<'r> RunCursor<'r> {
     }
 
     /// Goes to the next pair; false if there is none.
-    pub(super) fn advance(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, StoreError> {
         while !self.block.advance()? {
             if self.next >= self.run.index.places.len() {
                 return Ok(false);
@@ -371,12 +371,12 @@ impl<'r> RunCursor<'r> {
     }
 
     /// The key of the present pair.
-    pub(super) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         self.block.key()
     }
 
     /// Its value; `None`: the key holds nothing any more.
-    pub(super) fn value(&self) -> Option<&[u8]> {
+    pub(crate) fn value(&self) -> Option<&[u8]> {
         self.block.value()
     }
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::StoreError;
-use super::run::{Run, RunCursor, RunDir, RunName};
+use super::reader::{Run, RunCursor, RunDir, RunName};
 use super::writer::RunWriter;
+use crate::store::StoreError;
 
 /// So many runs of about one size are merged.
 const FAN_IN: usize = 4;
@@ -15,7 +15,7 @@ const PAIRS_A_LOOK: usize = 4096;
 
 /// Which runs should become one, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so a
 /// pair is rewritten a number of times that grows with the logarithm of the data.
-pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
+pub(crate) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
     let mut start = sizes.len().checked_sub(1)?;
     let mut total = *sizes.get(start)?;
     while let Some(older) = start.checked_sub(1) {
@@ -30,7 +30,7 @@ pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
 }
 
 /// As [`plan`], where there are too many runs: if none should become one by their sizes, those that cost least.
-pub(super) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
+pub(crate) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
     let cheapest = || {
         let windows = sizes.windows(FAN_IN).enumerate();
         windows.min_by_key(|(_, window)| window.iter().sum::<u64>()).map(|(start, _)| start..start + FAN_IN)
@@ -39,7 +39,7 @@ pub(super) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
 }
 
 /// The pairs of several runs in the order of their keys, each key once, as the newest run that has it says.
-pub(super) struct MergeCursor<'r> {
+pub(crate) struct MergeCursor<'r> {
     /// Newest first.
     cursors: Vec<RunCursor<'r>>,
     /// The one that stands at the present pair.
@@ -48,7 +48,7 @@ pub(super) struct MergeCursor<'r> {
 
 impl<'r> MergeCursor<'r> {
     /// Stands before the first pair whose key is `from` or greater. `runs` are oldest first.
-    pub(super) fn seek(runs: &'r [Arc<Run>], from: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn seek(runs: &'r [Arc<Run>], from: &[u8]) -> Result<Self, StoreError> {
         let mut cursors = Vec::with_capacity(runs.len());
         for run in runs.iter().rev() {
             cursors.extend(RunCursor::seek(run, from)?);
@@ -58,7 +58,7 @@ impl<'r> MergeCursor<'r> {
     }
 
     /// Goes to the next pair; false if there is none.
-    pub(super) fn advance(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, StoreError> {
         if self.at < self.cursors.len() {
             self.leave(self.at)?;
         }
@@ -86,19 +86,19 @@ impl<'r> MergeCursor<'r> {
     }
 
     /// The key of the present pair.
-    pub(super) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         self.cursors[self.at].key()
     }
 
     /// Its value; `None`: the key holds nothing any more.
-    pub(super) fn value(&self) -> Option<&[u8]> {
+    pub(crate) fn value(&self) -> Option<&[u8]> {
         self.cursors[self.at].value()
     }
 }
 
 /// Writes `runs`, oldest first, as one. `oldest`: no older run is left out, so keys that hold nothing can go. `None`: it was
 /// stopped.
-pub(super) fn write(
+pub(crate) fn write(
     runs: &[Arc<Run>],
     oldest: bool,
     dir: &RunDir,

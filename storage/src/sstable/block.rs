@@ -8,21 +8,21 @@
 //!         value bytes
 //! ```
 
-use super::super::StoreError;
+use crate::store::StoreError;
 
 /// How large a block grows before it ends, in bytes. A value that is larger has a block to itself.
-pub(super) const BLOCK_BYTES: usize = 8 << 10;
+pub(crate) const BLOCK_BYTES: usize = 8 << 10;
 
 /// Collects pairs.
 #[derive(Debug, Default)]
-pub(super) struct BlockBuilder {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct BlockBuilder {
+    pub(crate) bytes: Vec<u8>,
     last: Vec<u8>,
 }
 
 impl BlockBuilder {
     /// Adds a pair; its key is greater than the one before.
-    pub(super) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
+    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
         let shared = if self.bytes.is_empty() { 0 } else { common(&self.last, key) };
         put(&mut self.bytes, shared);
         put(&mut self.bytes, key.len() - shared);
@@ -34,12 +34,12 @@ impl BlockBuilder {
     }
 
     /// Starts over.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 
     /// The greatest key so far, of all blocks.
-    pub(super) fn last_key(&self) -> &[u8] {
+    pub(crate) fn last_key(&self) -> &[u8] {
         &self.last
     }
 }
@@ -58,7 +58,7 @@ fn put(bytes: &mut Vec<u8>, mut number: usize) {
 
 /// Goes through the pairs of a block.
 #[derive(Debug, Default)]
-pub(super) struct BlockCursor {
+pub(crate) struct BlockCursor {
     bytes: Vec<u8>,
     at: usize,
     key: Vec<u8>,
@@ -68,12 +68,12 @@ pub(super) struct BlockCursor {
 
 impl BlockCursor {
     /// Stands before the first pair of a block.
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
     }
 
     /// Goes to the next pair; false if there is none.
-    pub(super) fn advance(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, StoreError> {
         if self.at >= self.bytes.len() {
             return Ok(false);
         }
@@ -121,12 +121,12 @@ impl BlockCursor {
     }
 
     /// The key of the present pair.
-    pub(super) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// Its value; `None`: the key holds nothing any more.
-    pub(super) fn value(&self) -> Option<&[u8]> {
+    pub(crate) fn value(&self) -> Option<&[u8]> {
         self.value.clone().and_then(|value| self.bytes.get(value))
     }
 }

@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use super::super::StoreError;
 use super::super::parallel::check_each;
-use super::Runs;
-use super::run::Run;
+use super::Tables;
 use crate::pace::{self, Pace};
+use crate::sstable::reader::Run;
 
-impl Runs {
+impl Tables {
     /// Reads everything and checks it.
     pub(in crate::store) fn verify(&self) -> Result<(), StoreError> {
         self.verify_until(None).map(drop)
     }
 
     /// Checks runs until a time, as many at once as there are processors, and returns those that are left.
-    pub(in crate::store) fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedRuns, StoreError> {
+    pub(in crate::store) fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedTables, StoreError> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let runs: Vec<Arc<Run>> = slots.values().flat_map(|slot| slot.runs().to_vec()).collect();
         drop(slots);
@@ -27,15 +27,15 @@ impl Runs {
             }
             Ok(())
         })?;
-        Ok(UncheckedRuns(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
+        Ok(UncheckedTables(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-/// Runs that were opened and not read yet. One that is merged away meanwhile was read by the merge.
+/// Tables that were opened and not read yet. One that is merged away meanwhile was read by the merge.
 #[derive(Debug)]
-pub struct UncheckedRuns(Vec<Weak<Run>>);
+pub struct UncheckedTables(Vec<Weak<Run>>);
 
-impl UncheckedRuns {
+impl UncheckedTables {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -11,7 +11,7 @@ fn key(number: u32) -> Vec<u8> {
     [REALM.prefix().as_slice(), &[3], &number.to_be_bytes()].concat()
 }
 
-fn commit(runs: &Runs, changes: impl IntoIterator<Item = (u32, Option<Vec<u8>>)>) -> Vec<u8> {
+fn commit(runs: &Tables, changes: impl IntoIterator<Item = (u32, Option<Vec<u8>>)>) -> Vec<u8> {
     let mut changed = runs.begin(REALM);
     for (number, value) in changes {
         changed.set(&key(number), value.as_deref()).unwrap();
@@ -27,7 +27,7 @@ fn value(number: u32, round: u32) -> Vec<u8> {
     vec![round as u8; (number.wrapping_mul(2_654_435_761) >> 20) as usize % 500]
 }
 
-fn contents(runs: &Runs) -> BTreeMap<Vec<u8>, Vec<u8>> {
+fn contents(runs: &Tables) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut found = BTreeMap::new();
     let visit = &mut |key: &[u8], value: &[u8]| {
         assert!(found.last_key_value().is_none_or(|(last, _): (&Vec<u8>, _)| last.as_slice() < key));
@@ -38,7 +38,7 @@ fn contents(runs: &Runs) -> BTreeMap<Vec<u8>, Vec<u8>> {
     found
 }
 
-fn wait_for_merge(runs: &Runs) {
+fn wait_for_merge(runs: &Tables) {
     let slot = runs.slot(REALM);
     while *slot.merging() != MergeState::Idle {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -48,7 +48,7 @@ fn wait_for_merge(runs: &Runs) {
 #[test]
 fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
     let dir = tempfile::tempdir().unwrap();
-    let mut runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let mut runs = Tables::open(dir.path(), Vec::new()).unwrap();
     let mut expected = BTreeMap::new();
     let mut manifest = Vec::new();
     let mut most = 0;
@@ -70,7 +70,7 @@ fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
         }
         if round % 20 == 19 {
             drop(runs);
-            runs = Runs::open(dir.path(), vec![(REALM, manifest.clone())]).unwrap();
+            runs = Tables::open(dir.path(), vec![(REALM, manifest.clone())]).unwrap();
         }
         assert_eq!(contents(&runs), expected);
         for number in (round..5_000).step_by(61) {
@@ -80,7 +80,7 @@ fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
     assert!(most < 12, "{most} runs at once");
     runs.verify().unwrap();
     drop(runs);
-    let runs = Runs::open(dir.path(), vec![(REALM, manifest)]).unwrap();
+    let runs = Tables::open(dir.path(), vec![(REALM, manifest)]).unwrap();
     let named = runs.slot(REALM).runs().len();
     assert_eq!(files(dir.path()).unwrap().len(), named, "what no manifest names is gone");
 }
@@ -100,7 +100,7 @@ fn noise(seed: u32, len: usize) -> Vec<u8> {
 #[test]
 fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge() {
     let dir = tempfile::tempdir().unwrap();
-    let mut runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let mut runs = Tables::open(dir.path(), Vec::new()).unwrap();
     let mut expected = BTreeMap::new();
     let (mut merged_above, mut merged_all) = (0, 0);
     for round in 0..40_u32 {
@@ -125,7 +125,7 @@ fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge()
         }
         if round % 9 == 8 {
             drop(runs);
-            runs = Runs::open(dir.path(), vec![(REALM, manifest)]).unwrap();
+            runs = Tables::open(dir.path(), vec![(REALM, manifest)]).unwrap();
         }
         assert!(contents(&runs) == expected, "round {round}");
         assert!((0..1_000).all(|number| runs.get(REALM, &key(number)).unwrap().as_ref() == expected.get(&key(number))));
@@ -137,7 +137,7 @@ fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge()
 #[test]
 fn deleted_keys_leave_nothing_in_the_oldest_run() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let runs = Tables::open(dir.path(), Vec::new()).unwrap();
     commit(&runs, (0..1000).map(|number| (number, Some(vec![1; 100]))));
     for part in 0..3 {
         commit(&runs, (0..1000).filter(|number| number % 3 == part).map(|number| (number, None)));
@@ -152,7 +152,7 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
 #[test]
 fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let runs = Tables::open(dir.path(), Vec::new()).unwrap();
     let slot = runs.slot(REALM);
     let take = || {
         wait_for_merge(&runs);
@@ -179,7 +179,7 @@ fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
 #[test]
 fn a_checkpoint_that_is_dropped_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let runs = Tables::open(dir.path(), Vec::new()).unwrap();
     let mut changed = runs.begin(REALM);
     for number in (0..4_000).rev() {
         changed.set(&key(number), Some(&[7; 1000])).unwrap();
@@ -195,7 +195,7 @@ fn a_checkpoint_that_is_dropped_leaves_no_file() {
 #[test]
 fn changes_in_order_become_one_run() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let runs = Tables::open(dir.path(), Vec::new()).unwrap();
     commit(&runs, (0..4_000).map(|number| (number, Some(vec![7; 1000]))));
     assert_eq!(files(dir.path()).unwrap().len(), 1);
     assert!(runs.memory_bytes() < 64 * 1024, "{}", runs.memory_bytes());
@@ -204,7 +204,7 @@ fn changes_in_order_become_one_run() {
 #[test]
 fn every_flipped_byte_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::open(dir.path(), Vec::new()).unwrap();
+    let runs = Tables::open(dir.path(), Vec::new()).unwrap();
     let manifest = commit(&runs, (0..200).map(|number| (number, Some(value(number, 1)))));
     drop(runs);
     let path = files(dir.path()).unwrap().into_keys().next().unwrap();
@@ -214,7 +214,7 @@ fn every_flipped_byte_is_noticed() {
     for at in (0..len).step_by(11).chain(len - 62..len) {
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
-        let opened = Runs::open(dir.path(), vec![(REALM, manifest.clone())]);
+        let opened = Tables::open(dir.path(), vec![(REALM, manifest.clone())]);
         let found = opened.and_then(|runs| runs.verify());
         assert!(found.is_err_and(|error| error.is_damage()), "byte {at} of {len}");
         file.write_all_at(&byte, at).unwrap();
@@ -222,18 +222,18 @@ fn every_flipped_byte_is_noticed() {
     for cut in [0, 61, len / 2, len - 1] {
         fs::copy(&path, dir.path().join("copy")).unwrap();
         file.set_len(cut).unwrap();
-        assert!(Runs::open(dir.path(), vec![(REALM, manifest.clone())]).is_err_and(|error| error.is_damage()), "{cut}");
+        assert!(Tables::open(dir.path(), vec![(REALM, manifest.clone())]).is_err_and(|error| error.is_damage()), "{cut}");
         fs::copy(dir.path().join("copy"), &path).unwrap();
     }
     fs::remove_file(&path).unwrap();
-    assert!(Runs::open(dir.path(), vec![(REALM, manifest)]).is_err_and(|error| error.is_damage()));
+    assert!(Tables::open(dir.path(), vec![(REALM, manifest)]).is_err_and(|error| error.is_damage()));
 }
 
 #[test]
 fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
     let dir = tempfile::tempdir().unwrap();
     let open_files = OpenFiles::new(4);
-    let mut runs = Runs::open_with(dir.path(), Vec::new(), Arc::clone(&open_files)).unwrap();
+    let mut runs = Tables::open_with(dir.path(), Vec::new(), Arc::clone(&open_files)).unwrap();
     runs.stop_merging();
     for round in 0..200_u32 {
         commit(&runs, (0..20).map(|at| (round * 7 + at, Some(value(at, round)))));
@@ -253,7 +253,7 @@ fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
 #[test]
 fn a_scan_reads_runs_to_the_end_that_were_replaced_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
-    let mut runs = Runs::open_with(dir.path(), Vec::new(), OpenFiles::new(1)).unwrap();
+    let mut runs = Tables::open_with(dir.path(), Vec::new(), OpenFiles::new(1)).unwrap();
     runs.stop_merging();
     let slot = runs.slot(REALM);
     let name_of = |number: u32| (number, Some(noise(number, 3_000)));

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::super::StoreError;
-use super::run::RunDir;
-use super::{Merged, Slot, merge};
+use super::{Merged, Slot};
 use crate::files::remove_file;
+use crate::sstable::merge;
+use crate::sstable::reader::RunDir;
 
 /// So many threads merge at most, and no more than half of the processors.
 const MOST_THREADS: usize = 4;
