@@ -42,9 +42,7 @@ pub mod config;
 pub mod http;
 mod open_files;
 pub mod server;
-mod starting;
 pub mod telemetry;
-mod wire;
 
 pub use headcount_actors::registry;
 pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use headcount_domain::fold::{Fault, FaultKind};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsError, UncheckedExternalIds};
-use headcount_storage::store::{DiskStore, UncheckedRuns};
+use headcount_storage::store::{DiskStore, UncheckedTables};
 
 use crate::aggregator::fault;
 
@@ -62,7 +62,7 @@ impl DamageNote {
 #[derive(Debug)]
 pub(crate) struct Unchecked {
     until: Instant,
-    store: Mutex<Option<UncheckedRuns>>,
+    store: Mutex<Option<UncheckedTables>>,
     /// `None` when the start is over: an index that is opened again later was checked or is being checked.
     index: Mutex<Option<Vec<UncheckedExternalIds>>>,
 }
@@ -88,7 +88,7 @@ impl Unchecked {
     }
 
     /// What is left when the start is over.
-    fn take(&self) -> (Option<UncheckedRuns>, Vec<UncheckedExternalIds>) {
+    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedExternalIds>) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
@@ -155,7 +155,7 @@ impl Drop for Verifier {
     }
 }
 
-fn check_all(store: Option<UncheckedRuns>, index: &[UncheckedExternalIds], stop: &AtomicBool, note: &DamageNote) {
+fn check_all(store: Option<UncheckedTables>, index: &[UncheckedExternalIds], stop: &AtomicBool, note: &DamageNote) {
     let began = Instant::now();
     let mut bytes = 0;
     let mut pace = |read| {

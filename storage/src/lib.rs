@@ -13,13 +13,13 @@ pub mod aside;
 pub mod codec;
 pub mod external_ids;
 pub mod files;
-mod filter;
 pub mod format;
 pub mod keys;
 pub mod lock;
 pub mod log;
 pub mod pace;
 pub mod private;
+mod sstable;
 pub mod store;
 
 pub use store::{Checkpoint, DiskStore, MemoryStore, PartitionId, SledStore, Store, StoreError};

@@ -17,7 +17,7 @@ use super::lines::{Opening, Place};
 use super::pipeline;
 use super::report::Report;
 use crate::cli::Failure;
-use crate::http::body::EVENT_LIMIT_BYTES;
+use crate::http::extract::body::EVENT_LIMIT_BYTES;
 
 /// How many batches are under way at once: the log writes one while the shard applies another.
 const UNDER_WAY: usize = 6;

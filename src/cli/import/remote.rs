@@ -12,7 +12,7 @@ use super::pipeline;
 use super::report::Report;
 use crate::cli::Failure;
 use crate::cli::client::Client;
-use crate::http::body::EVENT_LIMIT_BYTES;
+use crate::http::extract::body::EVENT_LIMIT_BYTES;
 
 #[derive(Deserialize)]
 struct BatchAnswer {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use utoipa::openapi::{RefOr, Response};
 use utoipa::{IntoResponses, ToResponse};
 
-use crate::http::error::ErrorBody;
+use crate::http::respond::error::ErrorBody;
 
 /// The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.
 #[derive(Debug, ToResponse)]

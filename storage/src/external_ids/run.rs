@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use super::error::ExternalIdsError;
 use crate::files::{CachedFile, Dir, OpenFiles};
-use crate::filter::{BLOCK_BYTES, Filter};
 use crate::pace::Pace;
+use crate::sstable::filter::{BLOCK_BYTES, Filter};
 
 /// The size of a page.
 pub(super) const PAGE_BYTES: usize = 4096;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::error::ExternalIdsError;
 use super::run::{CRC_BYTES, Header, PAGE_BYTES, page_crc};
 use crate::files::{File, parent_of, remove_if_there, rename, sync_dir};
-use crate::filter::{BLOCK_BYTES, Filter};
+use crate::sstable::filter::{BLOCK_BYTES, Filter};
 
 const BUFFER_BYTES: usize = 256 << 10;
 

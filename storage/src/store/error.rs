@@ -55,11 +55,11 @@ impl StoreError {
         matches!(self, Self::Damaged { .. })
     }
 
-    pub(super) fn damaged(what: impl Into<String>) -> Self {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }
     }
 
-    pub(super) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action: action.into(), source }
     }
 }

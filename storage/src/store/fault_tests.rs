@@ -163,7 +163,7 @@ fn fail_each(prepare: u32, work: impl Fn(&DiskStore) -> Result<(), StoreError>) 
         }
     }
     store.verify().unwrap();
-    store.runs().assert_no_file_is_left_over();
+    store.tables().assert_no_file_is_left_over();
     drop(store);
     let store = open(&dir);
     assert!(contents(&store).unwrap() == expected);
@@ -179,7 +179,7 @@ fn a_checkpoint_survives_each_failure() {
 #[test]
 fn a_merge_survives_each_failure() {
     // A merge that failed is one that was not made.
-    let operations = fail_each(3, |store| store.runs().merge_now(PARTITION).or(Ok(())));
+    let operations = fail_each(3, |store| store.tables().merge_now(PARTITION).or(Ok(())));
     assert!(operations > 30, "{operations}");
 }
 

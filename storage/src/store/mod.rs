@@ -15,7 +15,7 @@ mod memory;
 mod on_disk;
 mod on_sled;
 mod parallel;
-mod runs;
+mod tables;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use on_disk::DiskStore;
 pub use on_sled::{Check, SledStore, StoreOptions};
-pub use runs::UncheckedRuns;
+pub use tables::UncheckedTables;
 
 /// The longest key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::on_sled::{self, Check, SledStore, StoreOptions};
-use super::runs::{RunChanges, Runs, UncheckedRuns};
+use super::tables::{TableChanges, Tables, UncheckedTables};
 use super::{Checkpoint, PartitionId, Store, StoreError, Visit, check_key, check_value, partition_of};
 use crate::aside;
 use crate::files::{make_private_dir, probe_space};
@@ -27,7 +27,7 @@ pub struct DiskStore {
 
 struct Inner {
     sled: SledStore,
-    runs: Runs,
+    tables: Tables,
 }
 
 impl DiskStore {
@@ -42,13 +42,13 @@ impl DiskStore {
     /// Merges nothing in the background, so that a test knows when it happens.
     #[cfg(test)]
     pub(super) fn stop_merging(&mut self) {
-        Arc::get_mut(&mut self.inner).unwrap().runs.stop_merging();
+        Arc::get_mut(&mut self.inner).unwrap().tables.stop_merging();
     }
 
     /// The runs.
     #[cfg(test)]
-    pub(super) fn runs(&self) -> &Runs {
-        &self.inner.runs
+    pub(super) fn tables(&self) -> &Tables {
+        &self.inner.tables
     }
 
     /// As [`DiskStore::open`], and whether there was none before.
@@ -63,10 +63,10 @@ impl DiskStore {
         for partition in sled.partitions() {
             manifests.extend(sled.get(&manifest_key(partition))?.map(|manifest| (partition, manifest)));
         }
-        let runs = sled.watch(Runs::open(&runs, manifests))?;
-        let store = Self { inner: Arc::new(Inner { sled, runs }) };
+        let tables = sled.watch(Tables::open(&runs, manifests))?;
+        let store = Self { inner: Arc::new(Inner { sled, tables }) };
         if options.check == Check::Full {
-            store.inner.watch(store.inner.runs.verify())?;
+            store.inner.watch(store.inner.tables.verify())?;
         }
         Ok((store, created))
     }
@@ -99,15 +99,15 @@ impl DiskStore {
     /// [`StoreError::Damaged`] if something is missing or changed.
     pub fn verify(&self) -> Result<(), StoreError> {
         self.inner.sled.verify()?;
-        self.inner.watch(self.inner.runs.verify())
+        self.inner.watch(self.inner.tables.verify())
     }
 
     /// Checks runs until a time, and returns those that are left. What is in sled is checked when it is opened.
     ///
     /// # Errors
     /// As [`DiskStore::verify`].
-    pub fn verify_until(&self, deadline: Instant) -> Result<UncheckedRuns, StoreError> {
-        self.inner.watch(self.inner.runs.verify_until(Some(deadline)))
+    pub fn verify_until(&self, deadline: Instant) -> Result<UncheckedTables, StoreError> {
+        self.inner.watch(self.inner.tables.verify_until(Some(deadline)))
     }
 
     /// How many bytes the store's files take.
@@ -115,7 +115,7 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn size_bytes(&self) -> Result<u64, StoreError> {
-        Ok(self.inner.sled.size_bytes()? + self.inner.runs.size_bytes()?)
+        Ok(self.inner.sled.size_bytes()? + self.inner.tables.size_bytes()?)
     }
 }
 
@@ -124,13 +124,13 @@ impl Inner {
         self.sled.watch(outcome)
     }
 
-    fn commit(&self, partition: PartitionId, mut sled: Box<dyn Checkpoint>, records: RunChanges) -> Result<(), StoreError> {
-        self.watch(self.runs.make_room(partition, &records))?;
+    fn commit(&self, partition: PartitionId, mut sled: Box<dyn Checkpoint>, records: TableChanges) -> Result<(), StoreError> {
+        self.watch(self.tables.make_room(partition, &records))?;
         let prepared = self.watch(records.prepare())?;
         if let Some(prepared) = &prepared {
             sled.put(&manifest_key(partition), &prepared.manifest)?;
         }
-        let slot = self.runs.slot(partition);
+        let slot = self.tables.slot(partition);
         let _one_state = slot.change();
         if let Err(error) = sled.commit() {
             // Without an answer to that, the files may be needed after a crash.
@@ -140,7 +140,7 @@ impl Inner {
             return Err(error);
         }
         if let Some(prepared) = prepared {
-            self.runs.publish(prepared);
+            self.tables.publish(prepared);
         }
         // What was committed counts; the next open has to know that something else is lost.
         if let Err(error) = self.watch(slot.damage()) {
@@ -153,12 +153,12 @@ impl Inner {
 impl Drop for Inner {
     /// What is merged and not told yet would have to be merged again after the next start.
     fn drop(&mut self) {
-        self.runs.stop_merging();
-        if !self.runs.is_in_place() {
+        self.tables.stop_merging();
+        if !self.tables.is_in_place() {
             return;
         }
-        for partition in self.runs.with_merged() {
-            let told = self.sled.begin(partition).and_then(|sled| self.commit(partition, sled, self.runs.begin(partition)));
+        for partition in self.tables.with_merged() {
+            let told = self.sled.begin(partition).and_then(|sled| self.commit(partition, sled, self.tables.begin(partition)));
             if let Err(error) = told {
                 tracing::debug!(partition = partition.number(), %error, "merged runs are not told");
             }
@@ -182,7 +182,7 @@ fn is_bulk(key: &[u8]) -> bool {
 impl Store for DiskStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         if is_bulk(key) {
-            return self.inner.watch(self.inner.runs.get(partition_of(key)?, key));
+            return self.inner.watch(self.inner.tables.get(partition_of(key)?, key));
         }
         self.inner.sled.get(key)
     }
@@ -190,17 +190,17 @@ impl Store for DiskStore {
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let partition = partition_of(prefix)?;
         if is_bulk(prefix) {
-            return self.inner.watch(self.inner.runs.scan(partition, prefix, visit)).map(drop);
+            return self.inner.watch(self.inner.tables.scan(partition, prefix, visit)).map(drop);
         }
         if prefix.len() > 2 {
             return self.inner.sled.scan(prefix, visit);
         }
-        let slot = self.inner.runs.slot(partition);
+        let slot = self.inner.tables.slot(partition);
         let _one_state = slot.hold();
         let first = [partition.prefix().as_slice(), &[*BULK_SPACES.start()]].concat();
         let mut runs_shown = false;
         let mut flow = Ok(ControlFlow::Continue(()));
-        let show_runs = |visit: &mut Visit<'_>| self.inner.watch(self.inner.runs.scan(partition, &partition.prefix(), visit));
+        let show_runs = |visit: &mut Visit<'_>| self.inner.watch(self.inner.tables.scan(partition, &partition.prefix(), visit));
         self.inner.sled.scan(prefix, &mut |key, value| {
             if key == manifest_key(partition) {
                 return ControlFlow::Continue(());
@@ -226,8 +226,8 @@ impl Store for DiskStore {
 
     fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
         let sled = self.inner.sled.begin(partition)?;
-        self.inner.runs.take_back(partition);
-        let records = Some(self.inner.runs.begin(partition));
+        self.inner.tables.take_back(partition);
+        let records = Some(self.inner.tables.begin(partition));
         Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), partition, sled, records }))
     }
 
@@ -241,7 +241,7 @@ struct DiskCheckpoint {
     partition: PartitionId,
     sled: Box<dyn Checkpoint>,
     /// `None` once a change could not be noted.
-    records: Option<RunChanges>,
+    records: Option<TableChanges>,
 }
 
 impl DiskCheckpoint {

@@ -1,0 +1,77 @@
+//! What handlers share, and what a request says of the client behind it.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HeaderName;
+use headcount_actors::Engine;
+use headcount_domain::country::Country;
+use ipnet::IpNet;
+
+use crate::http::request_metrics::Traffic;
+
+/// What every handler has at hand.
+#[derive(Debug)]
+pub struct AppState {
+    /// The engine.
+    pub engine: Engine,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The header by which these tell the visitor's country.
+    pub geo_header: Option<HeaderName>,
+    /// What was answered so far.
+    pub traffic: Traffic,
+}
+
+impl AppState {
+    /// The address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is no
+    /// trusted proxy.
+    pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
+        let peer = peer(request)?;
+        if !self.is_trusted(&peer) {
+            warn_of_untrusted(request);
+            return Some(peer);
+        }
+        let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
+        let hops: Vec<&str> = headers.flat_map(|list| list.split(',')).map(str::trim).collect();
+        let addresses = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
+        let hop = addresses.map(|address| address.to_canonical()).find(|hop| !self.is_trusted(hop));
+        Some(hop.unwrap_or(peer))
+    }
+
+    /// The country of the client at `address`: what a trusted proxy says, else what the engine's database knows.
+    pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
+        self.told_country(request).or_else(|| self.engine.country_of(address?))
+    }
+
+    fn told_country(&self, request: &HttpRequest) -> Option<Country> {
+        let name = self.geo_header.as_ref()?;
+        if !self.is_trusted(&peer(request)?) {
+            return None;
+        }
+        // Of several, the last is the nearest proxy's.
+        let value = request.headers().get_all(name).last()?;
+        Country::parse(value.to_str().ok()?)
+    }
+
+    fn is_trusted(&self, address: &IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(address))
+    }
+}
+
+/// Says once that `X-Forwarded-For` is not believed: then all visitors may have the address of a proxy.
+fn warn_of_untrusted(request: &HttpRequest) {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if !IS_SAID.load(Ordering::Relaxed)
+        && request.headers().contains_key("x-forwarded-for")
+        && !IS_SAID.swap(true, Ordering::Relaxed)
+    {
+        tracing::warn!("X-Forwarded-For is ignored: it came from an address that trusted_proxies doesn't name; said once");
+    }
+}
+
+/// Who is connected. An IPv4 address is one, also where a socket for both kinds writes it as IPv6.
+fn peer(request: &HttpRequest) -> Option<IpAddr> {
+    Some(request.peer_addr()?.ip().to_canonical())
+}

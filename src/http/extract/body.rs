@@ -1,0 +1,202 @@
+//! Bodies, read up to a limit that also holds for what they decompress to.
+//!
+//! The framework would decompress without a bound worth the name, so it is done here, one encoding a body.
+
+use std::io::Read;
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::http::header;
+use actix_web::web::{Bytes, BytesMut, Payload};
+use futures_util::StreamExt;
+use headcount_actors::gate::Permit;
+use headcount_domain::ids::ProjectId;
+
+use crate::http::AppState;
+use crate::http::respond::error::ApiError;
+
+/// The most that one event's body may hold.
+pub const EVENT_LIMIT_BYTES: usize = 64 << 10;
+/// The most that a batch's body, or that of a management operation, may hold.
+pub const BATCH_LIMIT_BYTES: usize = 4 << 20;
+/// How long a body may take to arrive.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Which types a body may say it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// JSON only.
+    Json,
+    /// JSON, also as `text/plain`: what a beacon can send without a preflight.
+    JsonOrText,
+}
+
+/// Refuses a body of another type. One that says nothing is taken as JSON.
+pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
+    let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
+    let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
+    let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
+    let essence = value.to_str().map_err(readable)?.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
+    if is_json || essence.is_empty() || (media == Media::JsonOrText && essence == "text/plain") {
+        return Ok(());
+    }
+    Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
+}
+
+/// Takes the bytes of an event of `project` from the engine's pool, if it takes events of it from this client now.
+pub fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
+    Ok(state.engine.admit(project, state.client_address(request), bytes)?)
+}
+
+/// Reads a body of `project` through the engine's gate: its bytes are taken from the pool before they are read.
+pub async fn read_admitted(
+    state: &AppState,
+    request: &HttpRequest,
+    payload: Payload,
+    project: ProjectId,
+    limit_bytes: usize,
+) -> Result<(Bytes, Permit), ApiError> {
+    // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
+    let announced = announced_bytes(request, limit_bytes)?;
+    let mut taken = announced.min(EVENT_LIMIT_BYTES);
+    let mut permit = admit(state, request, project, taken)?;
+    let overloaded = || ApiError::overloaded("too many events are under way");
+    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
+        let more = bytes.saturating_sub(taken);
+        taken += more;
+        if more == 0 || permit.grow(more) { Ok(()) } else { Err(overloaded()) }
+    })
+    .await?;
+    let sent = body.len();
+    let body = decode(request, body, limit_bytes)?;
+    if body.len() > sent.max(taken) && !permit.grow(body.len() - sent.max(taken)) {
+        return Err(overloaded());
+    }
+    Ok((body, permit))
+}
+
+/// Reads a body that carries no events.
+pub async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let announced = announced_bytes(request, limit_bytes)?;
+    let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
+    decode(request, body, limit_bytes)
+}
+
+/// The body's length by its header, if that is within the limit.
+fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, ApiError> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length: usize = length.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
+    if length > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(length) }
+}
+
+/// A body and how many bytes of it are to be read: all, where nothing is said.
+struct Incoming {
+    payload: Payload,
+    left: Option<usize>,
+}
+
+/// A request that asks for another protocol, which is not followed, has the body that it announces. The framework takes all that
+/// comes after the head for its body.
+fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
+    let headers = request.headers();
+    let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
+    Incoming { payload, left: is_cut.then_some(announced) }
+}
+
+async fn collect(
+    mut payload: Incoming,
+    limit_bytes: usize,
+    mut grown_to: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Bytes, ApiError> {
+    let read = async {
+        // Most bodies are one chunk, which needs no copy.
+        let Some(first) = next(&mut payload).await? else { return Ok(Bytes::new()) };
+        within(first.len(), limit_bytes)?;
+        grown_to(first.len())?;
+        let Some(second) = next(&mut payload).await? else { return Ok(first) };
+        let mut body = BytesMut::from(&first[..]);
+        let mut chunk = Some(second);
+        while let Some(bytes) = chunk {
+            within(body.len() + bytes.len(), limit_bytes)?;
+            grown_to(body.len() + bytes.len())?;
+            body.extend_from_slice(&bytes);
+            chunk = next(&mut payload).await?;
+        }
+        Ok(body.freeze())
+    };
+    match tokio::time::timeout(DEADLINE, read).await {
+        Ok(result) => result,
+        Err(_) => Err(ApiError::bad_request("body_timeout", "the body did not arrive within 10 seconds")),
+    }
+}
+
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
+    if incoming.left == Some(0) {
+        return Ok(None);
+    }
+    let incomplete = |_| ApiError::bad_request("incomplete_body", "the body ended before it was complete");
+    let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
+    if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
+        bytes.truncate(*left);
+        *left -= bytes.len();
+    }
+    Ok(chunk)
+}
+
+fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
+    if bytes > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(()) }
+}
+
+/// Undoes the body's encoding, stopping at the limit.
+fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };
+    let readable = |_| ApiError::unsupported_media("the content encoding must be gzip, br or zstd, in ASCII");
+    let encoding = encoding.to_str().map_err(readable)?.trim().to_ascii_lowercase();
+    match encoding.as_str() {
+        "" | "identity" => Ok(body),
+        "gzip" | "x-gzip" => inflate(flate2::read::MultiGzDecoder::new(&body[..]), limit_bytes),
+        "br" => inflate_brotli(&body, limit_bytes),
+        "zstd" => match zstd::stream::read::Decoder::new(&body[..]) {
+            Ok(decoder) => inflate(decoder, limit_bytes),
+            Err(_) => Err(broken()),
+        },
+        other => Err(ApiError::unsupported_media(format!("the content encoding must be gzip, br or zstd, not {other:?}"))),
+    }
+}
+
+fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let mut body = Vec::new();
+    let limit = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
+    decoder.take(limit + 1).read_to_end(&mut body).map_err(|_| broken())?;
+    within(body.len(), limit_bytes)?;
+    Ok(body.into())
+}
+
+/// Unlike the reader that `brotli` has, it sees what follows the end.
+fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let mut state = brotli::BrotliState::new(
+        brotli::enc::StandardAlloc::default(),
+        brotli::enc::StandardAlloc::default(),
+        brotli::enc::StandardAlloc::default(),
+    );
+    let (mut left, mut at, mut total) = (body.len(), 0, 0);
+    let mut decoded = Vec::new();
+    let mut part = [0; 8 << 10];
+    loop {
+        let (mut room, mut written) = (part.len(), 0);
+        let result =
+            brotli::BrotliDecompressStream(&mut left, &mut at, body, &mut room, &mut written, &mut part, &mut total, &mut state);
+        decoded.extend_from_slice(part.get(..written).unwrap_or_default());
+        within(decoded.len(), limit_bytes)?;
+        match result {
+            brotli::BrotliResult::NeedsMoreOutput => {}
+            brotli::BrotliResult::ResultSuccess if left == 0 => return Ok(decoded.into()),
+            _ => return Err(broken()),
+        }
+    }
+}
+
+fn broken() -> ApiError {
+    ApiError::bad_request("invalid_encoding", "the body is not what its content encoding says")
+}

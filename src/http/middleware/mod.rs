@@ -1,0 +1,105 @@
+//! What surrounds every request: its id, the one shape of refusals, panics that are answered, and counting.
+
+pub mod slices;
+
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, web};
+use futures_util::FutureExt;
+
+use crate::http::AppState;
+use crate::http::respond::error::ApiError;
+
+/// The header that carries a request's id, both ways.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const MAX_REQUEST_ID_BYTES: usize = 128;
+
+/// The id of a request.
+#[derive(Debug, Clone)]
+pub struct RequestId(pub HeaderValue);
+
+impl RequestId {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+/// The middleware.
+pub async fn envelope<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let began = Instant::now();
+    let id = request_id(&request);
+    let method = request.method().clone();
+    request.extensions_mut().insert(id.clone());
+    let state = request.app_data::<web::Data<AppState>>().cloned();
+    // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
+    let response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(&error))),
+        Err(_) => {
+            tracing::error!(request_id = id.as_str(), "a handler panicked");
+            Err(ApiError::internal())
+        }
+    };
+    let count = |status| state.iter().for_each(|state| state.traffic.count(status, began.elapsed()));
+    let mut response = match response {
+        Ok(response) => match refusal(&response) {
+            Some(error) => {
+                error.log(id.as_str(), &method, response.request().match_pattern().as_deref());
+                response.into_response(error.respond(id.as_str())).map_into_right_body()
+            }
+            None => response.map_into_left_body(),
+        },
+        Err(error) => {
+            count(error.status());
+            error.log(id.as_str(), &method, None);
+            return Err(error.of_request(id.as_str()).into());
+        }
+    };
+    count(response.status());
+    response.headers_mut().insert(REQUEST_ID, id.0);
+    Ok(response)
+}
+
+/// The request's own id if it is sane, else a new one.
+fn request_id(request: &ServiceRequest) -> RequestId {
+    let sane = |value: &&HeaderValue| {
+        let bytes = value.as_bytes();
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        !bytes.is_empty() && bytes.len() <= MAX_REQUEST_ID_BYTES && bytes.iter().all(allowed)
+    };
+    match request.headers().get(&REQUEST_ID).filter(sane) {
+        Some(value) => RequestId(value.clone()),
+        None => RequestId(crate::http::request_metrics::next_request_id()),
+    }
+}
+
+/// The refusal that a handler returned, if it did.
+fn refusal<B>(response: &ServiceResponse<B>) -> Option<ApiError> {
+    let error = response.response().error()?;
+    Some(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(error)))
+}
+
+/// What the framework itself refused.
+fn foreign(error: &Error) -> ApiError {
+    let status = error.as_response_error().status_code();
+    match status.as_u16() {
+        404 => ApiError::not_found("path"),
+        code @ 400..=499 => {
+            tracing::debug!(%error, code, "refused by the framework");
+            ApiError::bad_request("malformed_request", "the request could not be read")
+        }
+        _ => {
+            tracing::error!(%error, "unexpected error");
+            ApiError::internal()
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `GET /companies/…`: organization-wide.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{Organization, Scope};
+use headcount_domain::answers::{CompanyMetrics, Listed, TopCompany, TopUser};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::AppState;
+use crate::http::extract::question::{Asked, ListParams, RangeParams, list_limit};
+use crate::http::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::respond::decimal::Decimal;
+use crate::http::respond::error::ApiError;
+
+/// What is answered where there is no such company.
+const COMPANY: &str = "company";
+const MAX_DOMAIN_CHARACTERS: usize = 255;
+
+/// The company that a path is about.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "the shape for the document")]
+pub struct CompanyPath {
+    /// The company's id, as answers show it.
+    #[param(pattern = "^co_[0-9A-Za-z]{22}$")]
+    company_id: String,
+}
+
+/// The company that is looked up.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
+pub struct LookupParams {
+    /// Its domain; scheme, `www.`, port, path and case don't matter.
+    #[param(min_length = 1, max_length = 255)]
+    domain: String,
+}
+
+/// What a company did: of the range, but for `first_seen` and `last_seen`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CompanyAnswer {
+    /// The company, `co_…`.
+    company_id: String,
+    /// Its name; null while nobody told it.
+    #[schema(required)]
+    name: Option<String>,
+    /// Its domain; null if it has none.
+    #[schema(required)]
+    domain: Option<String>,
+    /// How many events.
+    events: u64,
+    /// How many different users.
+    users: u64,
+    /// Sessions that began in the range, and began as the company's.
+    sessions: u64,
+    /// Orders less refunds.
+    revenue: Decimal,
+    /// How many orders.
+    orders: i64,
+    /// The currency of all amounts: the organization's.
+    currency: String,
+    /// The first event ever.
+    #[schema(format = DateTime)]
+    first_seen: String,
+    /// The last event ever.
+    #[schema(format = DateTime)]
+    last_seen: String,
+}
+
+/// The most active companies.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TopCompaniesAnswer {
+    /// Those with events in the range, the most active first.
+    companies: Vec<CompanyRow>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// One of the most active companies.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CompanyRow {
+    /// The company, `co_…`.
+    company_id: String,
+    /// Its name; null while nobody told it.
+    #[schema(required)]
+    name: Option<String>,
+    /// Its domain; null if it has none.
+    #[schema(required)]
+    domain: Option<String>,
+    /// How many events in the range.
+    events: u64,
+    /// How many different users in the range.
+    users: u64,
+    /// Orders less refunds of the range, in the organization's currency.
+    revenue: Decimal,
+    /// The last event ever.
+    #[schema(format = DateTime)]
+    last_seen: String,
+}
+
+/// A company's most active identified users.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TopUsersAnswer {
+    /// Those with events in the range, the most active first.
+    users: Vec<UserRow>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// One of a company's most active users.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UserRow {
+    /// The user's latest e-mail address, else the `user_id`.
+    resolved_identifier: String,
+    /// The identity, `id_…`.
+    identity_id: String,
+    /// How many events at this company in the range.
+    events: u64,
+    /// The last event ever at this company.
+    #[schema(format = DateTime)]
+    last_seen: String,
+}
+
+impl CompanyAnswer {
+    fn new(company: CompanyMetrics, organization: &Organization) -> Self {
+        Self {
+            company_id: company.company_id,
+            name: company.name,
+            domain: company.domain,
+            events: company.events,
+            users: company.users,
+            sessions: company.sessions,
+            revenue: Decimal(company.revenue),
+            orders: company.orders,
+            currency: organization.currency.to_string(),
+            first_seen: company.first_seen.to_string(),
+            last_seen: company.last_seen.to_string(),
+        }
+    }
+}
+
+impl From<TopCompany> for CompanyRow {
+    fn from(company: TopCompany) -> Self {
+        Self {
+            company_id: company.company_id,
+            name: company.name,
+            domain: company.domain,
+            events: company.events,
+            users: company.users,
+            revenue: Decimal(company.revenue),
+            last_seen: company.last_seen.to_string(),
+        }
+    }
+}
+
+impl From<Listed<TopCompany>> for TopCompaniesAnswer {
+    fn from(companies: Listed<TopCompany>) -> Self {
+        Self { companies: companies.rows.into_iter().map(CompanyRow::from).collect(), truncated: companies.truncated }
+    }
+}
+
+impl From<TopUser> for UserRow {
+    fn from(user: TopUser) -> Self {
+        Self {
+            resolved_identifier: user.resolved_identifier,
+            identity_id: user.identity_id,
+            events: user.events,
+            last_seen: user.last_seen.to_string(),
+        }
+    }
+}
+
+impl From<Listed<TopUser>> for TopUsersAnswer {
+    fn from(users: Listed<TopUser>) -> Self {
+        Self { users: users.rows.into_iter().map(UserRow::from).collect(), truncated: users.truncated }
+    }
+}
+
+/// What the company of a domain did in the last days, over all projects.
+#[utoipa::path(
+    get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
+    params(LookupParams, RangeParams),
+    responses(
+        (status = 200, description = "The figures.", body = CompanyAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["domain", "range_days"])?;
+    let domain = asked.query.required("domain", MAX_DOMAIN_CHARACTERS)?;
+    let company = state.engine.company_lookup(asked.id(), domain, asked.window);
+    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
+}
+
+/// The companies with the most events in the last days, over all projects.
+#[utoipa::path(
+    get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
+    params(RangeParams, ListParams),
+    responses(
+        (status = 200, description = "The companies.", body = TopCompaniesAnswer),
+        NotModified, RequestErrors, TokenErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
+    let companies = state.engine.top_companies(asked.id(), asked.window, list_limit(&asked.query)?);
+    asked.reply(companies, TopCompaniesAnswer::from).await
+}
+
+/// What a company did in the last days, over all projects.
+#[utoipa::path(
+    get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
+    params(CompanyPath, RangeParams),
+    responses(
+        (status = 200, description = "The figures.", body = CompanyAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days"])?;
+    let company = state.engine.company_metrics(asked.id(), company_id(&request), asked.window);
+    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
+}
+
+/// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
+#[utoipa::path(
+    get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
+    params(CompanyPath, RangeParams, ListParams),
+    responses(
+        (status = 200, description = "The users.", body = TopUsersAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
+    let limit = list_limit(&asked.query)?;
+    let users = state.engine.company_top_users(asked.id(), company_id(&request), asked.window, limit);
+    asked.reply_about(COMPANY, users, TopUsersAnswer::from).await
+}
+
+/// The company that the path names. Text that is no id names none.
+fn company_id(request: &HttpRequest) -> &str {
+    request.match_info().query("company_id")
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::money::{Amount, Currency};
+    use headcount_domain::policy::Rates;
+    use headcount_domain::time::{Instant, Timezone};
+
+    use super::*;
+
+    fn organization() -> Organization {
+        Organization {
+            id: OrganizationId(1),
+            name: "default".to_owned(),
+            timezone: Timezone::UTC,
+            currency: Currency::USD,
+            fx_rates: Rates::new(),
+            capabilities: Vec::new(),
+            actions_balance: 0,
+            created_at: Instant(0),
+            events_recorded: true,
+        }
+    }
+
+    #[test]
+    fn a_company_has_its_fields() {
+        let company = CompanyMetrics {
+            company_id: "co_1".to_owned(),
+            name: None,
+            domain: Some("acme.com".to_owned()),
+            events: 4,
+            users: 2,
+            sessions: 3,
+            revenue: Amount(300_000),
+            orders: 2,
+            first_seen: Instant(0),
+            last_seen: Instant(1),
+        };
+        let expected = concat!(
+            r#"{"company_id":"co_1","name":null,"domain":"acme.com","events":4,"users":2,"sessions":3,"revenue":0.3,"orders":2,"#,
+            r#""currency":"USD","first_seen":"1970-01-01T00:00:00.000Z","last_seen":"1970-01-01T00:00:00.001Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&CompanyAnswer::new(company, &organization())).unwrap(), expected);
+    }
+
+    #[test]
+    fn rows_have_their_fields() {
+        let company = TopCompany {
+            company_id: "co_1".to_owned(),
+            name: Some("Acme".to_owned()),
+            domain: None,
+            events: 4,
+            users: 2,
+            revenue: Amount(-1),
+            last_seen: Instant(0),
+        };
+        let expected = concat!(
+            r#"{"company_id":"co_1","name":"Acme","domain":null,"events":4,"users":2,"revenue":-0.000001,"#,
+            r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&CompanyRow::from(company)).unwrap(), expected);
+        let user = TopUser {
+            resolved_identifier: "ada@acme.com".to_owned(),
+            identity_id: "id_1".to_owned(),
+            events: 4,
+            last_seen: Instant(0),
+        };
+        let expected = concat!(
+            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","events":4,"#,
+            r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
+        );
+        assert_eq!(serde_json::to_string(&UserRow::from(user)).unwrap(), expected);
+    }
+}

@@ -1,0 +1,261 @@
+//! `GET /identities/…`: organization-wide.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_domain::answers::{IdentityCounts, IdentityName, Profile};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::AppState;
+use crate::http::extract::query::Query;
+use crate::http::extract::question::Asked;
+use crate::http::extract::window::WindowParams;
+use crate::http::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::respond::decimal::Decimal;
+use crate::http::respond::error::ApiError;
+
+/// What is answered where nobody goes by the name that was given.
+const IDENTITY: &str = "identity";
+const MAX_ROWS: u32 = 50;
+const DEFAULT_ROWS: u32 = 10;
+
+/// The user that a question is about: exactly one of the two.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
+pub struct IdentityParams {
+    /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
+    #[param(min_length = 1)]
+    email: Option<String>,
+    /// The user's id, as it is sent with events. Not together with `email`.
+    #[param(min_length = 1)]
+    user_id: Option<String>,
+}
+
+/// How long a list may be.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
+pub struct CountsParams {
+    /// At most so many rows.
+    #[param(minimum = 1, maximum = 50, default = 10)]
+    limit: Option<u32>,
+}
+
+/// What a user did: of the window, but for `first_seen` and `last_seen`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProfileAnswer {
+    /// The identity, `id_…`.
+    identity_id: String,
+    /// How many events.
+    events: u64,
+    /// How many of them were pageviews.
+    pageviews: u64,
+    /// Sessions that began in the window.
+    sessions: u64,
+    /// Their mean duration in seconds.
+    duration_avg_sec: Decimal,
+    /// The 90th percentile (nearest rank) of their durations, in seconds.
+    duration_p90_sec: Decimal,
+    /// The share of them that is a single event, 0 to 1.
+    bounce_rate: Decimal,
+    /// On how many days there were events.
+    active_days: u64,
+    /// The first event ever.
+    #[schema(format = DateTime)]
+    first_seen: String,
+    /// The last event ever.
+    #[schema(format = DateTime)]
+    last_seen: String,
+    /// Orders less refunds, in the organization's currency.
+    revenue: Decimal,
+}
+
+/// Where a user came from.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReferrersAnswer {
+    /// The identity, `id_…`.
+    identity_id: String,
+    /// The referrers, the most frequent first.
+    referrers: Vec<ReferrerCount>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// How often a user came from somewhere.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReferrerCount {
+    /// The host, without `www.`.
+    referrer: String,
+    /// How many events.
+    count: u64,
+}
+
+/// What a user looked at.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TopPagesAnswer {
+    /// The identity, `id_…`.
+    identity_id: String,
+    /// The pages, the most viewed first.
+    pages: Vec<PageCount>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// How often a user looked at a page.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PageCount {
+    /// The page, without query and fragment.
+    url: String,
+    /// How many pageviews.
+    count: u64,
+}
+
+impl From<Profile> for ProfileAnswer {
+    fn from(profile: Profile) -> Self {
+        Self {
+            identity_id: profile.identity_id,
+            events: profile.events,
+            pageviews: profile.pageviews,
+            sessions: profile.sessions,
+            duration_avg_sec: Decimal(profile.duration_avg_sec),
+            duration_p90_sec: Decimal(profile.duration_p90_sec),
+            bounce_rate: Decimal(profile.bounce_rate),
+            active_days: profile.active_days,
+            first_seen: profile.first_seen.to_string(),
+            last_seen: profile.last_seen.to_string(),
+            revenue: Decimal(profile.revenue),
+        }
+    }
+}
+
+impl From<IdentityCounts> for ReferrersAnswer {
+    fn from(answer: IdentityCounts) -> Self {
+        let IdentityCounts { identity_id, counts } = answer;
+        let referrers = counts.rows.into_iter().map(|(referrer, count)| ReferrerCount { referrer, count });
+        Self { identity_id, referrers: referrers.collect(), truncated: counts.truncated }
+    }
+}
+
+impl From<IdentityCounts> for TopPagesAnswer {
+    fn from(answer: IdentityCounts) -> Self {
+        let IdentityCounts { identity_id, counts } = answer;
+        let pages = counts.rows.into_iter().map(|(url, count)| PageCount { url, count });
+        Self { identity_id, pages: pages.collect(), truncated: counts.truncated }
+    }
+}
+
+/// Who is asked for: exactly one of `email` and `user_id`.
+fn named(query: &Query) -> Result<IdentityName, ApiError> {
+    match (query.filled("email", usize::MAX)?, query.filled("user_id", usize::MAX)?) {
+        (Some(email), None) => Ok(IdentityName::Email(email.to_owned())),
+        (None, Some(user)) => Ok(IdentityName::User(user.to_owned())),
+        (both, _) => {
+            let given = if both.is_some() { "both are" } else { "neither is" };
+            let message = format!("exactly one of `email` and `user_id` is required; {given} given");
+            Err(ApiError::bad_request("invalid_parameter", message))
+        }
+    }
+}
+
+/// A question about what an identity had most: how many rows of it, and whose.
+fn asked_counts<'r>(state: &'r AppState, request: &'r HttpRequest) -> Result<(Asked<'r>, usize, IdentityName), ApiError> {
+    let parameters = ["email", "user_id", "start_date", "end_date", "limit"];
+    let asked = Asked::in_window(state, request, Scope::IdentitiesRead, &parameters)?;
+    let limit = asked.query.limit(MAX_ROWS, DEFAULT_ROWS)?;
+    let who = named(&asked.query)?;
+    Ok((asked, limit, who))
+}
+
+/// What a user did in a window, over all projects.
+#[utoipa::path(
+    get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
+    params(IdentityParams, WindowParams),
+    responses(
+        (status = 200, description = "The figures.", body = ProfileAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let asked = Asked::in_window(&state, &request, Scope::IdentitiesRead, &["email", "user_id", "start_date", "end_date"])?;
+    let who = named(&asked.query)?;
+    let profile = state.engine.identity_profile(asked.id(), &who, asked.window);
+    asked.reply_about(IDENTITY, profile, ProfileAnswer::from).await
+}
+
+/// The external referrers of a user's events in a window, over all projects.
+#[utoipa::path(
+    get, path = "/identities/referrers", tag = "identities", operation_id = "identity_referrers",
+    params(IdentityParams, WindowParams, CountsParams),
+    responses(
+        (status = 200, description = "The referrers.", body = ReferrersAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (asked, limit, who) = asked_counts(&state, &request)?;
+    let counts = state.engine.identity_referrers(asked.id(), &who, asked.window, limit);
+    asked.reply_about(IDENTITY, counts, ReferrersAnswer::from).await
+}
+
+/// The pages that a user looked at in a window, over all projects.
+#[utoipa::path(
+    get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
+    params(IdentityParams, WindowParams, CountsParams),
+    responses(
+        (status = 200, description = "The pages.", body = TopPagesAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (asked, limit, who) = asked_counts(&state, &request)?;
+    let counts = state.engine.identity_top_pages(asked.id(), &who, asked.window, limit);
+    asked.reply_about(IDENTITY, counts, TopPagesAnswer::from).await
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::answers::Listed;
+    use headcount_domain::money::Amount;
+    use headcount_domain::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_profile_has_the_fields_of_the_interface() {
+        let profile = Profile {
+            identity_id: "id_1".to_owned(),
+            events: 7,
+            pageviews: 5,
+            sessions: 3,
+            duration_avg_sec: Amount(33_333_333),
+            duration_p90_sec: Amount(90_500_000),
+            bounce_rate: Amount(333_333),
+            active_days: 2,
+            first_seen: Instant(0),
+            last_seen: Instant(1_712_916_300_007),
+            revenue: Amount(-1_500_000),
+        };
+        let expected = concat!(
+            r#"{"identity_id":"id_1","events":7,"pageviews":5,"sessions":3,"duration_avg_sec":33.333333,"duration_p90_sec":90.5,"#,
+            r#""bounce_rate":0.333333,"active_days":2,"first_seen":"1970-01-01T00:00:00.000Z","#,
+            r#""last_seen":"2024-04-12T10:05:00.007Z","revenue":-1.5}"#,
+        );
+        assert_eq!(serde_json::to_string(&ProfileAnswer::from(profile)).unwrap(), expected);
+    }
+
+    #[test]
+    fn counts_have_the_fields_of_the_interface() {
+        let counts = |name: &str| IdentityCounts {
+            identity_id: "id_1".to_owned(),
+            counts: Listed { rows: vec![(name.to_owned(), 2)], truncated: true },
+        };
+        let referrers = serde_json::to_string(&ReferrersAnswer::from(counts("google.com"))).unwrap();
+        assert_eq!(referrers, r#"{"identity_id":"id_1","referrers":[{"referrer":"google.com","count":2}],"truncated":true}"#);
+        let pages = serde_json::to_string(&TopPagesAnswer::from(counts("https://a.example/"))).unwrap();
+        assert_eq!(pages, r#"{"identity_id":"id_1","pages":[{"url":"https://a.example/","count":2}],"truncated":true}"#);
+    }
+}

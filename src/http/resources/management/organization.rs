@@ -1,0 +1,166 @@
+//! `/organization`: the caller's own.
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
+use headcount_domain::money::{Currency, Rate};
+use headcount_domain::policy::Rates;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
+
+use super::schemas;
+use crate::http::AppState;
+use crate::http::extract::query::Fields;
+use crate::http::openapi::{BodyErrors, ConflictErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::respond::error::ApiError;
+
+/// A change of the organization: what is left out stays.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
+pub struct OrganizationPatchShape {
+    /// Another name.
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// Another timezone, by its IANA name, as long as no event was recorded.
+    timezone: Option<String>,
+    /// Another currency for figures over several projects, as long as no event was recorded.
+    #[schema(pattern = "^[A-Za-z]{3}$")]
+    currency: Option<String>,
+    /// Takes the place of the whole table: the worth of one unit of each currency in USD. USD itself is 1.
+    #[schema(schema_with = fx_rates)]
+    fx_rates: Option<()>,
+    /// Takes the place of the whole list.
+    #[schema(schema_with = schemas::capabilities)]
+    capabilities: Option<Vec<String>>,
+    /// How many Actions are left.
+    #[schema(minimum = 0)]
+    actions_balance: Option<u64>,
+}
+
+/// An organization.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OrganizationAnswer {
+    /// Its id.
+    organization_id: String,
+    /// Its name.
+    name: String,
+    /// In which its days are counted: an IANA name.
+    timezone: String,
+    /// In which figures over several projects are counted.
+    currency: String,
+    /// The worth of one unit of each currency in USD; USD itself is 1 and not listed.
+    #[schema(schema_with = fx_rates)]
+    fx_rates: BTreeMap<String, ExactRate>,
+    /// What it may use beyond the basics.
+    #[schema(schema_with = schemas::capabilities)]
+    capabilities: Vec<Capability>,
+    /// How many Actions are left.
+    #[schema(minimum = 0)]
+    actions_balance: u64,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// A rate, written as the decimal that it is.
+#[derive(Debug, Clone, Copy)]
+struct ExactRate(Rate);
+
+impl Serialize for ExactRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+fn fx_rates() -> Object {
+    let rate = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(1e-9)).maximum(Some(1e6));
+    let code = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z]{3}$")).build();
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .description(Some("The worth of one unit of each currency in USD. USD itself is 1, and not shown."))
+        .property_names(Some(code))
+        .additional_properties(Some(AdditionalProperties::from(rate)))
+        .build()
+}
+
+impl From<&Organization> for OrganizationAnswer {
+    fn from(organization: &Organization) -> Self {
+        let rate = |(currency, rate): (&Currency, &Rate)| (currency.to_string(), ExactRate(*rate));
+        Self {
+            organization_id: organization.id.to_string(),
+            name: organization.name.clone(),
+            timezone: organization.timezone.name().to_owned(),
+            currency: organization.currency.to_string(),
+            fx_rates: organization.fx_rates.iter().map(rate).collect(),
+            capabilities: organization.capabilities.clone(),
+            actions_balance: organization.actions_balance,
+            created_at: organization.created_at.to_string(),
+        }
+    }
+}
+
+/// Reads the table of rates, each by the text of its number.
+fn rates(fields: &Fields<'_>) -> Result<Option<Rates>, ApiError> {
+    let table: Option<BTreeMap<String, &RawValue>> = fields.get("fx_rates", "an object of numbers such as {\"EUR\": 1.08}")?;
+    let Some(table) = table else { return Ok(None) };
+    let mut rates = Rates::new();
+    for (code, number) in table {
+        let wrong = |message: String| ApiError::parameter(format!("fx_rates.{code}"), message);
+        let currency = Currency::parse(&code).map_err(|error| wrong(format!("{code:?} {error}")))?;
+        let rate = Rate::parse(number.get()).map_err(|error| wrong(format!("{error}, not {}", number.get())))?;
+        if rates.insert(currency, rate).is_some() {
+            return Err(wrong(format!("{currency} is given more than once")));
+        }
+    }
+    Ok(Some(rates))
+}
+
+fn patch(body: &[u8]) -> Result<OrganizationPatch, ApiError> {
+    let fields = Fields::read(body, &["name", "timezone", "currency", "fx_rates", "capabilities", "actions_balance"])?;
+    let names = Capability::ALL.iter().map(|capability| capability.as_str()).collect::<Vec<_>>().join(", ");
+    Ok(OrganizationPatch {
+        name: fields.text("name")?,
+        timezone: fields.get("timezone", "an IANA timezone name such as \"Europe/Berlin\"")?,
+        currency: fields.get("currency", "an ISO 4217 currency code such as EUR")?,
+        fx_rates: rates(&fields)?,
+        capabilities: fields.get("capabilities", &format!("a list of: {names}"))?,
+        actions_balance: fields.get("actions_balance", "an integer that is not negative")?,
+    })
+}
+
+/// The caller's organization.
+#[utoipa::path(
+    get, path = "/organization", tag = "management", operation_id = "get_organization",
+    responses(
+        (status = 200, description = "The organization.", body = OrganizationAnswer),
+        NotModified, RequestErrors, TokenErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = super::caller(&state, &request)?;
+    let organization = state.engine.registry().organization(caller.organization())?;
+    super::shown(&request, &OrganizationAnswer::from(&*organization))
+}
+
+/// Changes the caller's organization: all that the body says, or nothing. Once an event was recorded the timezone
+/// (409 `timezone_fixed`) and the currency (409 `currency_fixed`) stay.
+#[utoipa::path(
+    patch, path = "/organization", tag = "management", operation_id = "update_organization",
+    request_body = OrganizationPatchShape,
+    responses(
+        (status = 200, description = "The organization as it is now.", body = OrganizationAnswer),
+        RequestErrors, TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
+    let id = super::caller(&state, &request)?.organization();
+    let patch = patch(&super::json_body(&request, payload).await?)?;
+    let organization = super::change(&state, move |registry, _| registry.update_organization(id, patch)).await?;
+    Ok(HttpResponse::Ok().json(OrganizationAnswer::from(&*organization)))
+}

@@ -1,0 +1,222 @@
+//! `/projects` and `/projects/{project_id}`.
+
+use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{NewProject, Project, ProjectPatch};
+use headcount_domain::policy::{BotPolicy, SignalsPolicy};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::schemas;
+use crate::http::AppState;
+use crate::http::extract::auth;
+use crate::http::extract::query::Fields;
+use crate::http::openapi::{
+    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors,
+};
+use crate::http::respond::error::ApiError;
+
+/// What a body may hold.
+const FIELDS: &[&str] = &["name", "currency", "allowed_origins", "cookieless", "bots", "signals_policy", "server_only_revenue"];
+
+/// A project to be made.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
+pub struct NewProjectShape {
+    /// Its name.
+    #[schema(min_length = 1, max_length = 200)]
+    name: String,
+    /// In which its figures are counted: an ISO 4217 code of any case. Default: USD.
+    #[schema(pattern = "^[A-Za-z]{3}$")]
+    currency: Option<String>,
+    /// Which web origins may send events, such as `https://example.com`; empty: any. Default: empty.
+    #[schema(max_items = 100)]
+    allowed_origins: Option<Vec<String>>,
+    /// Whether visitors without ids are told apart by a daily hash. Default: true.
+    cookieless: Option<bool>,
+    /// What is done with events of crawlers, monitors and previewers. Default: `drop`.
+    #[schema(schema_with = schemas::bots)]
+    bots: Option<String>,
+    /// What is done with events that carry a privacy signal. Default: `record`.
+    #[schema(schema_with = schemas::signals_policy)]
+    signals_policy: Option<String>,
+    /// Whether money sent with a public key is kept on the event and not counted. Default: false.
+    server_only_revenue: Option<bool>,
+}
+
+/// A change of a project: what is left out stays.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
+pub struct ProjectPatchShape {
+    /// Another name.
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// Another currency, as long as the project has recorded no event.
+    #[schema(pattern = "^[A-Za-z]{3}$")]
+    currency: Option<String>,
+    /// Takes the place of the whole list.
+    #[schema(max_items = 100)]
+    allowed_origins: Option<Vec<String>>,
+    /// Whether visitors without ids are told apart by a daily hash.
+    cookieless: Option<bool>,
+    /// What is done with events of crawlers, monitors and previewers.
+    #[schema(schema_with = schemas::bots)]
+    bots: Option<String>,
+    /// What is done with events that carry a privacy signal.
+    #[schema(schema_with = schemas::signals_policy)]
+    signals_policy: Option<String>,
+    /// Whether money sent with a public key is kept on the event and not counted.
+    server_only_revenue: Option<bool>,
+}
+
+/// A project.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProjectAnswer {
+    /// Its id.
+    project_id: String,
+    /// Its name.
+    name: String,
+    /// In which its figures are counted.
+    currency: String,
+    /// Its newest public key: the one to put into pages.
+    public_key: String,
+    /// All keys that are valid, oldest first.
+    public_keys: Vec<String>,
+    /// Which web origins may send events; empty: any.
+    allowed_origins: Vec<String>,
+    /// Whether visitors without ids are told apart by a daily hash.
+    cookieless: bool,
+    /// What is done with events of crawlers, monitors and previewers.
+    #[schema(schema_with = schemas::bots)]
+    bots: BotPolicy,
+    /// What is done with events that carry a privacy signal.
+    #[schema(schema_with = schemas::signals_policy)]
+    signals_policy: SignalsPolicy,
+    /// Whether money sent with a public key is kept on the event and not counted.
+    server_only_revenue: bool,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// The projects of an organization.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProjectsAnswer {
+    /// The projects, oldest first.
+    projects: Vec<ProjectAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+impl From<&Project> for ProjectAnswer {
+    fn from(project: &Project) -> Self {
+        Self {
+            project_id: project.id.to_string(),
+            name: project.name.clone(),
+            currency: project.currency.to_string(),
+            public_key: project.public_keys.last().cloned().unwrap_or_default(),
+            public_keys: project.public_keys.clone(),
+            allowed_origins: project.allowed_origins.clone(),
+            cookieless: project.cookieless,
+            bots: project.bots,
+            signals_policy: project.signals_policy,
+            server_only_revenue: project.server_only_revenue,
+            created_at: project.created_at.to_string(),
+        }
+    }
+}
+
+/// Reads what a body says of a project.
+fn patch(body: &[u8]) -> Result<ProjectPatch, ApiError> {
+    let fields = Fields::read(body, FIELDS)?;
+    Ok(ProjectPatch {
+        name: fields.text("name")?,
+        currency: fields.get("currency", "an ISO 4217 currency code such as EUR")?,
+        allowed_origins: fields.get("allowed_origins", "a list of origins such as [\"https://example.com\"]")?,
+        cookieless: fields.get("cookieless", "true or false")?,
+        bots: fields.get("bots", "\"drop\" or \"record\"")?,
+        signals_policy: fields.get("signals_policy", "\"record\", \"anonymize\" or \"drop\"")?,
+        server_only_revenue: fields.get("server_only_revenue", "true or false")?,
+    })
+}
+
+fn new_project(body: &[u8]) -> Result<NewProject, ApiError> {
+    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = patch(body)?;
+    let name = super::required(name, "name")?;
+    Ok(NewProject { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue })
+}
+
+/// The projects of the organization.
+#[utoipa::path(
+    get, path = "/projects", tag = "management", operation_id = "list_projects",
+    responses(
+        (status = 200, description = "The projects, oldest first.", body = ProjectsAnswer),
+        NotModified, RequestErrors, TokenErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = super::caller(&state, &request)?;
+    let projects = state.engine.registry().projects(caller.organization())?;
+    let projects = projects.iter().map(|project| ProjectAnswer::from(&**project)).collect();
+    super::shown(&request, &ProjectsAnswer { projects, truncated: false })
+}
+
+/// Makes a project, with one public key.
+#[utoipa::path(
+    post, path = "/projects", tag = "management", operation_id = "create_project",
+    request_body = NewProjectShape,
+    responses(
+        (status = 201, description = "The project.", body = ProjectAnswer),
+        RequestErrors, TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
+    let organization = super::caller(&state, &request)?.organization();
+    let new = new_project(&super::json_body(&request, payload).await?)?;
+    let project = super::change(&state, move |registry, now| registry.create_project(organization, new, now)).await?;
+    Ok(super::created(&ProjectAnswer::from(&*project)))
+}
+
+/// One project.
+#[utoipa::path(
+    get, path = "/projects/{project_id}", tag = "management", operation_id = "get_project",
+    params(ProjectPath),
+    responses(
+        (status = 200, description = "The project.", body = ProjectAnswer),
+        NotModified, RequestErrors, TokenErrors, NotFoundErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = super::project_caller(&state, &request)?;
+    let project = state.engine.registry().project(organization, id)?;
+    super::shown(&request, &ProjectAnswer::from(&*project))
+}
+
+/// Changes a project: all that the body says, or nothing.
+#[utoipa::path(
+    patch, path = "/projects/{project_id}", tag = "management", operation_id = "update_project",
+    params(ProjectPath),
+    request_body = ProjectPatchShape,
+    responses(
+        (status = 200, description = "The project as it is now.", body = ProjectAnswer),
+        RequestErrors, TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = super::project_caller(&state, &request)?;
+    let patch = patch(&super::json_body(&request, payload).await?)?;
+    let project = super::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;
+    Ok(HttpResponse::Ok().json(ProjectAnswer::from(&*project)))
+}
+
+/// Projects can't be removed yet, and never by a token of the project itself.
+pub async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    match super::caller(&state, &request) {
+        Err(error) if error.code() == auth::PROJECT_FORBIDDEN => Err(error),
+        _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
+    }
+}

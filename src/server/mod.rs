@@ -1,0 +1,415 @@
+//! The HTTP server around an engine: the same for `headcount serve`, for other programs and for tests.
+
+mod connection;
+mod starting;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_http::HttpService;
+use actix_http::error::DispatchError;
+use actix_server::ServerBuilder;
+use actix_service::{IntoServiceFactory, ServiceFactoryExt, fn_service, map_config};
+use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{AppConfig, ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
+use actix_web::middleware::{Next, from_fn};
+use actix_web::rt::net::TcpStream;
+use actix_web::web::{self, Bytes};
+use actix_web::{App, Error, ResponseError};
+use headcount_actors::{Engine, Progress, threads};
+use ipnet::IpNet;
+
+use crate::http::middleware::slices::LargeAnswers;
+use crate::http::request_metrics::Traffic;
+use crate::http::respond::error::ApiError;
+use crate::http::routes::routes;
+use crate::http::{AppState, middleware};
+use crate::open_files;
+use connection::{HeadBytes, Wire};
+use starting::StartingServer;
+
+/// How long the head of a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may wait for its next request.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How long what a client still sends is skipped when its connection is closed.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 4_096;
+/// How long requests under way may take once the server stops, in seconds.
+const SHUTDOWN_TIMEOUT_S: u64 = 5;
+/// From which size on an answer is compressed: below, the headers outweigh it.
+const COMPRESS_FROM_BYTES: u64 = 1_024;
+/// Up to which size: what is larger would hold up the worker's other requests.
+const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
+
+/// How many encodings of documents are kept: two documents, three encodings.
+const MAX_ENCODED_DOCUMENTS: usize = 8;
+
+/// How the HTTP server is started.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// `ADDRESS:PORT`; port 0 is any free one.
+    pub listen: String,
+    /// How many threads serve requests.
+    pub workers: usize,
+    /// Proxies whose `X-Forwarded-For` and `geo_header` are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The header by which these tell the visitor's country, as its ISO 3166-1 alpha-2 code.
+    pub geo_header: Option<HeaderName>,
+}
+
+impl HttpConfig {
+    /// The defaults, on `listen`.
+    #[must_use]
+    pub fn new(listen: impl Into<String>) -> Self {
+        Self { listen: listen.into(), workers: Self::default_workers(), trusted_proxies: Vec::new(), geo_header: None }
+    }
+
+    /// Half the cores, at least one: the other half is the engine's (the log, the shards).
+    #[must_use]
+    pub fn default_workers() -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (cores / 2).max(1)
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address can't be listened on.
+    #[error("can't listen on {listen}: {source}")]
+    Listen {
+        /// The address.
+        listen: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Its threads can't be started.
+    #[error("the server could not start: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// Starts servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Server;
+
+/// A server that runs, on threads of its own. Dropping it leaves it running: see [`RunningServer::stop`].
+#[derive(Debug)]
+pub struct RunningServer {
+    handle: ServerHandle,
+    addresses: Vec<SocketAddr>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Server {
+    /// Serves `engine`. Returns once connections are accepted.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        Self::listen(&config.listen)?.serve(engine, config)
+    }
+
+    /// Takes the address, before there is an engine. Connections wait until [`Listening::serve`], or are told so by
+    /// [`Listening::answer_meanwhile`].
+    ///
+    /// # Errors
+    /// [`StartError::Listen`].
+    pub fn listen(listen: &str) -> Result<Listening, StartError> {
+        let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
+        let (mut listeners, mut refused) = (Vec::new(), None);
+        for address in listen.to_socket_addrs().map_err(failed)? {
+            match TcpListener::bind(address).and_then(with_backlog) {
+                Ok(listener) => listeners.push(listener),
+                Err(error) => refused = Some(error),
+            }
+        }
+        if listeners.is_empty() {
+            return Err(failed(refused.unwrap_or_else(|| io::Error::other("the name has no address"))));
+        }
+        Ok(Listening { listeners })
+    }
+}
+
+/// As many connections may wait to be accepted as the server allows, more than the standard library asks for.
+fn with_backlog(listener: TcpListener) -> io::Result<TcpListener> {
+    rustix::net::listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
+/// An address that is taken, for a server that is still to be started.
+#[derive(Debug)]
+pub struct Listening {
+    listeners: Vec<TcpListener>,
+}
+
+impl Listening {
+    /// Answers meanwhile: `/healthz` that the process is alive, everything else 503 with the progress.
+    pub(crate) fn answer_meanwhile(&self, progress: Arc<Progress>) -> Result<StartingServer, StartError> {
+        let listeners = self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
+        Ok(StartingServer::start(listeners, progress)?)
+    }
+
+    /// Serves `engine`. `config.listen` does not count any more.
+    ///
+    /// # Errors
+    /// [`StartError::Start`].
+    pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        let listeners = self.listeners;
+        let (started, wait) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name("http".into()).spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                match build(engine, config, listeners) {
+                    Ok((server, addresses)) => {
+                        let _ = started.send(Ok((server.handle(), addresses)));
+                        server.await
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        Ok(())
+                    }
+                }
+            })
+        })?;
+        let (handle, addresses) = wait.recv().map_err(|_| io::Error::other("its thread ended"))??;
+        Ok(RunningServer { handle, addresses, thread })
+    }
+}
+
+impl RunningServer {
+    /// Where it listens, with the real port; several where a host name has several addresses.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Its first address as a URL that works on this machine, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let Some(mut address) = self.addresses.first().copied() else { return String::new() };
+        if address.ip().is_unspecified() {
+            let loopback = if address.is_ipv4() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { IpAddr::from(Ipv6Addr::LOCALHOST) };
+            address.set_ip(loopback);
+        }
+        format!("http://{address}")
+    }
+
+    /// Accepts no more connections, lets requests under way finish, and ends. The engine stays open.
+    ///
+    /// # Errors
+    /// A worker failed.
+    pub async fn stop(self) -> io::Result<()> {
+        self.handle.stop(true).await;
+        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        match joined {
+            Ok(Ok(result)) => result,
+            _ => Err(io::Error::other("the server's thread panicked")),
+        }
+    }
+}
+
+/// Built where it runs: workers become arbiters of the calling thread's actix system.
+fn build(
+    engine: Engine,
+    config: HttpConfig,
+    listeners: Vec<TcpListener>,
+) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header } = config;
+    let workers = workers.max(1);
+    if geo_header.is_some() && trusted_proxies.is_empty() {
+        tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
+    }
+    let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, geo_header, traffic: Traffic::default() });
+    let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
+    let mut builder = ServerBuilder::new()
+        .workers(workers)
+        .max_concurrent_connections((open_files::connections() / workers).max(1))
+        .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
+        .disable_signals();
+    let stop = builder.graceful_shutdown_signal();
+    let mut addresses = Vec::new();
+    let named = Arc::new(AtomicUsize::new(0));
+    for (place, listener) in listeners.into_iter().enumerate() {
+        addresses.push(listener.local_addr()?);
+        let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
+        let named = Arc::clone(&named);
+        builder = builder.listen("http", listener, move || {
+            if place == 0 {
+                threads::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
+            }
+            // Called on each worker's own thread, so that answers wake that thread only.
+            let tracker = web::Data::new(engine.local_tracker());
+            let (state, answers) = (state.clone(), web::Data::new(answers.clone()));
+            let application = App::new().app_data(state).app_data(tracker).app_data(answers);
+            let application = application.wrap(from_fn(around)).configure(routes);
+            let application = application.into_factory().map_err(|error: Error| error.error_response());
+            let (heads, stop) = (heads.clone(), stop.clone());
+            let connection = fn_service(move |socket: TcpStream| {
+                let heads = heads.clone();
+                async move {
+                    socket.set_nodelay(true)?;
+                    let peer = socket.peer_addr().ok();
+                    Ok::<_, DispatchError>((Wire::new(socket, heads), peer))
+                }
+            });
+            let http = HttpService::build()
+                .graceful_shutdown_signal(move || {
+                    let stop = stop.clone();
+                    async move { stop.notified().await }
+                })
+                .keep_alive(KEEP_ALIVE)
+                .client_request_timeout(HEAD_TIMEOUT)
+                .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+                .h1(map_config(application, |()| AppConfig::default()));
+            connection.and_then(http)
+        })?;
+    }
+    Ok((builder.run(), addresses))
+}
+
+/// What surrounds every request: its envelope, and around that the compression of what was asked for. One middleware, since each
+/// costs every request.
+async fn around<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
+    // The answer to an event is too small to be compressed, and there are many.
+    let wanted = if request.headers().contains_key(header::ACCEPT_ENCODING) { wanted(&request) } else { None };
+    let response = middleware::envelope(request, next).await?;
+    let response = match wanted {
+        Some(encoding) if is_worth_it(&response) => compress(response, encoding).await?,
+        _ => response.map_into_left_body(),
+    };
+    if LargeAnswers::is_large(response.response().body().size()) { in_slices(response).await } else { Ok(response) }
+}
+
+/// The same answer, handed over piece by piece.
+async fn in_slices<L: MessageBody + 'static>(
+    response: ServiceResponse<EitherBody<L, BoxBody>>,
+) -> Result<ServiceResponse<EitherBody<L, BoxBody>>, Error> {
+    let (request, response) = response.into_parts();
+    let (head, body) = response.into_parts();
+    let bytes = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
+    let answers = request.app_data::<web::Data<LargeAnswers>>().cloned().unwrap_or_default();
+    let response = match answers.slices(bytes) {
+        Some(slices) => head.set_body(BoxBody::new(slices)),
+        None => {
+            let id = head.headers().get(middleware::REQUEST_ID).cloned();
+            let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+            ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
+        }
+    };
+    Ok(ServiceResponse::new(request, response.map_into_right_body()))
+}
+
+/// The encoding that the client likes best, if it is one of ours.
+fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
+    let ours = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok()?;
+    match accepted.negotiate(ours.iter())? {
+        Encoding::Known(ContentEncoding::Identity) | Encoding::Unknown(_) => None,
+        Encoding::Known(encoding) => Some(encoding),
+    }
+}
+
+fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
+    let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
+    is_sized && !response.headers().contains_key(header::CONTENT_ENCODING)
+}
+
+async fn compress<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    encoding: ContentEncoding,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let (request, response) = response.into_parts();
+    let (mut head, body) = response.into_parts();
+    let body = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
+    // A document that is part of the program is not held by anybody else alone.
+    let document = head.headers().get(header::ETAG).filter(|_| !body.is_unique());
+    let encoded = match document {
+        Some(tag) => encode_once(tag, &body, encoding),
+        None => encode(&body, encoding).map(|(name, bytes)| (name, bytes.into())),
+    };
+    let (name, bytes) = match encoded {
+        Ok(encoded) => encoded,
+        Err(error) => {
+            tracing::warn!(%error, "an answer could not be compressed");
+            let plain = head.set_body(BoxBody::new(body)).map_into_right_body();
+            return Ok(ServiceResponse::new(request, plain));
+        }
+    };
+    head.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+    head.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    // The same answer in other bytes: its tag holds, but no longer byte by byte (RFC 9110, 8.8.1).
+    if let Some(tag) = head.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'))
+        && let Ok(weak) = HeaderValue::from_str(&format!("W/{tag}"))
+    {
+        head.headers_mut().insert(header::ETAG, weak);
+    }
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
+}
+
+/// The same of a document of this tag, which everybody may ask for: that must cost neither work nor memory each time.
+fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
+    type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
+    static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((.., name, bytes)) = known.iter().find(|(of, by, ..)| of == tag && *by == encoding) {
+        return Ok((name, bytes.clone()));
+    }
+    let (name, bytes) = encode(body, encoding)?;
+    let bytes = Bytes::from(bytes);
+    if known.len() < MAX_ENCODED_DOCUMENTS {
+        known.push((tag.clone(), encoding, name, bytes.clone()));
+    }
+    Ok((name, bytes))
+}
+
+/// The speed of an answer counts, not its last byte: low levels.
+fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Vec<u8>)> {
+    use std::io::Write;
+    match encoding {
+        ContentEncoding::Brotli => {
+            let mut encoded = Vec::with_capacity(body.len() / 3);
+            {
+                let mut writer = brotli::CompressorWriter::new(&mut encoded, 1 << 16, 3, 20);
+                writer.write_all(body)?;
+                writer.flush()?;
+            }
+            Ok(("br", encoded))
+        }
+        ContentEncoding::Zstd => Ok(("zstd", zstd::bulk::compress(body, 1)?)),
+        ContentEncoding::Gzip => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 3), flate2::Compression::fast());
+            writer.write_all(body)?;
+            Ok(("gzip", writer.finish()?))
+        }
+        other => Err(io::Error::other(format!("no such encoding: {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_encoded_once() {
+        let encoded =
+            |tag: &'static str, text: &[u8], encoding| encode_once(&HeaderValue::from_static(tag), text, encoding).unwrap().1;
+        let (one, other) = ([b'a'; 5_000], [b'b'; 5_000]);
+        let first = encoded("\"one\"", &one, ContentEncoding::Gzip);
+        assert_eq!(first.as_ptr(), encoded("\"one\"", &one, ContentEncoding::Gzip).as_ptr(), "the same bytes");
+        assert_ne!(first, encoded("\"other\"", &other, ContentEncoding::Gzip));
+        assert_ne!(first, encoded("\"one\"", &one, ContentEncoding::Zstd));
+        for i in 0..100 {
+            let tag = HeaderValue::from_str(&format!("\"{i}\"")).unwrap();
+            assert_eq!(encode_once(&tag, &one, ContentEncoding::Gzip).unwrap().1, first, "also where no more are kept");
+        }
+    }
+}

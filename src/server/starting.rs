@@ -1,0 +1,99 @@
+//! What is answered while the engine opens: that the process is alive, and how far it is.
+//!
+//! The server that answers this and the one that serves afterwards accept from the same sockets, so that nobody is turned away in
+//! between. The first one ends before the second is announced.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::KeepAlive;
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use headcount_actors::Progress;
+
+use crate::http::middleware;
+use crate::http::resources::operations;
+use crate::http::respond::error::ApiError;
+use crate::http::routes::Endpoint;
+
+/// How many connections may be open. The engine needs the files meanwhile.
+const MAX_CONNECTIONS: usize = 256;
+/// How long a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long requests under way may take once the engine is open, in seconds.
+const SHUTDOWN_TIMEOUT_S: u64 = 1;
+
+/// The server of a start that is under way, on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct StartingServer {
+    handle: ServerHandle,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl StartingServer {
+    /// Accepts from these sockets until it is stopped.
+    ///
+    /// # Errors
+    /// Its thread can't be started.
+    pub(crate) fn start(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<Self> {
+        let (started, wait) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name("http-starting".into()).spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                match build(listeners, progress) {
+                    Ok(server) => {
+                        let _ = started.send(Ok(server.handle()));
+                        server.await
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        Ok(())
+                    }
+                }
+            })
+        })?;
+        let handle = wait.recv().map_err(|_| io::Error::other("its thread ended"))??;
+        Ok(Self { handle, thread })
+    }
+
+    /// Accepts no more, answers what is under way, and ends.
+    pub(crate) async fn stop(self) {
+        self.handle.stop(true).await;
+        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        if !matches!(joined, Ok(Ok(Ok(())))) {
+            tracing::warn!("the server of the start did not stop cleanly");
+        }
+    }
+}
+
+fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<actix_web::dev::Server> {
+    let progress = web::Data::from(progress);
+    let application = move || {
+        App::new()
+            .app_data(progress.clone())
+            .wrap(from_fn(middleware::envelope))
+            .service(Endpoint::at("/healthz").get(operations::healthz))
+            .default_service(web::to(not_ready))
+    };
+    let mut server = HttpServer::new(application)
+        .workers(1)
+        .max_connections(MAX_CONNECTIONS)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KeepAlive::Disabled)
+        .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
+        .disable_signals();
+    for listener in listeners {
+        server = server.listen(listener)?;
+    }
+    Ok(server.run())
+}
+
+async fn not_ready(progress: web::Data<Progress>, _: HttpRequest) -> Result<HttpResponse, ApiError> {
+    Err(ApiError::overloaded(match progress.replayed() {
+        None => "the server is starting".to_owned(),
+        Some((reached, end)) => format!("the server is starting: it has replayed the log up to position {reached} of {end}"),
+    }))
+}
