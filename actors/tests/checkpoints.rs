@@ -66,7 +66,7 @@ async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
 
 /// The files that a partition's checkpoints go through.
 fn journals(dir: &Path, project: ProjectId) -> [PathBuf; 2] {
-    let name = |side: &str| format!("store/journal/realm-{:05}-{side}.journal", partition_of(project));
+    let name = |side: &str| format!("store/journal/partition-{:05}-{side}.journal", partition_of(project));
     ["odd", "even"].map(|side| dir.join(name(side)))
 }
 

@@ -7,7 +7,7 @@ use headcount_domain::fold::{Fault, FaultKind, Position};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
-use headcount_storage::store::{Check, DiskStore, SledOptions, Store};
+use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use crate::checkpoint_writer::Keeper;
 use crate::dead_letters::DeadLetters;
@@ -181,6 +181,6 @@ pub(crate) fn assignment(shards: usize) -> Vec<usize> {
     (0..usize::from(PARTITIONS)).map(|partition| partition % shards).collect()
 }
 
-fn store_options(config: &EngineConfig) -> SledOptions {
-    SledOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
+fn store_options(config: &EngineConfig) -> StoreOptions {
+    StoreOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
 }

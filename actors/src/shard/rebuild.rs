@@ -51,7 +51,7 @@ struct Mending {
     /// What was applied before, and is to be applied again.
     target: Position,
     /// The part of the store that it was kept in.
-    realm: u16,
+    stored_as: u16,
     /// The state is rebuilt from the log alone.
     is_afresh: bool,
     /// The index of external ids, too.
@@ -134,7 +134,7 @@ impl Shard {
         let mending = Mending {
             fault: fault.clone(),
             target: before.as_ref().map_or(0, |before| before.target),
-            realm: before.as_ref().map_or(number, |before| before.realm),
+            stored_as: before.as_ref().map_or(number, |before| before.stored_as),
             is_afresh: before.as_ref().is_some_and(|before| before.is_afresh),
             resets_index: before.as_ref().is_some_and(|before| before.resets_index),
             attempts,
@@ -180,7 +180,7 @@ impl Shard {
         let (pieces, receiver) = sync_channel(READ_AHEAD);
         let order = Order {
             number,
-            realm: mending.realm,
+            stored_as: mending.stored_as,
             is_afresh: mending.is_afresh,
             resets_index: mending.resets_index,
             target: mending.target,
@@ -215,7 +215,7 @@ impl Shard {
             let Stage::Running(pieces) = &mending.stage else { return false };
             match pieces.try_recv() {
                 Ok(Piece::Opened(partition)) => {
-                    mending.realm = partition.realm().number();
+                    mending.stored_as = partition.stored_as().number();
                     self.partitions.insert(number, *partition);
                 }
                 Ok(Piece::Read(first, events)) => {
@@ -304,7 +304,7 @@ impl Mending {
     /// Decides what is to be done after a fault.
     fn after(mut self, fault: &Fault, old: Option<Partition>, is_first: bool) -> Self {
         if let Some(old) = old {
-            self.realm = old.realm().number();
+            self.stored_as = old.stored_as().number();
             if is_first {
                 self.target = self.target.max(old.applied());
             }
@@ -331,7 +331,7 @@ fn pause(attempts: u32) -> Duration {
 /// What the reading thread does.
 struct Order {
     number: u16,
-    realm: u16,
+    stored_as: u16,
     is_afresh: bool,
     resets_index: bool,
     target: Position,
@@ -386,7 +386,7 @@ impl Order {
         if self.is_afresh {
             Partition::open_empty(self.number, self.shared.clone())
         } else {
-            Partition::open_in(self.realm, self.number, self.shared.clone())
+            Partition::open_in(self.stored_as, self.number, self.shared.clone())
         }
     }
 
