@@ -5,7 +5,7 @@
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::money::Amount;
 use headcount_actors::domain::time::{Day, Window};
-use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 
 fn window(first: &str, last: &str) -> Window {

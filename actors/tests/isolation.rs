@@ -11,8 +11,8 @@ use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::money::Amount;
 use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
-use headcount_actors::track::{NewEvent, Refusal};
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
 
 /// 2024-03-01T10:00:00Z

@@ -3,7 +3,7 @@
 //! Visitors come from somewhere, look at pages, some sign up (which links who they were before), some of those pay in one of three
 //! currencies, and a few get their money back.
 
-use headcount_actors::track::{Field, NewEvent};
+use headcount_actors::ingest::{Field, NewEvent};
 use headcount_domain::intake::submission::Invalid;
 
 /// How far back the events reach.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::gate::Permit;
-use headcount_actors::track::{BatchReceipt, Origin, Prepared, Refusal};
+use headcount_actors::ingest::Permit;
+use headcount_actors::ingest::{BatchReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;

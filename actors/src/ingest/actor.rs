@@ -2,7 +2,7 @@
 //! answers each sender when its events are in the state.
 //!
 //! One per HTTP worker (and one for the embedded API), so that an event crosses threads in batches, and an answer is a
-//! wake-up on the sender's own thread. Its mailbox needs no bound of its own: senders pass the engine's [`crate::gate::Gate`] first.
+//! wake-up on the sender's own thread. Its mailbox needs no bound of its own: senders pass the engine's [`crate::ingest::Gate`] first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{GroupCommit, LogError};
 use tokio::sync::oneshot;
 
-use crate::aggregator::{Events, Outcome, PartitionHealth, partition_of};
 use crate::engine::QuotaExceeded;
-use crate::gate::Permit;
-use crate::logged;
+use crate::event_codec;
+use crate::ingest::Permit;
+use crate::shard::{Events, Outcome, PartitionHealth, partition_of};
 
 /// Why events were not recorded, or why nobody knows.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -72,7 +72,7 @@ pub(crate) struct Ticket {
 /// The way back to the ingest actor; dropping it says that the outcome is unknown.
 pub(crate) struct Return {
     /// `None` once the result was brought back.
-    ingest: Option<Addr<Ingest>>,
+    ingest: Option<Addr<IngestActor>>,
     batch: u64,
 }
 
@@ -121,7 +121,7 @@ struct Gathering {
 }
 
 /// See the module.
-pub(crate) struct Ingest {
+pub(crate) struct IngestActor {
     log: Arc<GroupCommit<Ticket>>,
     health: Arc<PartitionHealth>,
     /// What has arrived in this turn.
@@ -131,7 +131,7 @@ pub(crate) struct Ingest {
     next_batch: u64,
 }
 
-impl Ingest {
+impl IngestActor {
     pub(crate) fn new(log: Arc<GroupCommit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
         Self { log, health, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
     }
@@ -146,7 +146,7 @@ impl Ingest {
         let batch = self.next_batch;
         self.next_batch += 1;
         let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let payload = match logged::encode(&events) {
+        let payload = match event_codec::encode(&events) {
             Ok(payload) => payload,
             Err(error) => return refuse(waiting, &format!("an event could not be encoded: {error}")),
         };
@@ -158,7 +158,7 @@ impl Ingest {
     }
 }
 
-impl Actor for Ingest {
+impl Actor for IngestActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -167,7 +167,7 @@ impl Actor for Ingest {
     }
 }
 
-impl Handler<Track> for Ingest {
+impl Handler<Track> for IngestActor {
     type Result = ();
 
     fn handle(&mut self, Track { events, permit, answer }: Track, ctx: &mut Context<Self>) {
@@ -190,7 +190,7 @@ impl Handler<Track> for Ingest {
     }
 }
 
-impl Handler<Flush> for Ingest {
+impl Handler<Flush> for IngestActor {
     type Result = ();
 
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
@@ -201,7 +201,7 @@ impl Handler<Flush> for Ingest {
     }
 }
 
-impl Handler<Done> for Ingest {
+impl Handler<Done> for IngestActor {
     type Result = ();
 
     fn handle(&mut self, Done { batch, result }: Done, _: &mut Context<Self>) {

@@ -8,13 +8,13 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
-use crate::aggregator::{CheckpointPolicy, Probe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
-use crate::memory::MemoryShares;
-use crate::progress::Progress;
+use crate::memory_budget::MemoryShares;
+use crate::opening_progress::Progress;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
+use crate::shard::{CheckpointPolicy, Probe};
 
 /// How an engine is opened.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct EngineConfig {
     /// How many shards; may differ at every start. Default: the number of cores.
     pub shards: usize,
     /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
-    /// [`MIN_MEMORY_BYTES`](crate::memory::MIN_MEMORY_BYTES).
+    /// [`MIN_MEMORY_BYTES`](crate::memory_budget::MIN_MEMORY_BYTES).
     pub memory_bytes: usize,
     /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 8 to 64 MiB;
     /// with less, a batch of the largest size may find no room.

@@ -8,16 +8,16 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader};
-use headcount_storage::store::{Check, DiskStore, SledOptions, Store};
+use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
-use crate::aggregator::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
-use crate::config::{EngineConfig, OpenError, directory};
+use crate::checkpoint_writer::Keeper;
 use crate::dead_letters::DeadLetters;
 use crate::derived::Derived;
-use crate::keeper::Keeper;
-use crate::memory::MemoryShares;
+use crate::engine::config::{EngineConfig, OpenError, directory};
+use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
+use crate::shard::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
@@ -182,6 +182,6 @@ pub(crate) fn assignment(shards: usize) -> Vec<usize> {
     (0..usize::from(PARTITIONS)).map(|partition| partition % shards).collect()
 }
 
-fn store_options(config: &EngineConfig) -> SledOptions {
-    SledOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
+fn store_options(config: &EngineConfig) -> StoreOptions {
+    StoreOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
 }

@@ -15,17 +15,17 @@ use headcount_domain::queries::Question;
 use headcount_domain::quota::Quota;
 use headcount_storage::log::{LogReader, Record};
 
-use super::checkpoint::Checkpoints;
-use super::fair::{Fair, Pace, SLICE};
-use super::fault;
+use super::checkpointer::Checkpoints;
+use super::evictor::Memory;
+use super::fair_queue::{Fair, Pace, SLICE};
 use super::health::PartitionHealth;
-use super::memory::Memory;
-use super::mending::Held;
 use super::partition::{Outcome, Partition, Shared, partition_of};
+use super::rebuild::Held;
 use crate::dead_letters::DeadLetters;
 use crate::engine::QuotaAsked;
-use crate::gate::Permit;
-use crate::logged;
+use crate::event_codec;
+use crate::fault;
+use crate::ingest::Permit;
 
 /// How many panics at one position set its event aside.
 const STRIKES: u8 = 2;
@@ -92,7 +92,7 @@ enum Stop {
 ///
 /// # Fairness
 /// Events wait in a queue per project, questions in one per organization; both are served by turns of measured time
-/// ([`Fair`]). An event is applied after at most one [`QUANTUM`](super::fair::QUANTUM) per other project of the shard, one slice of questions
+/// ([`Fair`]). An event is applied after at most one [`QUANTUM`](super::fair_queue::QUANTUM) per other project of the shard, one slice of questions
 /// and one of a rebuild, plus what single events or questions take beyond that, since those can't be interrupted: however
 /// many events another project has queued, and however costly they are. Events of one project are applied in their order.
 pub(crate) struct Shard {
@@ -459,7 +459,7 @@ fn replay_record(
     probe: &Probe,
     seen: &mut dyn FnMut(Outcome),
 ) -> Result<Option<Panicked>, Fault> {
-    let events = logged::decode(record.payload).map_err(fault::of_logged)?;
+    let events = event_codec::decode(record.payload).map_err(fault::of_logged)?;
     for (event, position) in events.into_iter().zip(record.first..) {
         if position > last {
             break;

@@ -16,13 +16,13 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{LogReader, Record};
 
-use super::checkpoint::TakenBack;
-use super::fair::{Pace, SLICE};
-use super::fault;
+use super::checkpointer::TakenBack;
+use super::fair_queue::{Pace, SLICE};
 use super::health::Condition;
 use super::partition::{Outcome, Partition, Shared, partition_of};
 use super::shard::{Events, Queued, Shard};
-use crate::logged;
+use crate::event_codec;
+use crate::fault;
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -52,7 +52,7 @@ struct Mending {
     /// What was applied before, and is to be applied again.
     target: Position,
     /// The part of the store that it was kept in.
-    realm: u16,
+    stored_as: u16,
     /// The state is rebuilt from the log alone.
     is_afresh: bool,
     /// The index of external ids, too.
@@ -135,7 +135,7 @@ impl Shard {
         let mending = Mending {
             fault: fault.clone(),
             target: before.as_ref().map_or(0, |before| before.target),
-            realm: before.as_ref().map_or(number, |before| before.realm),
+            stored_as: before.as_ref().map_or(number, |before| before.stored_as),
             is_afresh: before.as_ref().is_some_and(|before| before.is_afresh),
             resets_index: before.as_ref().is_some_and(|before| before.resets_index),
             attempts,
@@ -181,7 +181,7 @@ impl Shard {
         let (pieces, receiver) = sync_channel(READ_AHEAD);
         let order = Order {
             number,
-            realm: mending.realm,
+            stored_as: mending.stored_as,
             is_afresh: mending.is_afresh,
             resets_index: mending.resets_index,
             target: mending.target,
@@ -216,7 +216,7 @@ impl Shard {
             let Stage::Running(pieces) = &mending.stage else { return false };
             match pieces.try_recv() {
                 Ok(Piece::Opened(partition)) => {
-                    mending.realm = partition.realm().number();
+                    mending.stored_as = partition.stored_as().number();
                     self.partitions.insert(number, *partition);
                 }
                 Ok(Piece::Read(first, events)) => {
@@ -305,7 +305,7 @@ impl Mending {
     /// Decides what is to be done after a fault.
     fn after(mut self, fault: &Fault, old: Option<Partition>, is_first: bool) -> Self {
         if let Some(old) = old {
-            self.realm = old.realm().number();
+            self.stored_as = old.stored_as().number();
             if is_first {
                 self.target = self.target.max(old.applied());
             }
@@ -332,7 +332,7 @@ fn pause(attempts: u32) -> Duration {
 /// What the reading thread does.
 struct Order {
     number: u16,
-    realm: u16,
+    stored_as: u16,
     is_afresh: bool,
     resets_index: bool,
     target: Position,
@@ -367,7 +367,7 @@ impl Order {
             if record.first > self.target {
                 return ControlFlow::Break(());
             }
-            let is_wanted = match logged::decode(record.payload) {
+            let is_wanted = match event_codec::decode(record.payload) {
                 Ok(events) => self.send(Piece::Read(record.first, events)),
                 Err(error) => {
                     result = Err(fault::of_logged(error));
@@ -387,7 +387,7 @@ impl Order {
         if self.is_afresh {
             Partition::open_empty(self.number, self.shared.clone())
         } else {
-            Partition::open_in(self.realm, self.number, self.shared.clone())
+            Partition::open_in(self.stored_as, self.number, self.shared.clone())
         }
     }
 

@@ -2,10 +2,19 @@
 //!
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
-mod closing;
+mod close;
+pub(crate) mod config;
+mod disk_guard;
+mod external_sort;
+mod log_scan;
+mod open;
+mod queries;
 mod quotas;
+mod readiness;
+mod threads;
 mod vitals;
 
+pub use config::{EngineConfig, OpenError};
 pub(crate) use quotas::Asked as QuotaAsked;
 pub use quotas::QuotaExceeded;
 pub use vitals::Vitals;
@@ -28,24 +37,23 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{GroupCommit, LogReader};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::aggregator::{
-    Aggregator, Ask, Asking, CheckpointProgress, Condition, Events, Limits, Outcome, PartitionHealth, Shard, Shares, Versions,
+use self::open::{Parts, State};
+use crate::checkpoint_writer::Keeper;
+use crate::clock::Clock;
+use crate::dead_letters::DeadLetters;
+use crate::engine::disk_guard::DiskGuard;
+use crate::engine::log_scan::scan_permits;
+use crate::engine::threads::{sink, start_ingest, start_system};
+use crate::geo::GeoDatabase;
+use crate::ingest::{Gate, Holder, Permit, Refused};
+use crate::ingest::{IngestActor, Ticket, Track, TrackError};
+use crate::memory_budget::MemoryShares;
+use crate::registry::Registry;
+use crate::secrets::Secrets;
+use crate::shard::{
+    Ask, Asking, CheckpointProgress, Condition, Events, Limits, Outcome, PartitionHealth, Shard, ShardActor, Shares, Versions,
     partition_of,
 };
-use crate::clock::Clock;
-use crate::config::{EngineConfig, OpenError};
-use crate::dead_letters::DeadLetters;
-use crate::disk::DiskGuard;
-use crate::gate::{Gate, Holder, Permit, Refused};
-use crate::geo::GeoDatabase;
-use crate::ingest::{Ingest, Ticket, Track, TrackError};
-use crate::keeper::Keeper;
-use crate::memory::MemoryShares;
-use crate::opening::{self, Parts, State};
-use crate::registry::Registry;
-use crate::scan::scan_permits;
-use crate::secrets::Secrets;
-use crate::system::{sink, start_ingest, start_system};
 use crate::verifier::{DamageNote, Verifier};
 
 /// How long an acknowledged-to-the-log event may take to be applied before its sender hears `outcome_unknown`.
@@ -97,8 +105,8 @@ struct Inner {
     geo: Option<GeoDatabase>,
     health: Arc<PartitionHealth>,
     limits: Arc<Limits>,
-    shards: Vec<Addr<Aggregator>>,
-    ingest: Addr<Ingest>,
+    shards: Vec<Addr<ShardActor>>,
+    ingest: Addr<IngestActor>,
     group: Arc<GroupCommit<Ticket>>,
     incarnation: u128,
     closing: AtomicBool,
@@ -161,7 +169,7 @@ struct Threads {
 /// A handle for tracking from one thread of an actix system: answers wake that thread only.
 #[derive(Clone)]
 pub struct Tracker {
-    ingest: Addr<Ingest>,
+    ingest: Addr<IngestActor>,
 }
 
 impl std::fmt::Debug for Tracker {
@@ -179,17 +187,17 @@ impl Engine {
     /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
-        let config = crate::faults::plant(config)?;
+        let config = crate::fault_injection::plant(config)?;
         // First: a wrong file is told before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
-        let parts = opening::open(&config)?;
+        let parts = open::open(&config)?;
         Self::start(config, parts, geo)
     }
 
     fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
         let State { shards, versions, limits, memory, keeper, keeper_thread, verifier, damage } = state;
-        let assignment = opening::assignment(shards.len());
+        let assignment = open::assignment(shards.len());
         let health = shards.first().map(Shard::health).unwrap_or_default();
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), assignment);
@@ -272,7 +280,7 @@ impl Engine {
     }
 
     /// Lets `bytes` of events of a project in, that came from `address`. The bytes count against the admission limit, and
-    /// against what the project and the address may have of it, until the events are in the state ([`crate::gate`]).
+    /// against what the project and the address may have of it, until the events are in the state ([`crate::ingest`]).
     ///
     /// # Errors
     /// Nothing of this can be taken now.
@@ -409,7 +417,7 @@ impl Engine {
     /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
-        Tracker { ingest: Ingest::new(Arc::clone(&self.inner.group), Arc::clone(&self.inner.health)).start() }
+        Tracker { ingest: IngestActor::new(Arc::clone(&self.inner.group), Arc::clone(&self.inner.health)).start() }
     }
 
     /// Has `/readyz` fail from here on, so that nobody sends new work here; what comes is still done.

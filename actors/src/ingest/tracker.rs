@@ -14,11 +14,11 @@ use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
 use serde_json::value::RawValue;
 
-use crate::aggregator::{Events, Outcome};
 use crate::engine::{Engine, QuotaExceeded, Tracker};
-use crate::gate::Permit;
+use crate::ingest::Permit;
 use crate::ingest::TrackError;
 use crate::registry::KeyedProject;
+use crate::shard::{Events, Outcome};
 
 /// How many events one batch may hold.
 pub const MAX_BATCH_EVENTS: usize = 5_000;

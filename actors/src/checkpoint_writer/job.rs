@@ -4,18 +4,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use headcount_storage::external_ids::{ExternalIdsError, Frozen, Written};
-use headcount_storage::store::{Realm, Store, StoreError};
+use headcount_storage::store::{PartitionId, Store, StoreError};
 
 use super::claim::Claim;
 use super::report::{Outcome, Reply};
-use crate::aggregator::{Entries, saved_serial};
+use crate::shard::{Entries, saved_serial};
 
 /// A checkpoint to be written.
 pub(crate) struct Job {
     reply: Reply,
     claim: Arc<Claim>,
     /// The part of the store that the partition is kept in.
-    realm: Realm,
+    stored_as: PartitionId,
     /// Its number, by which it is known whether it counts.
     serial: u64,
     entries: Entries,
@@ -53,12 +53,12 @@ impl Job {
     pub(crate) fn new(
         reply: Reply,
         claim: Arc<Claim>,
-        realm: Realm,
+        stored_as: PartitionId,
         serial: u64,
         entries: Entries,
         new_ids: Option<Frozen>,
     ) -> Self {
-        Self { reply, claim, realm, serial, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
+        Self { reply, claim, stored_as, serial, entries, is_sorted: false, new_ids, written: None, in_doubt: false }
     }
 
     pub(super) fn partition(&self) -> u16 {
@@ -88,11 +88,11 @@ impl Job {
         if !std::mem::replace(&mut self.is_sorted, true) {
             self.entries.sort();
         }
-        let realm = self.realm;
-        let mut checkpoint = match store.begin(realm) {
+        let stored_as = self.stored_as;
+        let mut checkpoint = match store.begin(stored_as) {
             Err(StoreError::Stopped { .. }) => {
-                store.recover(realm)?;
-                store.begin(realm)?
+                store.recover(stored_as)?;
+                store.begin(stored_as)?
             }
             begun => begun?,
         };
@@ -111,8 +111,8 @@ impl Job {
 
     /// Whether a commit that failed counts after all. From here on this is not in doubt.
     fn counts(&mut self, store: &dyn Store) -> Result<bool, KeepError> {
-        store.recover(self.realm)?;
-        let saved = saved_serial(store, self.realm.number()).map_err(|fault| KeepError::Serial(fault.to_string()))?;
+        store.recover(self.stored_as)?;
+        let saved = saved_serial(store, self.stored_as.number()).map_err(|fault| KeepError::Serial(fault.to_string()))?;
         self.in_doubt = false;
         Ok(saved == self.serial)
     }

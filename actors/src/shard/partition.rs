@@ -17,17 +17,17 @@ use headcount_domain::project::Project;
 use headcount_domain::queries::{Question, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
-use headcount_storage::store::{Realm, Store};
+use headcount_storage::store::{PartitionId, Store};
 
 use super::entries::Entries;
-use super::fault;
 use super::health::PartitionHealth;
-use super::limits::Limits;
-use super::source::{
+use super::quota_table::Limits;
+use super::stored::{
     Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
 use crate::engine::QuotaAsked;
-use crate::progress::Progress;
+use crate::fault;
+use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
 /// How many partitions there are, for ever: the partition of a project must not move.
@@ -119,7 +119,7 @@ impl State {
 pub(crate) struct Partition {
     number: u16,
     /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
-    realm: u16,
+    stored_as: u16,
     shared: Shared,
     applied: Position,
     /// The highest position that the checkpoint reflects, which it was opened from.
@@ -146,16 +146,17 @@ impl Partition {
         Self::open_in(number, number, shared)
     }
 
-    /// The partition as its last checkpoint in `realm` left it.
-    pub(crate) fn open_in(realm: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
+    /// The partition as its last checkpoint in `stored_as` left it.
+    pub(crate) fn open_in(stored_as: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
         let shared_store = Arc::clone(&shared.store);
-        let Standing { position, external_ids, serial } = read_meta(&*shared_store, &position_key(realm))?.unwrap_or_default();
+        let Standing { position, external_ids, serial } =
+            read_meta(&*shared_store, &position_key(stored_as))?.unwrap_or_default();
         let mut partition = Self {
             number,
-            realm,
+            stored_as,
             shared,
             applied: position,
-            ahead: read_meta(&*shared_store, &highest_key(realm))?.unwrap_or(position),
+            ahead: read_meta(&*shared_store, &highest_key(stored_as))?.unwrap_or(position),
             serial,
             unsaved_from: None,
             projects: HashMap::new(),
@@ -172,10 +173,10 @@ impl Partition {
     /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
     /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
     pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
-        for realm in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
-            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(realm))?;
+        for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
+            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(stored_as))?;
             if standing.is_none() {
-                return Self::open_in(realm, number, shared);
+                return Self::open_in(stored_as, number, shared);
             }
         }
         Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
@@ -207,8 +208,8 @@ impl Partition {
     }
 
     /// The part of the store that it is kept in.
-    pub(crate) fn realm(&self) -> Realm {
-        Realm::new(self.realm)
+    pub(crate) fn stored_as(&self) -> PartitionId {
+        PartitionId(self.stored_as)
     }
 
     /// The highest position that was applied. Events of one project are applied in their order, those of different projects
@@ -228,11 +229,11 @@ impl Partition {
             None => position,
         };
         if first == position {
-            let Self { realm, shared, projects, external_ids, .. } = self;
-            let state = state(projects, shared, *realm, event.project)?;
+            let Self { stored_as, shared, projects, external_ids, .. } = self;
+            let state = state(projects, shared, *stored_as, event.project)?;
             // At a replay, what the checkpoint has of the project beyond its own position comes again.
             if position > state.last {
-                let source = state.source(&*shared.store, *realm, event.project);
+                let source = state.source(&*shared.store, *stored_as, event.project);
                 state.project.apply(event, position, &shared.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
@@ -265,21 +266,21 @@ impl Partition {
 
     /// Reads a project's rollups.
     pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let Self { realm, shared, projects, .. } = self;
-        Ok(question(&state(projects, shared, *realm, project)?.project))
+        let Self { stored_as, shared, projects, .. } = self;
+        Ok(question(&state(projects, shared, *stored_as, project)?.project))
     }
 
     /// The position of a project's last event that counted.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
-        let Self { realm, shared, projects, .. } = self;
-        Ok(state(projects, shared, *realm, project)?.last)
+        let Self { stored_as, shared, projects, .. } = self;
+        Ok(state(projects, shared, *stored_as, project)?.last)
     }
 
     /// Answers a question about a project.
     pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
-        let Self { realm, shared, projects, .. } = self;
-        let state = state(projects, shared, *realm, id)?;
-        let source = state.source(&*shared.store, *realm, id);
+        let Self { stored_as, shared, projects, .. } = self;
+        let state = state(projects, shared, *stored_as, id)?;
+        let source = state.source(&*shared.store, *stored_as, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
     }
 
@@ -292,9 +293,9 @@ impl Partition {
                 None => Ok(None),
             };
             let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
-            let Self { realm, shared, projects, .. } = self;
-            let state = state(projects, shared, *realm, id)?;
-            let source = state.source(&*shared.store, *realm, id);
+            let Self { stored_as, shared, projects, .. } = self;
+            let state = state(projects, shared, *stored_as, id)?;
+            let source = state.source(&*shared.store, *stored_as, id);
             exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
         }
         Ok(exceeded)
@@ -366,7 +367,7 @@ impl Partition {
             }
             state.project.freeze();
             self.freezing.push(*id);
-            let mut collect = Collect { partition: self.realm, project: *id, entries };
+            let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
         }
@@ -374,7 +375,7 @@ impl Partition {
         self.serial += 1;
         let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
         let highest = self.reflected();
-        let mut collect = Collect { partition: self.realm, project: ProjectId(0), entries };
+        let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
         collect.standing(standing)?;
         Ok(Some(Begun { serial: self.serial, new_ids }))
@@ -389,7 +390,7 @@ impl Partition {
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
-        let mut collect = Collect { partition: self.realm, project: id, entries };
+        let mut collect = Collect { partition: self.stored_as, project: id, entries };
         let mut records = Records { collect: &mut collect, result: Ok(()) };
         let more = state.project.drain_frozen(most, &mut records);
         records.result?;

@@ -1,12 +1,12 @@
 //! Checkpoints on a disk whose every operation fails once: they are written after all, and nothing is lost or doubled.
 
 use headcount_storage::files::switch::{Errno, Plan, Switch};
-use headcount_storage::store::{Check, DiskStore, SledOptions};
+use headcount_storage::store::{Check, DiskStore, StoreOptions};
 
-use super::super::source::{Standing, position_key, read_meta};
+use super::super::stored::{Standing, position_key, read_meta};
 use super::*;
 
-const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const PROJECT: ProjectId = ProjectId(1);
 
 /// The ways in which an operation fails.

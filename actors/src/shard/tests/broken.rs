@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use headcount_domain::fault::FaultKind;
 
 use super::*;
-use crate::faulty::ReadFault;
+use crate::faulty_store::ReadFault;
 
 /// What the rig's questions are about.
 fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
@@ -17,7 +17,7 @@ fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
 /// Logs events and hands them over, without waiting until they are applied.
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
-    let (partition, payload) = (partition_of(project), logged::encode(&events).unwrap());
+    let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
     let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
     let first = rig.log.append(&[share]).unwrap();
     let (answer, answered) = channel();

@@ -22,10 +22,10 @@ use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::Record;
 use tokio::sync::Semaphore;
 
-use crate::aggregator::partition_of;
+use crate::engine::external_sort::Sorter;
 use crate::engine::{AskError, Engine};
-use crate::logged;
-use crate::spill::Sorter;
+use crate::event_codec;
+use crate::shard::partition_of;
 
 /// How many scans run at once; each keeps a core busy.
 const MAX_SCANS: usize = 2;
@@ -177,7 +177,7 @@ impl Scan<'_> {
         if self.engine.is_closing() {
             return Err(AskError::NoAnswer.into());
         }
-        let events = logged::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
+        let events = event_codec::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
         for (event, position) in events.into_iter().zip(record.first..) {
             if position > self.until || event.project != self.project || self.engine.is_dead(position) {
                 continue;
@@ -322,8 +322,8 @@ mod tests {
     use std::time::{Duration, Instant as Stopwatch};
 
     use super::*;
-    use crate::config::EngineConfig;
-    use crate::track::NewEvent;
+    use crate::engine::config::EngineConfig;
+    use crate::ingest::NewEvent;
 
     /// 2024-03-01T10:00:00Z
     const BASE_MS: i64 = 1_709_287_200_000;

@@ -12,13 +12,13 @@ use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::Source;
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Partition, Prefix};
-use headcount_storage::store::Store;
+use headcount_storage::keys::{Key, Prefix};
+use headcount_storage::store::{PartitionId, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::entries::Entries;
-use super::fault;
+use crate::fault;
 
 /// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
 const META_VERSION: u8 = 1;
@@ -107,7 +107,7 @@ pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64)
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
     store
-        .scan(&Prefix::cells(Partition(partition), project.0), &mut |key, bytes| {
+        .scan(&Prefix::cells(PartitionId(partition), project.0), &mut |key, bytes| {
             match restore(key, bytes, into) {
                 Ok(()) => return ControlFlow::Continue(()),
                 Err(fault) => problem = Some(fault),
@@ -183,7 +183,7 @@ impl RecordVisitor for Records<'_, '_> {
 
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
         let Records { collect, result } = self;
-        let (partition, project) = (Partition(collect.partition), collect.project.0);
+        let (partition, project) = (PartitionId(collect.partition), collect.project.0);
         let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
         match part {
             Some(_) if result.is_err() => {}
@@ -206,9 +206,9 @@ pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
 
 /// Where a partition's [`Standing`] is.
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
-    Key::Position { partition: Partition(partition) }.encode()
+    Key::Position { partition: PartitionId(partition) }.encode()
 }
 
 fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
-    Key::Record { partition: Partition(partition), project: project.0, space, id: key.0 }.encode()
+    Key::Record { partition: PartitionId(partition), project: project.0, space, id: key.0 }.encode()
 }

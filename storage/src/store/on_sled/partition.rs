@@ -1,11 +1,11 @@
-//! One realm of an open store: what readers see, and who may change it.
+//! One partition of an open store: what readers see, and who may change it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use super::super::Realm;
-use super::frame::RealmState;
+use super::super::PartitionId;
+use super::frame::PartitionState;
 use super::journal::{Changes, Journal, Undecided};
 
 /// How often a commit looks whether the scans it waits for are over.
@@ -18,17 +18,17 @@ pub(super) struct Overlay {
     pub(super) changes: Changes,
 }
 
-/// One state of a realm. While a reader holds it, sled's part of it does not change.
+/// One state of a partition. While a reader holds it, sled's part of it does not change.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) overlay: Option<Arc<Overlay>>,
-    pub(super) state: RealmState,
+    pub(super) state: PartitionState,
 }
 
-/// A realm and its present view.
+/// A partition and its present view.
 #[derive(Debug)]
-pub(super) struct RealmSlot {
-    pub(super) realm: Realm,
+pub(super) struct PartitionSlot {
+    pub(super) partition: PartitionId,
     view: RwLock<Arc<View>>,
     retired: Mutex<Vec<Weak<View>>>,
     open: AtomicBool,
@@ -36,11 +36,11 @@ pub(super) struct RealmSlot {
     undecided: Mutex<Option<Undecided>>,
 }
 
-impl RealmSlot {
-    /// A realm in this state, all of it in sled.
-    pub(super) fn new(realm: Realm, state: RealmState) -> Self {
+impl PartitionSlot {
+    /// A partition in this state, all of it in sled.
+    pub(super) fn new(partition: PartitionId, state: PartitionState) -> Self {
         Self {
-            realm,
+            partition,
             view: RwLock::new(Arc::new(View { overlay: None, state })),
             retired: Mutex::default(),
             open: AtomicBool::new(false),
@@ -73,12 +73,12 @@ impl RealmSlot {
         }
     }
 
-    /// Claims the realm for a checkpoint; false if it is taken.
+    /// Claims the partition for a checkpoint; false if it is taken.
     pub(super) fn claim(&self) -> bool {
         !self.open.swap(true, Ordering::AcqRel)
     }
 
-    /// Gives the realm free for the next checkpoint.
+    /// Gives the partition free for the next checkpoint.
     pub(super) fn release(&self) {
         self.open.store(false, Ordering::Release);
     }

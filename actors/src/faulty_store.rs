@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headcount_storage::store::{Checkpoint, MemoryStore, Realm, Store, StoreError, Visit};
+use headcount_storage::store::{Checkpoint, MemoryStore, PartitionId, Store, StoreError, Visit};
 
 /// See the module. Clones are the same store.
 #[derive(Clone, Default)]
 pub(crate) struct FaultyStore {
     inner: MemoryStore,
-    realms: Arc<Mutex<HashMap<Realm, RealmFaults>>>,
+    partitions: Arc<Mutex<HashMap<PartitionId, PartitionFaults>>>,
 }
 
-/// How one realm fails, and what came of it.
+/// How one partition fails, and what came of it.
 #[derive(Default)]
-pub(crate) struct RealmFaults {
+pub(crate) struct PartitionFaults {
     /// How reads fail.
     pub(crate) reads: Option<ReadFault>,
     /// No checkpoint can be begun.
@@ -48,12 +48,12 @@ fn refused() -> StoreError {
 }
 
 impl FaultyStore {
-    pub(crate) fn change<R>(&self, partition: u16, change: impl FnOnce(&mut RealmFaults) -> R) -> R {
-        change(self.realms().entry(Realm::new(partition)).or_default())
+    pub(crate) fn change<R>(&self, partition: u16, change: impl FnOnce(&mut PartitionFaults) -> R) -> R {
+        change(self.partitions().entry(PartitionId(partition)).or_default())
     }
 
     fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
-        let faults = Realm::of(key).and_then(|realm| self.realms().get(&realm)?.reads);
+        let faults = PartitionId::of_key(key).and_then(|partition| self.partitions().get(&partition)?.reads);
         match faults {
             None => Ok(()),
             Some(ReadFault::Io) => Err(StoreError::Io { action: "read".into(), source: io::Error::other("planted") }),
@@ -61,8 +61,8 @@ impl FaultyStore {
         }
     }
 
-    fn realms(&self) -> MutexGuard<'_, HashMap<Realm, RealmFaults>> {
-        self.realms.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn partitions(&self) -> MutexGuard<'_, HashMap<PartitionId, PartitionFaults>> {
+        self.partitions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -77,23 +77,23 @@ impl Store for FaultyStore {
         self.inner.scan(prefix, visit)
     }
 
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
-        let mut realms = self.realms();
-        let faults = realms.entry(realm).or_default();
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let mut partitions = self.partitions();
+        let faults = partitions.entry(partition).or_default();
         faults.begun += 1;
         assert!(!std::mem::take(&mut faults.panics), "planted");
         if faults.stopped {
-            return Err(StoreError::Stopped { realm });
+            return Err(StoreError::Stopped { partition });
         }
         if faults.no_begin {
             return Err(refused());
         }
-        Ok(Box::new(FaultyCheckpoint { store: self.clone(), realm, inner: self.inner.begin(realm)? }))
+        Ok(Box::new(FaultyCheckpoint { store: self.clone(), partition, inner: self.inner.begin(partition)? }))
     }
 
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
-        let mut realms = self.realms();
-        let faults = realms.entry(realm).or_default();
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        let mut partitions = self.partitions();
+        let faults = partitions.entry(partition).or_default();
         if faults.no_recovery {
             return Err(refused());
         }
@@ -107,7 +107,7 @@ impl Store for FaultyStore {
 
 struct FaultyCheckpoint {
     store: FaultyStore,
-    realm: Realm,
+    partition: PartitionId,
     inner: Box<dyn Checkpoint>,
 }
 
@@ -121,9 +121,9 @@ impl Checkpoint for FaultyCheckpoint {
     }
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        let Self { store, realm, inner } = *self;
-        let mut realms = store.realms();
-        let faults = realms.entry(realm).or_default();
+        let Self { store, partition, inner } = *self;
+        let mut partitions = store.partitions();
+        let faults = partitions.entry(partition).or_default();
         faults.commits += 1;
         if faults.failing_commits == 0 {
             return inner.commit();

@@ -3,7 +3,7 @@
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
-use crate::aggregator::Events;
+use crate::shard::Events;
 
 /// The payload of a log record with these events.
 ///

@@ -5,8 +5,8 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::ExternalIdsView;
 
-use super::fault;
 use super::shard::Shard;
+use crate::fault;
 
 impl Shard {
     /// The external ids of a project's partition that are on disk or on their way there.

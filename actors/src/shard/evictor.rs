@@ -15,9 +15,9 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
 
-use super::checkpoint::Next;
+use super::checkpoint_progress::CheckpointProgress;
+use super::checkpointer::Next;
 use super::partition::Partition;
-use super::progress::CheckpointProgress;
 use super::shard::Shard;
 
 /// After how many events, and how many questions, the memory is looked at.

@@ -10,9 +10,9 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 
-use crate::aggregator::Outcome;
-use crate::config::{EngineConfig, OpenError};
+use crate::engine::config::{EngineConfig, OpenError};
 use crate::ingest::Return;
+use crate::shard::Outcome;
 
 /// Names the mistake: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";

@@ -9,7 +9,7 @@ use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, Wrap
 use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
-use super::checkpoint::Next;
+use super::checkpointer::Next;
 use super::shard::{Asking, Shard, Work};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_secs(1);
 const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
 /// See the module.
-pub(crate) struct Aggregator {
+pub(crate) struct ShardActor {
     shard: Shard,
     /// Whether a turn is on its way.
     advancing: bool,
@@ -65,7 +65,7 @@ struct Step;
 #[rtype(result = "()")]
 struct Kept;
 
-impl Aggregator {
+impl ShardActor {
     pub(crate) fn new(shard: Shard) -> Self {
         Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
     }
@@ -138,7 +138,7 @@ impl Aggregator {
     }
 }
 
-impl Actor for Aggregator {
+impl Actor for ShardActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -168,7 +168,7 @@ impl Actor for Aggregator {
     }
 }
 
-impl Handler<Apply> for Aggregator {
+impl Handler<Apply> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
@@ -177,7 +177,7 @@ impl Handler<Apply> for Aggregator {
     }
 }
 
-impl Handler<Ask> for Aggregator {
+impl Handler<Ask> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
@@ -186,7 +186,7 @@ impl Handler<Ask> for Aggregator {
     }
 }
 
-impl Handler<Advance> for Aggregator {
+impl Handler<Advance> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, _: Advance, ctx: &mut Context<Self>) {
@@ -194,7 +194,7 @@ impl Handler<Advance> for Aggregator {
     }
 }
 
-impl Handler<Woken> for Aggregator {
+impl Handler<Woken> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
@@ -202,7 +202,7 @@ impl Handler<Woken> for Aggregator {
     }
 }
 
-impl Handler<Step> for Aggregator {
+impl Handler<Step> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
@@ -212,7 +212,7 @@ impl Handler<Step> for Aggregator {
     }
 }
 
-impl Handler<Kept> for Aggregator {
+impl Handler<Kept> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
@@ -223,7 +223,7 @@ impl Handler<Kept> for Aggregator {
     }
 }
 
-impl Handler<Drain> for Aggregator {
+impl Handler<Drain> for ShardActor {
     type Result = ();
 
     fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
-use headcount_storage::store::Realm;
+use headcount_storage::store::PartitionId;
 
 use super::*;
-use crate::aggregator::{Entries, saved_serial, standing_entry};
-use crate::faulty::FaultyStore;
+use crate::faulty_store::FaultyStore;
+use crate::shard::{Entries, saved_serial, standing_entry};
 
 /// Longer than any of this takes, however slow the machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl Rig {
         standing_entry(&mut entries, partition, position).unwrap();
         let claim = Arc::new(Claim::default());
         let reply = Reply::new(partition, position, self.mailbox.clone());
-        self.keeper.write(Job::new(reply, Arc::clone(&claim), Realm::new(partition), position, entries, new_ids));
+        self.keeper.write(Job::new(reply, Arc::clone(&claim), PartitionId(partition), position, entries, new_ids));
         claim
     }
 
@@ -99,7 +99,7 @@ fn a_commit_that_failed_and_counts_is_not_written_again() {
     let report = rig.next();
     assert!(is_saved(&report), "{report:?}");
     assert_eq!((rig.saved(3), rig.store.change(3, |faults| faults.commits)), (7, 1));
-    // The realm takes further ones.
+    // The partition takes further ones.
     rig.write(3, 8, None);
     assert!(is_saved(&rig.next()));
     assert_eq!(rig.saved(3), 8);

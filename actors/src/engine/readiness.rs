@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use headcount_domain::ids::ProjectId;
 
-use crate::aggregator::partition_of;
 use crate::engine::Engine;
+use crate::shard::partition_of;
 
 /// Besides failing, checkpoints may hang: how many intervals something may be unsaved before that is taken for it.
 const HANGING_AFTER: u32 = 15;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{Engine, Inner, Threads};
-use crate::aggregator::Drain;
+use crate::shard::Drain;
 
 /// How long closing may take, but for [`JOIN_TIMEOUT`].
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(7);

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
 use headcount_storage::external_ids::{Frozen, Written};
-use headcount_storage::store::{Realm, Store};
+use headcount_storage::store::{PartitionId, Store};
 
 use super::entries::Entries;
 use super::partition::{Begun, Partition};
 use super::shard::Shard;
-use crate::keeper::{Claim, Job, Keeper, Mailbox, MergeJob, Outcome, Reply, Report};
+use crate::checkpoint_writer::{Claim, Job, Keeper, Mailbox, MergeJob, Outcome, Reply, Report};
 
 /// How many records one step encodes: well under a millisecond of the shard's time.
 const RECORDS_A_STEP: usize = 256;
@@ -62,7 +62,7 @@ struct Collecting {
 struct Handed {
     job: u64,
     claim: Arc<Claim>,
-    realm: Realm,
+    stored_as: PartitionId,
     frozen_at: Stopwatch,
 }
 
@@ -71,7 +71,7 @@ struct Handed {
 #[derive(Default, Clone)]
 pub(crate) struct TakenBack {
     claims: Vec<Arc<Claim>>,
-    realms: Vec<Realm>,
+    stored_as: Vec<PartitionId>,
 }
 
 impl TakenBack {
@@ -79,9 +79,9 @@ impl TakenBack {
     /// must know. It waits for nothing else that the keeper does.
     pub(crate) fn wait(&self, store: &dyn Store) {
         self.claims.iter().for_each(|claim| claim.take_back());
-        for realm in &self.realms {
-            if let Err(error) = store.recover(*realm) {
-                tracing::warn!(%realm, %error, "a checkpoint that was taken back is still in doubt");
+        for stored_as in &self.stored_as {
+            if let Err(error) = store.recover(*stored_as) {
+                tracing::warn!(%stored_as, %error, "a checkpoint that was taken back is still in doubt");
             }
         }
     }
@@ -89,7 +89,7 @@ impl TakenBack {
     /// Adds what else was taken back.
     pub(super) fn extend(&mut self, other: Self) {
         self.claims.extend(other.claims);
-        self.realms.extend(other.realms);
+        self.stored_as.extend(other.stored_as);
     }
 }
 
@@ -212,12 +212,12 @@ impl Shard {
         }
         let Collecting { partition: number, serial, frozen_at, entries, new_ids } = collecting;
         partition.handed_over(entries.bytes());
-        let realm = partition.realm();
+        let stored_as = partition.stored_as();
         let (job, reply, claim) = self.checkpoints.next_job(number);
-        let handed = Handed { job, claim: Arc::clone(&claim), realm, frozen_at };
+        let handed = Handed { job, claim: Arc::clone(&claim), stored_as, frozen_at };
         self.checkpoints.handed.insert(number, handed);
         self.checkpoints.writing = Some(number);
-        self.checkpoints.keeper.write(Job::new(reply, claim, realm, serial, entries, new_ids));
+        self.checkpoints.keeper.write(Job::new(reply, claim, stored_as, serial, entries, new_ids));
         Ok(Next::Wait)
     }
 
@@ -371,11 +371,11 @@ impl Shard {
             waiting.remove(&number);
         }
         let (handed, merging) = (checkpoints.handed.remove(&number), checkpoints.merging.remove(&number));
-        let realms = handed.iter().map(|handed| handed.realm).collect();
+        let stored_as = handed.iter().map(|handed| handed.stored_as).collect();
         let claims: Vec<_> = handed.map(|handed| handed.claim).into_iter().chain(merging.map(|merging| merging.claim)).collect();
         claims.iter().for_each(|claim| claim.stop());
         self.progress().set_failing(number, false);
         self.progress().set_full(number, false);
-        TakenBack { claims, realms }
+        TakenBack { claims, stored_as }
     }
 }

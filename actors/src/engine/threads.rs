@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 use actix::{Actor, Addr, Arbiter, System};
 use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
 
-use crate::aggregator::{Aggregator, Apply, PartitionHealth, Shard, Work};
-use crate::config::OpenError;
-use crate::ingest::{Ingest, Ticket};
-use crate::threads;
+use crate::engine::config::OpenError;
+use crate::ingest::{IngestActor, Ticket};
+use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, Work};
+use crate::thread_name;
 
-pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<Aggregator>>);
+pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<ShardActor>>);
 
 /// Starts the engine's own actix system, with one arbiter per shard.
 pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
@@ -25,9 +25,9 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
             let is_up = runner.block_on(async {
                 let Some(arbiters) = arbiters(shards.len()) else { return false };
                 let start = |(number, (arbiter, shard)): (usize, (Arbiter, Shard))| {
-                    Aggregator::start_in_arbiter(&arbiter.handle(), move |_| {
-                        threads::name_current(&format!("shard-{number}"));
-                        Aggregator::new(shard)
+                    ShardActor::start_in_arbiter(&arbiter.handle(), move |_| {
+                        thread_name::name_current(&format!("shard-{number}"));
+                        ShardActor::new(shard)
                     })
                 };
                 let addresses: Vec<_> = arbiters.into_iter().zip(shards).enumerate().map(start).collect();
@@ -64,9 +64,9 @@ pub(crate) fn start_ingest(
     system: &System,
     group: Arc<GroupCommit<Ticket>>,
     health: Arc<PartitionHealth>,
-) -> Result<Addr<Ingest>, OpenError> {
+) -> Result<Addr<IngestActor>, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
-    let running = system.arbiter().spawn_fn(move || drop(started.send(Ingest::new(group, health).start())));
+    let running = system.arbiter().spawn_fn(move || drop(started.send(IngestActor::new(group, health).start())));
     if !running {
         return Err(OpenError::Start("the actor system has stopped".into()));
     }
@@ -75,7 +75,7 @@ pub(crate) fn start_ingest(
 
 /// What the log's thread does with what it committed: hands each shard its share, and refusals back.
 pub(crate) fn sink(
-    shards: Vec<Addr<Aggregator>>,
+    shards: Vec<Addr<ShardActor>>,
     assignment: Vec<usize>,
 ) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
@@ -85,7 +85,7 @@ pub(crate) fn sink(
                 LogOutcome::Committed(committed) => {
                     let Ticket { project, events, permits, back } = committed.ticket;
                     #[cfg(feature = "fault-injection")]
-                    crate::faults::acknowledge_early(&back, committed.first, events.len());
+                    crate::fault_injection::acknowledge_early(&back, committed.first, events.len());
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
                     let work = Work { partition, project, first, events, permits, reply };
@@ -95,7 +95,7 @@ pub(crate) fn sink(
             }
         }
         #[cfg(feature = "fault-injection")]
-        crate::faults::apply_late();
+        crate::fault_injection::apply_late();
         for (shard, works) in works {
             #[expect(
                 clippy::disallowed_methods,

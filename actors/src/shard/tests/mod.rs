@@ -1,5 +1,4 @@
-#[path = "fault_tests.rs"]
-mod fault_tests;
+mod faults;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
@@ -16,13 +15,13 @@ use tempfile::TempDir;
 
 mod broken;
 
-use super::checkpoint::Next;
-use super::source::{Standing, position_key, read_meta};
+use super::checkpointer::Next;
+use super::stored::{Standing, position_key, read_meta};
 use super::*;
+use crate::checkpoint_writer::Keeper;
 use crate::dead_letters::DeadLetters;
-use crate::faulty::FaultyStore;
-use crate::keeper::Keeper;
-use crate::logged;
+use crate::event_codec;
+use crate::faulty_store::FaultyStore;
 
 /// Rounds begin only where a test says so.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
@@ -58,7 +57,7 @@ impl<S: Store + Clone> Rig<S> {
     /// Logs events of one project and applies them.
     fn send(&mut self, project: ProjectId, events: Vec<Event>) {
         let events: Events = events.into_iter().map(Box::new).collect();
-        let (partition, payload) = (partition_of(project), logged::encode(&events).unwrap());
+        let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
         let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
         self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
