@@ -1,8 +1,8 @@
 //! What a change of facts will touch: which rollups it concerns, and which days and orders of theirs.
 
 use super::{Facts, Moment, Session, Sums, TouchAt};
-use crate::paged::number_of_day;
-use crate::rollup::Sign;
+use crate::cache::paged::number_of_day;
+use crate::contribution::Sign;
 use crate::time::{Day, Instant};
 
 /// A range of days, both ends included.

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DayEntry, Facts, Hit, HitKind, NamedDay, Order, Session, TouchAt};
+use crate::cache::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
 use crate::facts::Named;
 use crate::ids::RecordKey;
-use crate::names::NameId;
-use crate::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
+use crate::indexes::dictionary::NameId;
 use crate::time::{Day, Instant};
 
 /// A sealed part of one of the lists.

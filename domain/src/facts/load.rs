@@ -2,8 +2,8 @@
 
 use super::lists::number_of_named;
 use super::{Change, Facts, FactsPage, Hit, Moment, Named, SESSION_GAP_MS, Session, Span, Times};
-use crate::paged::{Item as _, Number, first_in_day, last_in_day, number_of_day};
-use crate::records::Fault;
+use crate::cache::paged::{Item as _, Number, first_in_day, last_in_day, number_of_day};
+use crate::fault::Fault;
 use crate::time::{Day, Instant};
 
 /// A page by its name.

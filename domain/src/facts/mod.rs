@@ -21,9 +21,9 @@ pub use parts::{
 };
 pub use runs::{Recut, set_loose_run};
 
+use crate::cache::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
+use crate::contribution::Sign;
 use crate::ids::RecordKey;
-use crate::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
-use crate::rollup::Sign;
 use crate::time::{Day, Instant};
 
 /// Everything known of one entity in one project.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::acquisition::Channel;
+use crate::cache::paged::Number;
+use crate::contribution::Sign;
 use crate::ids::RecordKey;
+use crate::indexes::dictionary::NameId;
 use crate::money::{Amount, Currency};
-use crate::names::NameId;
-use crate::paged::Number;
-use crate::rollup::Sign;
 use crate::time::{Day, Instant};
 
 /// A gap longer than this between two events starts a new session, in milliseconds.

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Facts, Moment, Order, Times};
+use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::records::{Fault, page_key};
+use crate::records::page_key;
 use crate::time::Instant;
 
 /// How many orders are moved one by one at most when their touch changes.

@@ -1,9 +1,9 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
-use headcount_domain::event::Event;
-use headcount_domain::fold::Project;
-use headcount_domain::names::NameKind;
-use headcount_domain::paged::set_page_items;
+use headcount_domain::cache::paged::set_page_items;
+use headcount_domain::indexes::dictionary::NameKind;
+use headcount_domain::intake::event::Event;
+use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
 use headcount_histories::{History, Size};
 

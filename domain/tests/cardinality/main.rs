@@ -12,14 +12,16 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use events::SHAPES;
-use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::cache::paged::set_page_items;
+use headcount_domain::cells::packed::Packed;
 use headcount_domain::facts::set_loose_run;
-use headcount_domain::fold::{Fault, NoSource, Project, Source};
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
-use headcount_domain::paged::set_page_items;
+use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
+use headcount_domain::queries::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
-use headcount_domain::rollup::packed::Packed;
+use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
 
 const BATCH: u64 = 5_000;

@@ -2,8 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::admission::is_group_type;
-use headcount_domain::answers::{GroupMetrics, Listed};
+use headcount_domain::intake::admission::is_group_type;
+use headcount_domain::queries::{GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::UniqueUsers;
+use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::Day;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -9,12 +9,12 @@ use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
-use headcount_actors::gate::Permit;
+use headcount_actors::ingest::Permit;
+use headcount_actors::ingest::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
 use headcount_actors::registry::{KeyedProject, PublicKey, Scope};
-use headcount_actors::track::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
 use headcount_actors::{Engine, Tracker};
-use headcount_domain::admission::Sender;
-use headcount_domain::policy::Policy;
+use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::policy::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoResponses, ToSchema};
@@ -131,7 +131,7 @@ impl TrackAnswer {
 
 impl From<BatchReceipt> for BatchAnswer {
     fn from(receipt: BatchReceipt) -> Self {
-        let error = |(index, invalid): (usize, headcount_domain::submission::Invalid)| BatchError {
+        let error = |(index, invalid): (usize, headcount_domain::intake::submission::Invalid)| BatchError {
             index,
             code: invalid.code,
             param: invalid.param,
@@ -388,7 +388,7 @@ fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
 fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
     let json = event.get().as_bytes();
     if json.len() > body::EVENT_LIMIT_BYTES {
-        return Err(Refusal::Invalid(headcount_domain::submission::Invalid {
+        return Err(Refusal::Invalid(headcount_domain::intake::submission::Invalid {
             code: "event_too_large",
             param: None,
             message: format!("the event has {} bytes; at most {} are allowed", json.len(), body::EVENT_LIMIT_BYTES),

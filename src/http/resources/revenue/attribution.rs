@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::answers::{AttributedRevenue, Dimension, TouchModel, TouchRevenue};
+use headcount_domain::queries::{AttributedRevenue, Dimension, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};

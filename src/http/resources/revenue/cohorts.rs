@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::answers::{Cohort, LtvCohorts};
+use headcount_domain::queries::{Cohort, LtvCohorts};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::engine::AskError;
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{EntityLevel, RevenueMetrics, RevenueSeries, Unconverted};
+use headcount_domain::queries::{EntityLevel, RevenueMetrics, RevenueSeries, Unconverted};
 use headcount_domain::time::{Day, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
