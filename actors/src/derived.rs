@@ -16,8 +16,9 @@ use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keys::Key;
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::Key;
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
 use crate::engine::config::{OpenError, directory};
 use crate::fault;
@@ -73,7 +74,10 @@ impl Derived<'_> {
 
     /// Opens the store, if there is one and it is what it should be.
     fn find(&self, format: Format) -> Result<Found, Fault> {
-        let (store, created) = DiskStore::open_or_create(&self.store_dir(), self.options).map_err(fault::of_store)?;
+        let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {
+            Err(StoreError::Outdated { found }) => return Ok(Found::Outdated(format!("its format is {found:?}"))),
+            opened => opened.map_err(fault::of_store)?,
+        };
         match check_value(&store)? {
             Some(found) if found == self.check_value(format) => Ok(match difference(&listed_types(&store)?) {
                 None => Found::Sound(store),

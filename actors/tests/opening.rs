@@ -13,8 +13,9 @@ use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::keyspace::{Key, Prefix};
+use headcount_storage::store::{DiskStore, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
 use headcount_storage::external_ids::{Frozen, Written};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
 use super::entries::Entries;
 use super::partition::{Begun, Partition};

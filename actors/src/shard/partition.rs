@@ -17,7 +17,8 @@ use headcount_domain::project::Project;
 use headcount_domain::queries::{Question, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
 use super::entries::Entries;
 use super::health::PartitionHealth;

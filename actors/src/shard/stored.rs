@@ -12,8 +12,9 @@ use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::Source;
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::keyspace::{Key, Prefix};
+use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

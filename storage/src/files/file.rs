@@ -31,11 +31,6 @@ impl File {
         Self::open_with(path, OpenOptions::new().read(true).write(true))
     }
 
-    /// Opens a file for reading and writing, and creates it (mode 0600) if it does not exist.
-    pub(crate) fn edit_or_create(path: &Path) -> io::Result<Self> {
-        Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(false))
-    }
-
     /// Creates an empty file (mode 0600) for reading and writing, in the place of one that exists.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))

@@ -18,8 +18,9 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::block::{BLOCK_BYTES, BlockCursor};
 use super::filter::Filter;
 use crate::files::{CachedFile, Dir, OpenFiles};
+use crate::keyspace::PartitionId;
 use crate::pace::Pace;
-use crate::store::{MAX_KEY_BYTES, MAX_VALUE_BYTES, PartitionId, StoreError};
+use crate::store::{MAX_KEY_BYTES, MAX_VALUE_BYTES, StoreError};
 
 /// What a file begins with.
 pub(crate) const HEAD: [u8; 8] = *b"hcrunrc1";

@@ -2,7 +2,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::PartitionId;
+use crate::keyspace::PartitionId;
 
 /// What can go wrong in a [`Store`](super::Store).
 #[derive(Debug, Error)]
@@ -13,6 +13,12 @@ pub enum StoreError {
     Damaged {
         /// What was found, and where.
         what: String,
+    },
+    /// Another version of the program made the store. It has to be rebuilt from the log.
+    #[error("the store has another format: {found:?}")]
+    Outdated {
+        /// The format that it has.
+        found: String,
     },
     /// The operating system refused.
     #[error("the store could not {action}: {source}")]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::StoreError;
+use super::error::StoreError;
 
 /// Calls `check` with each of `items`, and returns the first error of a thread. A panic is reported as damage, since only
 /// what was read can have led to it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::StoreError;
+use super::super::error::StoreError;
 use super::{MANIFEST_VERSION, Manifest, Merged, Slot};
 use crate::codec;
 use crate::files::{remove_file, sync_dir};
@@ -53,13 +53,8 @@ pub(in crate::store) struct Prepared {
 
 impl Prepared {
     /// The manifest counts: its files stay.
-    pub(super) fn keep(&mut self) {
+    pub(in crate::store) fn keep(&mut self) {
         self.files.names.clear();
-    }
-
-    /// It may be that the manifest counts after a crash: its files stay until that is decided.
-    pub(in crate::store) fn undecided(mut self) {
-        self.slot.undecided().append(&mut self.files.names);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::super::StoreError;
+use super::super::error::StoreError;
 use super::super::parallel::check_each;
 use super::Tables;
 use crate::pace::{self, Pace};

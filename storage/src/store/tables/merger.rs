@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::super::StoreError;
+use super::super::error::StoreError;
 use super::{Merged, Slot};
 use crate::files::remove_file;
 use crate::sstable::merge;

@@ -21,9 +21,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockRead
 
 use serde::{Deserialize, Serialize};
 
-use super::{PartitionId, StoreError, Visit};
+use super::contract::Visit;
+use super::error::StoreError;
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
+use crate::keyspace::PartitionId;
 use crate::sstable::merge::{self, MergeCursor};
 use crate::sstable::reader::{Run, RunDir, RunName, hash_of};
 pub(super) use changes::{Prepared, TableChanges};
@@ -46,7 +48,7 @@ struct Manifest {
 }
 
 /// The runs of a partition as a reader sees them: oldest first.
-type RunList = Arc<Vec<Arc<Run>>>;
+pub(super) type TableList = Arc<Vec<Arc<Run>>>;
 
 /// A run that can take the place of others from the next checkpoint on.
 #[derive(Clone)]
@@ -57,13 +59,11 @@ struct Merged {
 
 pub(super) struct Slot {
     partition: PartitionId,
-    runs: RwLock<RunList>,
+    runs: RwLock<TableList>,
     next: AtomicU64,
     merged: Mutex<Option<Merged>>,
     merging: Mutex<MergeState>,
     merge_ended: Condvar,
-    /// Files of a commit of which it is not decided whether it counts.
-    undecided: Mutex<Vec<RunName>>,
     /// What the last merge could not read.
     damage: Mutex<Option<StoreError>>,
     /// Held for reading by a scan that sees more than the runs, and for writing while a commit changes both.
@@ -79,13 +79,13 @@ impl Slot {
             merged: Mutex::default(),
             merging: Mutex::default(),
             merge_ended: Condvar::new(),
-            undecided: Mutex::default(),
             damage: Mutex::default(),
             whole: RwLock::default(),
         }
     }
 
-    fn runs(&self) -> RunList {
+    /// Its runs.
+    pub(super) fn runs(&self) -> TableList {
         Arc::clone(&self.runs.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -95,10 +95,6 @@ impl Slot {
 
     fn merged(&self) -> MutexGuard<'_, Option<Merged>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn undecided(&self) -> MutexGuard<'_, Vec<RunName>> {
-        self.undecided.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sizes(&self) -> Vec<u64> {
@@ -179,22 +175,8 @@ impl Tables {
     }
 
     /// Visits the pairs under a prefix, in order.
-    pub(super) fn scan(
-        &self,
-        partition: PartitionId,
-        prefix: &[u8],
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, StoreError> {
-        let runs = self.slot(partition).runs();
-        let mut pairs = MergeCursor::seek(&runs, prefix)?;
-        while pairs.advance()? && pairs.key().starts_with(prefix) {
-            if let Some(value) = pairs.value()
-                && visit(pairs.key(), value) == ControlFlow::Break(())
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+    pub(super) fn scan(&self, partition: PartitionId, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        scan_tables(&self.slot(partition).runs(), prefix, visit)
     }
 
     /// Collects changes of a partition.
@@ -236,14 +218,6 @@ impl Tables {
             && let Some(merger) = &self.merger
         {
             merger.ask(slot);
-        }
-    }
-
-    /// A commit that was undecided does not count: its files go.
-    pub(super) fn take_back(&self, partition: PartitionId) {
-        for name in self.slot(partition).undecided().drain(..) {
-            // What can't be removed now is removed at the next open.
-            let _ = remove_file(&self.dir.path_of(name));
         }
     }
 
@@ -291,6 +265,19 @@ impl Tables {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.values().flat_map(|slot| slot.runs().to_vec()).map(|run| run.memory_bytes()).sum()
     }
+}
+
+/// Visits the pairs under a prefix in some runs, in order.
+pub(super) fn scan_tables(runs: &TableList, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let mut pairs = MergeCursor::seek(runs, prefix)?;
+    while pairs.advance()? && pairs.key().starts_with(prefix) {
+        if let Some(value) = pairs.value()
+            && visit(pairs.key(), value) == ControlFlow::Break(())
+        {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Tables {

@@ -2,24 +2,75 @@
 //! of the numbers.
 //!
 //! ```
-//! use headcount_storage::keys::Key;
-//! use headcount_storage::store::PartitionId;
+//! use headcount_storage::keyspace::Key;
+//! use headcount_storage::keyspace::PartitionId;
 //!
 //! let key = Key::Cells { partition: PartitionId(7), project: 42, rollup: 3, part: 1 };
 //! assert_eq!(Key::decode(&key.encode()), Ok(key));
 //! ```
 
-use thiserror::Error;
+use std::fmt;
 
-use crate::store::PartitionId;
+use thiserror::Error;
 
 const POSITION: u8 = 1;
 const CELLS: u8 = 2;
 const RECORD: u8 = 3;
 const META: u8 = 4;
 
-/// The spaces of what there is much of: cells and records.
-pub(crate) const BULK_SPACES: std::ops::RangeInclusive<u8> = CELLS..=RECORD;
+const MANIFEST: u8 = 0;
+
+/// Where in a store on disk the pairs of a space lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// In sled: read when a partition is loaded, rewritten by every checkpoint. Small, and never keyed by a person.
+    Sled,
+    /// In sorted tables.
+    Tables,
+}
+
+/// The room of a key, or of all keys with a prefix of at least three bytes.
+pub(crate) fn room_of(key: &[u8]) -> Room {
+    match key.get(2) {
+        Some(&(MANIFEST | POSITION | META | CELLS)) => Room::Sled,
+        _ => Room::Tables,
+    }
+}
+
+/// The key of a partition's list of tables.
+pub(crate) fn manifest_key(partition: PartitionId) -> Vec<u8> {
+    space(partition, MANIFEST)
+}
+
+/// A part of the key space that is changed as one: the first two bytes of its keys, big endian. The partition number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartitionId(pub u16);
+
+impl PartitionId {
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The two bytes that each of its keys begins with.
+    #[must_use]
+    pub const fn prefix(self) -> [u8; 2] {
+        self.0.to_be_bytes()
+    }
+
+    /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
+    #[must_use]
+    pub fn of_key(key: &[u8]) -> Option<Self> {
+        key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
+    }
+}
+
+impl fmt::Display for PartitionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 fn space(partition: PartitionId, space: u8) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(KEY_CAPACITY);
