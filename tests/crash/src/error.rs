@@ -1,71 +1,71 @@
-//! How a campaign ends when it doesn't end well.
+//! Errors of campaigns.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
 
-/// Why a campaign stopped.
+/// Reason for which a campaign stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// The server broke a promise.
+pub enum CampaignError {
+    /// The server violated a guarantee.
     Violation(String),
-    /// The campaign could not be carried out; it says nothing about the server.
+    /// The harness failed; this says nothing about the server.
     Harness(String),
-    /// This machine can't do it.
+    /// This machine can't run the campaign.
     Skipped(String),
 }
 
-/// What most functions here return.
-pub type Result<T> = std::result::Result<T, Trouble>;
+/// Result of a campaign or a part of it.
+pub type Result<T> = std::result::Result<T, CampaignError>;
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CampaignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Violation(what) => write!(f, "VIOLATION: {what}"),
-            Trouble::Harness(what) => write!(f, "the harness failed: {what}"),
-            Trouble::Skipped(why) => write!(f, "SKIPPED: {why}"),
+            CampaignError::Violation(what) => write!(f, "VIOLATION: {what}"),
+            CampaignError::Harness(what) => write!(f, "the harness failed: {what}"),
+            CampaignError::Skipped(why) => write!(f, "SKIPPED: {why}"),
         }
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for CampaignError {
     fn from(error: io::Error) -> Self {
-        Trouble::Harness(error.to_string())
+        CampaignError::Harness(error.to_string())
     }
 }
 
-/// A broken promise.
+/// Returns a [`CampaignError::Violation`].
 #[must_use]
-pub fn violation(what: impl Into<String>) -> Trouble {
-    Trouble::Violation(what.into())
+pub fn violation(what: impl Into<String>) -> CampaignError {
+    CampaignError::Violation(what.into())
 }
 
-/// A failure of the harness itself.
+/// Returns a [`CampaignError::Harness`].
 #[must_use]
-pub fn harness(what: impl Into<String>) -> Trouble {
-    Trouble::Harness(what.into())
+pub fn harness(what: impl Into<String>) -> CampaignError {
+    CampaignError::Harness(what.into())
 }
 
-/// Broken promises that were noticed on the way, by tasks that have nobody to return them to.
+/// Violations found by background tasks.
 #[derive(Debug, Default)]
 pub struct Findings(RefCell<Vec<String>>);
 
 impl Findings {
-    /// Notes one.
+    /// Adds a violation.
     pub fn add(&self, what: String) {
         self.0.borrow_mut().push(what);
     }
 
-    /// Fails if there are any.
+    /// Fails if there are violations.
     ///
     /// # Errors
-    /// The first ones.
-    pub fn none(&self) -> Result<()> {
+    /// A violation that lists the first ones.
+    pub fn check(&self) -> Result<()> {
         let found = self.0.borrow();
         if found.is_empty() {
             return Ok(());
         }
         let shown: Vec<&str> = found.iter().take(5).map(String::as_str).collect();
-        Err(violation(format!("{} broken promises under load, such as: {}", found.len(), shown.join("; "))))
+        Err(violation(format!("{} violations under load, such as: {}", found.len(), shown.join("; "))))
     }
 }
