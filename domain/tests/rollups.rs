@@ -103,7 +103,7 @@ fn a_checkpoint_writes_what_changed_in_small_parts() {
         assert!(some.0.len() <= 40, "{} parts of {}", some.0.len(), all.0.len());
 
         let mut restored = Project::default();
-        restored.names.counts = project.dictionary.counts;
+        restored.dictionary.counts = project.dictionary.counts;
         let saved = all.0.into_iter().chain(some.0).collect::<BTreeMap<_, _>>();
         for ((tag, number), part) in saved {
             assert!(restored.rollups.restore(tag, number, part.unwrap()));
