@@ -105,7 +105,7 @@ impl Saved {
     pub(crate) fn start(&mut self) -> Project {
         self.running = None;
         let mut restored = Project::default();
-        restored.names.counts = self.names;
+        restored.dictionary.counts = self.names;
         for ((tag, number), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
         }
