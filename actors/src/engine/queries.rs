@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries;
 use headcount_domain::queries::{
     AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
@@ -41,6 +41,10 @@ impl Projects for Asked<'_> {
 
     fn count(&self) -> usize {
         self.projects.len()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        self.engine.hasher()
     }
 
     async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {

@@ -41,6 +41,9 @@ pub trait Projects: Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Makes the keys of their records.
+    fn hasher(&self) -> &KeyHasher;
+
     /// Asks each of them the same; the parts come in the order of the projects.
     fn each<Q: Question + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Part>, Self::Error>> + Send;
 }

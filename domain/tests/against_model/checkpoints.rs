@@ -22,7 +22,7 @@ struct Run {
 impl Run {
     fn fold(&mut self, log: &[(Event, u64)]) {
         for (event, position) in log {
-            self.state.apply(event, *position, &hasher(), &self.saved).unwrap();
+            self.state.apply(event, *position, hasher(), &self.saved).unwrap();
         }
     }
 
@@ -145,7 +145,7 @@ fn rows(log: &Log) -> Rollups {
     let mut run = Run::default();
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
         for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
-            run.state.names.intern(text, NameKind::Source, &hasher(), &run.saved).unwrap();
+            run.state.names.intern(text, NameKind::Source, hasher(), &run.saved).unwrap();
         }
     }
     run.fold(log);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Item, Number, place_near_end, within};
+use super::item::{Item, Number, place_near_end, within};
 use crate::fault::Fault;
 
 /// A sealed page.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::paged::*;
+use crate::fault::Fault;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Numbered(Number, u32);

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::sums::{GroupSums, MemberDay};
 use crate::cache::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
-use crate::company::group::{GroupSums, MemberDay};
+use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::time::Day;
 
@@ -57,6 +58,11 @@ impl GroupPage {
         }
     }
 }
+
+/// A page of a group's, by its serial number: what brings those into memory that a method needs.
+pub trait Pages: FnMut(u32) -> Result<GroupPage, Fault> {}
+
+impl<F: FnMut(u32) -> Result<GroupPage, Fault>> Pages for F {}
 
 macro_rules! item {
     ($item:ty, $list:literal, $page:ident, |$it:ident| $number:expr) => {

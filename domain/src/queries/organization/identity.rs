@@ -9,29 +9,29 @@ use crate::identity::{EmailOwners, Identity, Person};
 use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
 use crate::indexes::dictionary::NameId;
 use crate::money::{Amount, ratio};
+use crate::queries::answers::{IdentityCounts, IdentityName, Listed, Profile};
 use crate::queries::partial::{Projects, Question, Reader, rank};
-use crate::queries::{IdentityCounts, IdentityName, Listed, Profile};
 use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
 
 /// An identity that a question is about: a user is the same in all projects, any other is of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::queries) struct Subject {
+pub(super) struct Subject {
     /// Its canonical id.
-    pub(in crate::queries) id: RawId,
+    pub(super) id: RawId,
     /// The only project that knows it, if it is no user.
-    pub(in crate::queries) project: Option<ProjectId>,
+    pub(super) project: Option<ProjectId>,
 }
 
 impl Subject {
-    pub(in crate::queries) fn public(&self, organization: OrganizationId) -> String {
+    pub(super) fn public(&self, organization: OrganizationId) -> String {
         self.id.public(organization, self.project.unwrap_or(ProjectId(0)))
     }
 }
 
 impl<S: Source> Reader<'_, S> {
     /// The record of an identity of this project, with the pages of `window`.
-    pub(in crate::queries) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
+    pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         let source = self.source;
         let Some(Person::Identity(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
             return Ok(None);

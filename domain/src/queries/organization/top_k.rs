@@ -8,13 +8,13 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::aliases;
+use super::parts::{self, Figures, Keys, NamedPart};
 use crate::cache::table::KeyHashBuilder;
+use crate::company;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
-use crate::queries::organization::company;
-use crate::queries::organization::group;
-use crate::queries::organization::group::{Figures, Keys, NamedPart};
 use crate::queries::partial::{Projects, Question, Reader, rank};
 use crate::records::Source;
 use crate::time::Window;
@@ -119,8 +119,8 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         }
         let told: Keys = parts.iter().flat_map(|part| &part.told).map(|(key, _)| *key).collect();
         // A company may have been told by several keys; by how many at most, the projects know.
-        let aliases: i64 = if kind == company::COMPANY { parts.iter().map(|part| part.aliases).sum() } else { 0 };
-        let means = if aliases > 0 { company::resolve(projects, told).await? } else { told };
+        let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
+        let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
             return Ok(leading);
         }
@@ -200,13 +200,13 @@ pub(super) async fn rows<P: Projects>(
 ) -> Result<Vec<TopRow>, P::Error> {
     let mut rows: Vec<(Keys, NamedPart)> = Vec::new();
     for some in keys.chunks(NAMED_TOGETHER) {
-        let named = group::named(projects, some.to_vec(), Some((kind, window))).await?;
+        let named = parts::named(projects, some.to_vec(), Some((kind, window))).await?;
         rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
         rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
         rows.truncate(limit);
     }
     let groups = rows.iter().map(|(keys, named)| (keys.clone(), named.projects)).collect();
-    let figures = group::figures(projects, groups, window).await?;
+    let figures = parts::figures(projects, groups, window).await?;
     Ok(rows.into_iter().zip(figures).map(|((_, named), figures)| TopRow { named, figures }).collect())
 }
 
