@@ -152,16 +152,13 @@ impl Scan<'_> {
         let partition = partition_of(self.project);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let result = self.engine.reader().read(
-            |number| (number == partition).then_some(0),
-            |record: Record<'_>| {
-                if record.first > self.until {
-                    return ControlFlow::Break(());
-                }
-                outcome = self.take(&record, &mut batch, visit);
-                if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
+        let result = self.engine.history().read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
+            if record.first > self.until {
+                return ControlFlow::Break(());
+            }
+            outcome = self.take(&record, &mut batch, visit);
+            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         outcome?;
         result.map_err(|error| ScanError::Read(error.to_string()))?;
         self.hand_over(&mut batch, visit)
