@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::daily_count::Hit;
-use super::day::{DayEntry, NamedDay};
-use super::group_ref::Named;
+use super::daily_count::DailyCount;
+use super::day::{DayEntry, GroupDay};
+use super::group_ref::GroupRef;
 use super::order::Order;
 use super::session::Session;
 use super::touch::TouchAt;
@@ -18,7 +18,7 @@ pub enum FactsPage {
     /// Days.
     Days(Vec<DayEntry>),
     /// Days by the group that was named.
-    Named(Vec<NamedDay>),
+    GroupRef(Vec<GroupDay>),
     /// Sessions.
     Sessions(Vec<Session>),
     /// Touches.
@@ -26,7 +26,7 @@ pub enum FactsPage {
     /// Orders.
     Orders(Vec<Order>),
     /// Hits.
-    Hits(Vec<Hit>),
+    Counts(Vec<DailyCount>),
 }
 
 /// The first and the last touch of a page.
@@ -67,7 +67,7 @@ macro_rules! item {
 
 // What had no rate is kept by currency, of which there are some 180: so days can be large.
 item!(DayEntry, 0, Days, (), 8, |entry| number_of_day(entry.day), |_items| ());
-item!(NamedDay, 1, Named, (), 8, |entry| number_of_named(entry.day, entry.named), |_items| ());
+item!(GroupDay, 1, GroupRef, (), 8, |entry| number_of_named(entry.day, entry.named), |_items| ());
 item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.number(), |items| TouchEnds {
     first: items.iter().find_map(Session::touch_at),
     last: items.iter().rev().find_map(Session::touch_at),
@@ -77,10 +77,10 @@ item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.number(), |items| Touc
     last: items.last().copied(),
 });
 item!(Order, 4, Orders, (), 1, |order| order.at.number(), |_items| ());
-item!(Hit, 5, Hits, (), 1, |hit| hit.number(), |_items| ());
+item!(DailyCount, 5, Counts, (), 1, |count| count.number(), |_items| ());
 
 /// The number of what was named on a day.
-pub(super) fn number_of_named(day: Day, named: Option<Named>) -> Number {
+pub(super) fn number_of_named(day: Day, named: Option<GroupRef>) -> Number {
     match named {
         None => first_in_day(day),
         Some(named) => number_in_day(day, RecordKey(named.place() << 32)),

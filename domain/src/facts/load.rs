@@ -1,9 +1,9 @@
 //! Which pages a step needs: those are brought into memory before it, and no others.
 
-use super::daily_count::Hit;
-use super::dirty_range::{Change, Span, Times};
+use super::daily_count::DailyCount;
+use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
-use super::group_ref::Named;
+use super::group_ref::GroupRef;
 use super::lists::{FactsPage, number_of_named};
 use super::moment::Moment;
 use super::session::{SESSION_GAP_MS, Session};
@@ -28,7 +28,7 @@ impl Facts {
         self.sessions.load(first, last, &mut page)?;
         self.touches.load(first, last, &mut page)?;
         self.orders.load(first, last, &mut page)?;
-        self.hits.load(first, last, page)
+        self.daily_counts.load(first, last, page)
     }
 
     /// Brings the days of `span` into memory.
@@ -55,19 +55,19 @@ impl Facts {
         self.sessions.load(times.from.number(), times.to.number(), page)
     }
 
-    /// Brings the hits of the days of `span` into memory.
+    /// Brings the counts of the days of `span` into memory.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_hits(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
-        self.hits.load(first_in_day(span.first), last_in_day(span.last), page)
+    pub fn load_counts(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
+        self.daily_counts.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
     /// For [`Facts::change_of_day`] and [`Facts::add_day`].
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_day(&mut self, day: Day, named: Option<Named>, mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl Pages) -> Result<(), Fault> {
         self.days.load(number_of_day(day), number_of_day(day), &mut page)?;
         let Some(known) = self.days.get(number_of_day(day)) else { return Ok(()) };
         for named in [named, known.named.as_deref().copied()] {
@@ -113,19 +113,19 @@ impl Facts {
         self.orders.load(at.number(), at.number(), page)
     }
 
-    /// For [`Facts::add_hit`].
+    /// For [`Facts::add_count`].
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_hit(&mut self, hit: &Hit, page: impl Pages) -> Result<(), Fault> {
-        self.hits.load(hit.number(), hit.number(), page)
+    pub fn load_count(&mut self, hit: &DailyCount, page: impl Pages) -> Result<(), Fault> {
+        self.daily_counts.load(hit.number(), hit.number(), page)
     }
 
     /// What contributions read of what `change` touches.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_change(&mut self, change: Change, mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_change(&mut self, change: DirtyRange, mut page: impl Pages) -> Result<(), Fault> {
         if change.days.first <= change.days.last {
             self.load_days(change.days, &mut page)?;
             self.days.load_before(number_of_day(change.days.first), &mut page)?;

@@ -57,7 +57,7 @@ impl Question for AskAliases {
 }
 
 /// All keys that each of some companies was told by anywhere, its own first.
-pub(super) async fn told_keys<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
+pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
     let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
     for part in projects.each(AskAliases { domains: companies.clone() }).await? {
         for (keys, aliases) in told.iter_mut().zip(part) {

@@ -1,7 +1,7 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
-use super::aliases::told_keys;
+use super::aliases::aliases_of;
 use super::parts::{self, NamedPart};
 use super::top_k::{self, Leading, TopRow};
 use crate::company::{CompanyKey, normalise_domain};
@@ -79,7 +79,7 @@ async fn metrics<P: Projects>(
     company: RecordKey,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
+    let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
     let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
@@ -118,7 +118,7 @@ pub async fn top_companies<P: Projects>(
 ) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
-        true => told_keys(projects, keys).await?,
+        true => aliases_of(projects, keys).await?,
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;

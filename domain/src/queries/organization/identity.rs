@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::company::normalise_email;
-use crate::facts::{HitKind, Moment, Span, Times};
+use crate::facts::{CountKey, Moment, Span, Times};
 use crate::fault::Fault;
-use crate::identity::{EmailOwners, Identity, Person};
-use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
-use crate::indexes::dictionary::NameId;
+use crate::identity::{EmailOwners, Identity, IdentitySlot};
+use crate::ids::{IdentityId, OrganizationId, ProjectId, RecordKey};
+use crate::indexes::dictionary::TermId;
 use crate::money::{Amount, ratio};
 use crate::queries::answers::{IdentityCounts, IdentityName, Listed, Profile};
 use crate::queries::partial::{Projects, Question, Reader, rank};
@@ -18,7 +18,7 @@ use crate::time::{Day, Window};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Subject {
     /// Its canonical id.
-    pub(super) id: RawId,
+    pub(super) id: IdentityId,
     /// The only project that knows it, if it is no user.
     pub(super) project: Option<ProjectId>,
 }
@@ -33,19 +33,19 @@ impl<S: Source> Reader<'_, S> {
     /// The record of an identity of this project, with the pages of `window`.
     pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         let source = self.source;
-        let Some(Person::Identity(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
+        let Some(IdentitySlot::Canonical(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
             return Ok(None);
         };
         if let Some(window) = window {
-            let member = identity.member;
+            let member = identity.history_key;
             let span = Span { first: window.start, last: window.end };
-            let page = |serial| source.page::<Person>(page_key(member, serial));
+            let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
             identity.facts.load_days(span, page)?;
             identity.facts.load_sessions(Times::around(span), page)?;
-            identity.facts.load_hits(span, page)?;
+            identity.facts.load_counts(span, page)?;
         }
         Ok(Some(identity)
-            .filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody)
+            .filter(|identity| !identity.facts.is_empty() && identity.id != IdentityId::Nobody)
             .map(|identity| &**identity))
     }
 
@@ -89,7 +89,7 @@ impl Question for AskOwners {
             if let Some(identity) = reader.identity(owner, None)?
                 && known.insert(owner)
             {
-                let project = (!matches!(identity.id, RawId::User(_))).then_some(project);
+                let project = (!matches!(identity.id, IdentityId::User(_))).then_some(project);
                 found.push(Subject { id: identity.id.clone(), project });
             }
         }
@@ -115,7 +115,7 @@ impl Question for AskLastSeen {
 /// Whom a question is about: of several who share an e-mail address, the one seen last.
 async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Subject>, P::Error> {
     let email = match who {
-        IdentityName::User(user) => return Ok(Some(Subject { id: RawId::User(user.as_str().into()), project: None })),
+        IdentityName::User(user) => return Ok(Some(Subject { id: IdentityId::User(user.as_str().into()), project: None })),
         IdentityName::Email(email) => email,
     };
     let Some(email) = normalise_email(email) else { return Ok(None) };
@@ -265,16 +265,16 @@ impl Question for AskCounts {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<Vec<(String, u64)>>, Fault> {
         let Some(identity) = reader.subject(&self.subject, Some(self.window))? else { return Ok(None) };
-        let mut counts: BTreeMap<NameId, u64> = BTreeMap::new();
-        for hit in identity.facts.hits(Span { first: self.window.start, last: self.window.end }) {
+        let mut counts: BTreeMap<TermId, u64> = BTreeMap::new();
+        for hit in identity.facts.daily_counts(Span { first: self.window.start, last: self.window.end }) {
             match (hit.what, self.of) {
-                (HitKind::Page(name), CountOf::Pages) | (HitKind::Referrer(name), CountOf::Referrers) => {
+                (CountKey::Page(name), CountOf::Pages) | (CountKey::Referrer(name), CountOf::Referrers) => {
                     *counts.entry(name).or_default() += u64::from(hit.count);
                 }
                 _ => {}
             }
         }
-        let named = |(name, count)| Ok((reader.project.names.text(name, reader.source)?.to_owned(), count));
+        let named = |(name, count)| Ok((reader.project.dictionary.text(name, reader.source)?.to_owned(), count));
         counts.into_iter().map(named).collect::<Result<_, Fault>>().map(Some)
     }
 }

@@ -5,7 +5,7 @@ use crate::contribution::Sign;
 use crate::facts::Moment;
 use crate::fault::Fault;
 use crate::ids::{ProjectId, RecordKey};
-use crate::indexes::KnownAs;
+use crate::indexes::MemberAlias;
 use crate::queries::partial::{Projects, Question, Reader};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
@@ -130,7 +130,7 @@ pub(super) struct FiguresPart {
 
 /// An identity, as other projects may know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(super) enum MemberRef {
     /// A user: the same in all projects.
     User(RecordKey),
     /// An identity of one project.
@@ -175,14 +175,14 @@ impl AskFigures {
 
 impl<S> Reader<'_, S> {
     /// Who a member of a group is, and whether anything identifies it. Reads no record.
-    pub(super) fn who(&self, member: RecordKey) -> (Who, bool) {
+    pub(super) fn who(&self, member: RecordKey) -> (MemberRef, bool) {
         if member.is_user() {
-            return (Who::User(member), true);
+            return (MemberRef::User(member), true);
         }
-        match self.project.rollups.known_members.of(member) {
-            Some(KnownAs::User(user)) => (Who::User(user), true),
-            Some(KnownAs::Addressed) => (Who::Of(self.id, member), true),
-            None => (Who::Of(self.id, member), false),
+        match self.project.rollups.member_aliases.of(member) {
+            Some(MemberAlias::User(user)) => (MemberRef::User(user), true),
+            Some(MemberAlias::Addressed) => (MemberRef::Of(self.id, member), true),
+            None => (MemberRef::Of(self.id, member), false),
         }
     }
 
@@ -190,11 +190,11 @@ impl<S> Reader<'_, S> {
     fn tell_users_apart(&self, part: &mut FiguresPart) {
         let members = part.users.len();
         part.users.retain_mut(|member| match self.who(*member).0 {
-            Who::User(user) => {
+            MemberRef::User(user) => {
                 *member = user;
                 true
             }
-            Who::Of(..) => false,
+            MemberRef::Of(..) => false,
         });
         part.own += (members - part.users.len()) as u64;
     }
