@@ -116,8 +116,8 @@ impl Server {
         Self::listen(&config.listen)?.serve(engine, config)
     }
 
-    /// Binds the address before there is an engine. Connections wait until [`Listening::serve`]; `answer_meanwhile` answers them
-    /// with 503.
+    /// Binds the address before there is an engine. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
+    /// answers them.
     ///
     /// # Errors
     /// [`StartError::Listen`].
