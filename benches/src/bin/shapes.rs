@@ -11,7 +11,7 @@ use headcount_domain::agent::Agent;
 use headcount_domain::ids::KeyHasher;
 use headcount_domain::intake::event::Event;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, Question, Reader, TouchModel};
+use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, Query, Reader, TouchModel};
 use headcount_domain::records::NoSource;
 use headcount_domain::time::{Day, Instant, Window};
 
