@@ -242,6 +242,9 @@ fn damage_met_in_use_is_remembered() {
     let mut checkpoint = store.begin(PartitionId(1)).unwrap();
     (0..2_000).for_each(|number| checkpoint.put(&key(number), &[7; 7_000]).unwrap());
     checkpoint.commit().unwrap();
+    drop(store);
+    let quick = StoreOptions { check: Check::Quick, ..FULL };
+    let store = DiskStore::open(&dir, quick).unwrap();
     let db = fs::OpenOptions::new().write(true).open(dir.join("tree/db")).unwrap();
     let len = db.metadata().unwrap().len();
     db.write_all_at(&vec![0x55; len as usize], 0).unwrap();
@@ -249,7 +252,6 @@ fn damage_met_in_use_is_remembered() {
     assert!(met > 0);
     assert!(store.verify().is_err_and(|error| error.is_damage()));
     drop(store);
-    let quick = StoreOptions { check: Check::Quick, ..FULL };
     assert!(DiskStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }
 
