@@ -13,8 +13,8 @@ use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
+use headcount_storage::keyspace::Key;
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::keyspace::{Key, Prefix};
 use headcount_storage::store::{DiskStore, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
@@ -189,10 +189,10 @@ fn remove_rows(dir: &Path, project: ProjectId, tag: u8) {
     for partition in (0..64).map(PartitionId) {
         let mut keys = Vec::new();
         let visit = &mut |key: &[u8], _: &[u8]| {
-            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { rollup, .. }) if rollup == tag).then(|| key.to_vec()));
+            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { tag: found, .. }) if found == tag).then(|| key.to_vec()));
             ControlFlow::Continue(())
         };
-        store.scan(&Prefix::cells(partition, project.0), visit).unwrap();
+        Key::cells_of(partition, project.0).iter().for_each(|prefix| store.scan(prefix, visit).unwrap());
         let mut checkpoint = store.begin(partition).unwrap();
         keys.iter().for_each(|key| checkpoint.delete(key).unwrap());
         checkpoint.commit().unwrap();

@@ -72,7 +72,7 @@ fn an_error_closes_it_until_it_is_sound_again() {
     assert!(matches!(verify(&database), Err(StoreError::Io { .. })));
     let unsound = database.reopen(|_| Err::<(), _>(StoreError::damaged("planted")));
     assert!(matches!(unsound, Err(StoreError::Io { .. })) && !database.is_open(), "the next start says whether it is damaged");
-    let reopened = || database.reopen(|handle| read_states(handle));
+    let reopened = || database.reopen(read_states);
     assert!(matches!(reopened(), Err(StoreError::Io { .. })), "not at once after a failure");
     std::thread::sleep(std::time::Duration::from_millis(250));
     assert_eq!(reopened().unwrap(), Some(states));
