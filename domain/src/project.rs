@@ -124,8 +124,8 @@ impl Project {
     }
 
     /// The checkpoint that was collected last is in the store.
-    pub fn settle(&mut self) {
-        for_each_table!(self, table => table.settle());
+    pub fn mark_durable(&mut self) {
+        for_each_table!(self, table => table.mark_durable());
     }
 
     /// How many different things it was told of. Known without looking at them, also right after a start.

@@ -73,7 +73,7 @@ fn checkpoint(project: &mut Project) -> Parts {
     let mut parts = Parts::default();
     project.freeze();
     while project.drain_frozen(100, &mut parts) {}
-    project.settle();
+    project.mark_durable();
     parts
 }
 

@@ -32,7 +32,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Commit, GroupCommit, History};
 use tokio::sync::{Semaphore, oneshot};
@@ -139,7 +139,7 @@ impl<R: Send, F: FnOnce(&mut Shard) -> R + Send> Asking for Asked<R, F> {
 }
 
 /// A question on its way to several projects.
-pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Question>::Part>, Fault>>;
+pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Query>::Partial>, Fault>>;
 
 impl<R> Posted<R> {
     async fn received(self) -> Result<R, AskError> {
@@ -381,16 +381,16 @@ impl Engine {
     }
 
     /// Sends a question on its way, without waiting for the answer.
-    pub(crate) fn post<Q: Question + Sync>(
+    pub(crate) fn post<Q: Query + Sync>(
         &self,
         project: ProjectId,
         question: Q,
-    ) -> Result<Posted<Result<Q::Part, Fault>>, AskError> {
+    ) -> Result<Posted<Result<Q::Partial, Fault>>, AskError> {
         self.post_to_shard(project, move |shard| shard.answer(project, &question))
     }
 
     /// Sends a question on its way to several projects of one shard, at once. Their parts come in their order.
-    pub(crate) fn post_to_several<Q: Question + Sync>(
+    pub(crate) fn post_to_several<Q: Query + Sync>(
         &self,
         projects: Vec<ProjectId>,
         question: Q,

@@ -14,7 +14,7 @@ use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Question, Reader};
+use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{PartitionId, Store};
@@ -277,7 +277,7 @@ impl Partition {
     }
 
     /// Answers a question about a project.
-    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let Self { stored_as, shared, projects, .. } = self;
         let state = state(projects, shared, *stored_as, id)?;
         let source = state.source(&*shared.store, *stored_as, id);
@@ -426,7 +426,7 @@ impl Partition {
 
     /// The checkpoint is durable.
     pub(crate) fn settle(&mut self) {
-        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
     }

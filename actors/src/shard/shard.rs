@@ -11,7 +11,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
 use headcount_storage::log::{History, Record};
 
@@ -282,7 +282,7 @@ impl Shard {
     }
 
     /// Answers a question about a project. Where the state is found damaged, its partition is rebuilt.
-    pub(crate) fn answer<Q: Question>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let partition = self.partition_for(project)?;
         let answer = catch_unwind(AssertUnwindSafe(|| partition.answer(project, question)));
         let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));

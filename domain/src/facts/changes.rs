@@ -6,7 +6,7 @@ use super::entity::Facts;
 use super::moment::Moment;
 use super::session::Session;
 use super::touch::TouchAt;
-use crate::cache::paged::number_of_day;
+use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
 use crate::time::{Day, Instant};
 
@@ -15,7 +15,7 @@ impl Facts {
     /// the next one.
     #[must_use]
     pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
-        let number = number_of_day(day);
+        let number = day_sort_key(day);
         let there = self.days.get(number).map_or(0, |entry| entry.sums.events);
         let new_day = match sign {
             Sign::Plus => there == 0,

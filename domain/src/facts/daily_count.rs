@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Number, number_in_day};
+use crate::cache::paged::{SortKey, sort_key_in_day};
 use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
 use crate::time::Day;
@@ -28,12 +28,12 @@ pub struct DailyCount {
 }
 
 impl DailyCount {
-    pub(super) fn number(&self) -> Number {
+    pub(super) fn sort_key(&self) -> SortKey {
         let (kind, TermId(name)) = match self.what {
             CountKey::Page(name) => (0, name),
             CountKey::Referrer(name) => (1, name),
         };
         // Names are numbered as they come: their numbers lie in the order of time.
-        number_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
+        sort_key_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
     }
 }

@@ -14,7 +14,7 @@ use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
 use super::touch::{Touch, TouchAt};
-use crate::cache::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
+use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Instant};
@@ -71,12 +71,12 @@ impl Facts {
     /// The last active day before `day`.
     #[must_use]
     pub fn active_before(&self, day: Day) -> Option<Day> {
-        self.days.before(number_of_day(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
+        self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
     /// The days of `span`, in order.
     pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
-        self.days.range(number_of_day(span.first), number_of_day(span.last))
+        self.days.range(day_sort_key(span.first), day_sort_key(span.last))
     }
 
     /// The days of `span` by the group that was named, in order of day.
@@ -105,12 +105,12 @@ impl Facts {
 
     /// The sessions whose entries lie in `times`, in order.
     pub fn sessions(&self, times: Times) -> impl Iterator<Item = &Session> {
-        self.sessions.range(times.from.number(), times.to.number())
+        self.sessions.range(times.from.sort_key(), times.to.sort_key())
     }
 
     /// The orders and refunds in `times`, in order.
     pub fn orders(&self, times: Times) -> impl Iterator<Item = &Order> {
-        self.orders.range(times.from.number(), times.to.number())
+        self.orders.range(times.from.sort_key(), times.to.sort_key())
     }
 
     /// What was counted on the days of `span`.
@@ -161,7 +161,7 @@ impl Facts {
     /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
     pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
-        let number = number_of_day(day);
+        let number = day_sort_key(day);
         let Some(known) = self.days.get(number) else {
             let sums = sums.clone();
             return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums });
@@ -190,13 +190,13 @@ impl Facts {
     }
 
     fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
-        let number = lists::number_of_named(day, named);
+        let number = lists::group_sort_key(day, named);
         let there = self.named.get(number).is_some();
         if !there {
             return self.named.insert(GroupDay { day, named, sums: sums.clone() });
         }
         self.named.change(number, |days| {
-            let at = days.partition_point(|entry| entry.number() < number);
+            let at = days.partition_point(|entry| entry.sort_key() < number);
             days[at].sums.add(sums, sign);
         });
     }
@@ -208,16 +208,16 @@ impl Facts {
 
     /// Takes out the order of the moment `at`.
     pub fn remove_order(&mut self, at: Moment) {
-        self.orders.remove(at.number());
+        self.orders.remove(at.sort_key());
     }
 
     /// Counts a hit.
     pub fn add_count(&mut self, hit: DailyCount) {
-        let number = hit.number();
+        let number = hit.sort_key();
         self.daily_counts.change(number, |daily_counts| {
-            let at = place_near_end(daily_counts, |other| other.number() < number);
+            let at = place_near_end(daily_counts, |other| other.sort_key() < number);
             match daily_counts.get_mut(at) {
-                Some(there) if there.number() == number => there.count += hit.count,
+                Some(there) if there.sort_key() == number => there.count += hit.count,
                 _ => insert_tight(daily_counts, at, hit),
             }
         });
@@ -231,14 +231,14 @@ impl Facts {
 
     /// Takes out the touch of the moment `at`, of a company.
     pub fn remove_touch(&mut self, at: Moment) {
-        self.touches.remove(at.number());
+        self.touches.remove(at.sort_key());
         self.lost_touch(at);
     }
 
     /// Puts `session` in the place of those that it was joined from.
     pub fn replace_sessions(&mut self, joined: &[Session], session: Session) {
         for former in joined {
-            self.sessions.remove(former.at.number());
+            self.sessions.remove(former.at.sort_key());
         }
         let touch = session.touch_at();
         self.sessions.insert(session);
@@ -264,7 +264,7 @@ impl Facts {
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
-        let earlier = self.sessions.range(Number::MIN, last.number()).rev();
+        let earlier = self.sessions.range(SortKey::MIN, last.sort_key()).rev();
         let mut met: Vec<Session> = earlier.take_while(|other| session.meets(other)).cloned().collect();
         met.reverse();
         met
@@ -285,7 +285,7 @@ impl Facts {
 
     /// Makes the last session longer by an event at `time`.
     pub fn extend_last_session(&mut self, time: Instant) {
-        self.sessions.change(Number::MAX, |sessions| {
+        self.sessions.change(SortKey::MAX, |sessions| {
             if let Some(session) = sessions.last_mut() {
                 session.events += 1;
                 session.last = session.last.max(time);

@@ -24,7 +24,7 @@ pub use dirty_range::{DirtyRange, Span, Times};
 pub use entity::{Facts, set_loose_orders};
 pub use group_ref::GroupRef;
 pub use lists::{FactsPage, TouchEnds};
-pub use load::Pages;
+pub use load::LoadFactsPage;
 pub use moment::Moment;
 pub use order::Order;
 pub use recut::{Recut, set_loose_run};

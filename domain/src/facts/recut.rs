@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
-use super::load::Pages;
+use super::load::LoadFactsPage;
 use super::moment::Moment;
 use super::order::Order;
 use super::runs::{Run, Runs};
@@ -88,7 +88,7 @@ impl Facts {
     }
 
     fn count_orders(&self, times: Times) -> usize {
-        self.orders.count(times.from.number(), times.to.number())
+        self.orders.count(times.from.sort_key(), times.to.sort_key())
     }
 
     /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
@@ -145,7 +145,7 @@ impl Facts {
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_recut(&mut self, change: DirtyRange, mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.loose.is_empty() {
             return Ok(());
         }
@@ -157,8 +157,8 @@ impl Facts {
         let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
         ends.extend(self.between_runs(tail));
         for end in ends.iter().flat_map(|times| [times.from, times.to]) {
-            self.orders.load(end.number(), end.number(), &mut page)?;
-            let number = Moment::last_of(end.time).number();
+            self.orders.load(end.sort_key(), end.sort_key(), &mut page)?;
+            let number = Moment::last_of(end.time).sort_key();
             self.sessions.load(number, number, &mut page)?;
             self.touches.load(number, number, &mut page)?;
         }

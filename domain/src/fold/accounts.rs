@@ -4,7 +4,7 @@ use crate::company::CompanyKey;
 use crate::company::{Account, AccountSlot};
 use crate::contribution::EntityKind;
 use crate::contribution::Sign;
-use crate::facts::{DirtyRange, Facts, Moment, Pages, Sums, Times, TouchAt};
+use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Sums, Times, TouchAt};
 use crate::facts::{Order, Session, Span};
 use crate::fault::Fault;
 use crate::fold::Fold;
@@ -23,7 +23,7 @@ enum Share<'s> {
 
 impl Share<'_> {
     /// Brings into memory what it touches.
-    fn load(&self, facts: &mut Facts, page: impl Pages) -> Result<(), Fault> {
+    fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
             Self::Touches { gone, new } => {

@@ -14,7 +14,7 @@ use crate::intake::submission::{
 };
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
-use crate::time::{Instant, settle};
+use crate::time::{Instant, clamp_timestamp};
 
 /// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
 const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
@@ -221,7 +221,7 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
         Instant::parse_epoch_ms(raw)
     };
     let told = told.ok_or_else(wrong)?;
-    let settled = settle(Some(told), received).map_err(|error| {
+    let settled = clamp_timestamp(Some(told), received).map_err(|error| {
         let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))

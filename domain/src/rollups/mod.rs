@@ -20,7 +20,7 @@ pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::Rollup;
-pub use traffic::{DayAndTouch, Traffic, Visits};
+pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
 pub use unique_users::UniqueUsers;
 
 use crate::cells::packed::Packed;
@@ -107,7 +107,7 @@ rollups! {
         last_touch_by_account: LastTouchByAccount,
         cohorts_by_identity: CohortsByIdentity,
         cohorts_by_account: CohortsByAccount,
-        traffic: Traffic,
+        traffic: TrafficByTouch,
         deferred_by_identity: DeferredByIdentity,
         deferred_by_account: DeferredByAccount,
     }

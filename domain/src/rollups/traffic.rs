@@ -81,16 +81,16 @@ impl Value for Option<Touch> {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Traffic;
+pub struct TrafficByTouch;
 
-impl StoredCells for Traffic {
+impl StoredCells for TrafficByTouch {
     const TAG: u8 = 10;
     const NAME: &'static str = "traffic";
     type Key = DayAndTouch;
     type Value = Visits;
 }
 
-impl Rollup for Traffic {
+impl Rollup for TrafficByTouch {
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
         level == EntityKind::Identity && !change.sessions.is_empty()
     }

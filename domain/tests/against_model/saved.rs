@@ -81,7 +81,7 @@ impl Saved {
             }
         }
         self.names = names;
-        state.settle();
+        state.mark_durable();
         true
     }
 

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::identity::{Identity, IdentitySlot};
 use crate::ids::{IdentityId, OrganizationId, RecordKey};
 use crate::queries::answers::{Listed, TopUser};
-use crate::queries::partial::{Projects, Question, Reader, candidates, rank};
+use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Asks which identified users were active at a company.
 #[derive(Debug, Clone)]
-struct AskMembers {
+struct MembersQuery {
     keys: Keys,
     window: Window,
     /// How many of the most active are enough; no other project has a say then.
@@ -34,16 +34,16 @@ const VISITS_TOGETHER: usize = 32_768;
 
 /// The active users of a company in one project, with their events.
 #[derive(Debug)]
-enum MembersPart {
+enum MembersPartial {
     Users(Vec<(MemberRef, u64)>),
     /// There are so many days of members: they are to be asked for in parts.
     TooMany(usize),
 }
 
-impl Question for AskMembers {
-    type Part = MembersPart;
+impl Query for MembersQuery {
+    type Partial = MembersPartial;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
         let (mut visits, together) = (0, most_visits());
         for key in &self.keys {
@@ -57,7 +57,7 @@ impl Question for AskMembers {
             }
         }
         if self.only.is_none() && visits > together {
-            return Ok(MembersPart::TooMany(visits));
+            return Ok(MembersPartial::TooMany(visits));
         }
         let identified = |(member, events)| {
             let (who, identified) = reader.who(member);
@@ -68,7 +68,7 @@ impl Question for AskMembers {
             // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
             candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
-        Ok(MembersPart::Users(members))
+        Ok(MembersPartial::Users(members))
     }
 }
 
@@ -83,14 +83,14 @@ type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids of some users and their latest e-mail addresses.
 #[derive(Debug, Clone)]
-struct AskUsers {
+struct UserNamesQuery {
     users: Vec<MemberRef>,
 }
 
-impl Question for AskUsers {
-    type Part = Vec<Option<Told>>;
+impl Query for UserNamesQuery {
+    type Partial = Vec<Option<Told>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let user = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
             let latest = identity.emails.iter().max_by_key(|(_, told)| *told);
@@ -102,15 +102,15 @@ impl Question for AskUsers {
 
 /// Asks when some users were last seen at a company.
 #[derive(Debug, Clone)]
-struct AskLastSeenAt {
+struct LastSeenAtQuery {
     users: Vec<MemberRef>,
     keys: Keys,
 }
 
-impl Question for AskLastSeenAt {
-    type Part = Vec<Option<Instant>>;
+impl Query for LastSeenAtQuery {
+    type Partial = Vec<Option<Instant>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
         let seen = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
@@ -154,15 +154,15 @@ async fn most_active<P: Projects>(
     limit: usize,
 ) -> Result<(Vec<(MemberRef, u64)>, bool), P::Error> {
     let enough = (projects.count() == 1).then_some(limit);
-    let ask = AskMembers { keys: keys.clone(), window, enough, only: None };
-    let parts = projects.each(ask.clone()).await?;
-    let visits = parts.iter().map(|part| if let MembersPart::TooMany(visits) = part { *visits } else { 0 }).max();
+    let ask = MembersQuery { keys: keys.clone(), window, enough, only: None };
+    let parts = projects.scatter(ask.clone()).await?;
+    let visits = parts.iter().map(|part| if let MembersPartial::TooMany(visits) = part { *visits } else { 0 }).max();
     let mut parts = match visits.filter(|visits| *visits > 0) {
         None => users_of(parts),
         Some(visits) => {
             let mut all: Vec<Vec<(MemberRef, u64)>> = Vec::new();
             for only in slices(visits) {
-                let some = users_of(projects.each(AskMembers { only: Some(only), ..ask.clone() }).await?);
+                let some = users_of(projects.scatter(MembersQuery { only: Some(only), ..ask.clone() }).await?);
                 all.resize_with(some.len().max(all.len()), Vec::new);
                 all.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
             }
@@ -183,8 +183,8 @@ async fn most_active<P: Projects>(
     Ok((users, truncated))
 }
 
-fn users_of(parts: Vec<MembersPart>) -> Vec<Vec<(MemberRef, u64)>> {
-    let users = |part| if let MembersPart::Users(users) = part { users } else { Vec::new() };
+fn users_of(parts: Vec<MembersPartial>) -> Vec<Vec<(MemberRef, u64)>> {
+    let users = |part| if let MembersPartial::Users(users) = part { users } else { Vec::new() };
     parts.into_iter().map(users).collect()
 }
 
@@ -245,7 +245,7 @@ struct UserRow {
 
 /// Some users with their names.
 async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> Result<Vec<UserRow>, P::Error> {
-    let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
+    let told = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
     let row = |(at, (who, events)): (usize, &(MemberRef, u64))| {
         let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
         let (id, _) = parts().next()?;
@@ -263,7 +263,7 @@ async fn see_users<P: Projects>(
     rows: &mut [UserRow],
     keys: &Keys,
 ) -> Result<(), P::Error> {
-    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
+    let seen = projects.scatter(LastSeenAtQuery { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
     for (at, row) in rows.iter_mut().enumerate() {
         row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
         let project = if let MemberRef::Of(project, _) = row.who { Some(project) } else { None };

@@ -10,14 +10,14 @@ use crate::indexes::dictionary::TermId;
 use crate::money::ratio;
 use crate::project::Project;
 use crate::queries::answers::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
-use crate::queries::partial::{Question, Reader, candidates, rank};
+use crate::queries::partial::{Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
 
 /// Asks for the orders of a window by what brought the buyers.
 #[derive(Debug, Clone, Copy)]
-pub struct AskAttribution {
+pub struct AttributionQuery {
     /// First or last touch.
     pub model: TouchModel,
     /// Of accounts or of identities.
@@ -30,8 +30,8 @@ pub struct AskAttribution {
     pub limit: usize,
 }
 
-impl Question for AskAttribution {
-    type Part = AttributedRevenue;
+impl Query for AttributionQuery {
+    type Partial = AttributedRevenue;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
         let mut sums = self.sums(reader.project);
@@ -60,7 +60,7 @@ impl Question for AskAttribution {
     }
 }
 
-impl AskAttribution {
+impl AttributionQuery {
     /// Sums by the name of the dimension; none is that of a session without a source.
     fn sums(&self, project: &Project) -> HashMap<Option<TermId>, TouchSums> {
         let rollups = &project.rollups;
@@ -95,15 +95,15 @@ impl AskAttribution {
 
 /// Asks for lifetime value by month of first sight.
 #[derive(Debug, Clone, Copy)]
-pub struct AskCohorts {
+pub struct CohortsQuery {
     /// Of accounts or of identities.
     pub level: EntityLevel,
     /// At most so many months, the newest first.
     pub limit: usize,
 }
 
-impl Question for AskCohorts {
-    type Part = LtvCohorts;
+impl Query for CohortsQuery {
+    type Partial = LtvCohorts;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<LtvCohorts, Fault> {
         let rollups = &reader.project.rollups;

@@ -10,20 +10,20 @@ use crate::fault::Fault;
 use crate::indexes::dictionary::TermId;
 use crate::money::ratio_of_counts;
 use crate::queries::answers::{Traffic, TrafficRow};
-use crate::queries::partial::{Question, Reader, rank};
+use crate::queries::partial::{Query, Reader, rank};
 use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
 
 /// Asks for the sessions that began in a window.
 #[derive(Debug, Clone, Copy)]
-pub struct AskTraffic {
+pub struct TrafficQuery {
     /// Of which days.
     pub window: Window,
 }
 
-impl Question for AskTraffic {
-    type Part = Traffic;
+impl Query for TrafficQuery {
+    type Partial = Traffic;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Traffic, Fault> {
         let traffic = &reader.project.rollups.traffic;
