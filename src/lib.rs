@@ -4,7 +4,7 @@
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::answers::IdentitySelector;
+//! use headcount::queries::IdentitySelector;
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
