@@ -1,6 +1,6 @@
 //! Self-hosted product and web analytics, revenue and account intelligence in one process.
 //!
-//! The program `headcount` ([`cli`]) serves all of it over HTTP ([`server`], [`http`]). The same engine works inside any
+//! The program `headcount` ([`cli`]) serves all of it over HTTP ([`server`]). The same engine works inside any
 //! Rust program, whatever runtime that has: it brings its own threads.
 //!
 //! ```no_run
@@ -39,7 +39,7 @@
 
 pub mod cli;
 pub mod config;
-pub mod http;
+mod http;
 mod open_files;
 pub mod server;
 pub mod telemetry;
