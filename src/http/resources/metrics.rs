@@ -204,7 +204,8 @@ mod tests {
     #[actix_web::test]
     async fn metrics_are_open_to_the_machine_itself_only() {
         let server = TestServer::start();
-        let from = |address| TestRequest::with_uri("/metrics").insert_header((header::HOST, "localhost")).peer_addr(peer(address));
+        let from =
+            |address| TestRequest::with_uri("/metrics").insert_header((header::HOST, "localhost")).peer_addr(peer(address));
         for address in ["127.0.0.1:5000", "[::1]:5000", "[::ffff:127.0.0.1]:5000"] {
             assert_eq!(server.send(from(address)).await.status, 200, "{address}");
         }
@@ -224,7 +225,8 @@ mod tests {
         let server = TestServer::start();
         server.send(TestRequest::with_uri("/healthz")).await;
         server.send(TestRequest::with_uri("/nothing")).await;
-        let from_here = TestRequest::with_uri("/metrics").insert_header((header::HOST, "[::1]:80")).peer_addr(peer("127.0.0.1:1"));
+        let from_here =
+            TestRequest::with_uri("/metrics").insert_header((header::HOST, "[::1]:80")).peer_addr(peer("127.0.0.1:1"));
         let answer = server.send(from_here).await;
         assert_eq!(answer.headers.get(header::CONTENT_TYPE).unwrap(), METRICS_TYPE);
         let text = String::from_utf8(answer.body.to_vec()).unwrap();
