@@ -17,7 +17,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use headcount_actors::EngineConfig;
-use headcount_actors::memory::MIN_MEMORY_BYTES;
+use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;

@@ -44,10 +44,10 @@ mod open_files;
 pub mod server;
 pub mod telemetry;
 
+pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::registry;
-pub use headcount_actors::track::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::{
     AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, Progress, TrackError, Tracker, Vitals, clock,
 };
 pub use headcount_domain as domain;
-pub use headcount_domain::answers;
+pub use headcount_domain::queries;

@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use headcount_domain::event::Event;
-use headcount_domain::fold::Position;
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

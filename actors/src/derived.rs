@@ -10,23 +10,24 @@
 
 use std::path::{Path, PathBuf};
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::KeyHasher;
 use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keys::{Key, Partition};
-use headcount_storage::store::{DiskStore, SledOptions, Store, StoreError};
+use headcount_storage::keys::Key;
+use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
 
-use crate::aggregator::{fault, stored_types};
-use crate::config::{OpenError, directory};
+use crate::engine::config::{OpenError, directory};
+use crate::fault;
+use crate::shard::stored_types;
 
 /// Where the store keeps its check value: under a partition that no project has.
-const CHECK_VALUE: Key = Key::Meta { partition: Partition(u16::MAX), item: 0 };
+const CHECK_VALUE: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 0 };
 const CHECK_VALUE_VERSION: u8 = 1;
 /// Where it lists what it consists of.
-const STORED_TYPES: Key = Key::Meta { partition: Partition(u16::MAX), item: 1 };
+const STORED_TYPES: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 1 };
 const STORED_TYPES_VERSION: u8 = 1;
 /// How many damaged stores are kept for an inquiry once a start has succeeded.
 const STORES_KEPT: usize = 2;
@@ -43,7 +44,7 @@ enum Found {
 /// The store and the index of a data directory.
 pub(crate) struct Derived<'a> {
     pub(crate) dir: &'a Path,
-    pub(crate) options: SledOptions,
+    pub(crate) options: StoreOptions,
     pub(crate) hasher: &'a KeyHasher,
 }
 
@@ -119,7 +120,7 @@ impl Derived<'_> {
             |error: CodecError| StoreError::Io { action: "encode its check value".into(), source: std::io::Error::other(error) };
         let value = codec::encode(CHECK_VALUE_VERSION, &self.check_value(format)).map_err(unencodable)?;
         let types = codec::encode(STORED_TYPES_VERSION, &stored_types()).map_err(unencodable)?;
-        let mut checkpoint = store.begin(CHECK_VALUE.partition().realm())?;
+        let mut checkpoint = store.begin(CHECK_VALUE.partition())?;
         checkpoint.put(&CHECK_VALUE.encode(), &value)?;
         checkpoint.put(&STORED_TYPES.encode(), &types)?;
         checkpoint.commit()

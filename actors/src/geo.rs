@@ -9,7 +9,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use headcount_domain::country::Country;
+use headcount_domain::intake::country::Country;
 use maxminddb::{LookupResult, MaxMindDbError, PathElement, Reader, WithinOptions};
 
 /// Where a record has the country: where the address is used, else where its network is registered.

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use headcount_domain::fold::{Fault, FaultKind};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsError, UncheckedExternalIds};
 use headcount_storage::store::{DiskStore, UncheckedTables};
 
-use crate::aggregator::fault;
+use crate::fault;
 
 /// How long a start may take longer to check the store, and as long again to check the index.
 const BEFORE_SERVING: Duration = Duration::from_secs(1);

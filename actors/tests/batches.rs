@@ -6,7 +6,7 @@ use std::path::Path;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::rollups::Rollups;
-use headcount_actors::track::{Field, NewEvent};
+use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
 
 const DAY_MS: i64 = 86_400_000;

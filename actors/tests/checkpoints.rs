@@ -7,8 +7,8 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
-use headcount_actors::track::{NewEvent, Refusal};
 use headcount_actors::{Engine, EngineConfig, TrackError, partition_of};
 
 /// 2024-03-01T10:00:00Z
@@ -57,7 +57,7 @@ async fn send(engine: &Engine, project: ProjectId, number: usize) -> Result<(), 
 
 async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
     let window = Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-03-02").unwrap() };
-    let ask = move |project: &headcount_actors::domain::fold::Project| {
+    let ask = move |project: &headcount_actors::domain::project::Project| {
         (project.unique_users(window).total, project.revenue_metrics(window).orders)
     };
     let (users, orders) = engine.ask(project, ask).await.unwrap();
@@ -66,7 +66,7 @@ async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
 
 /// The files that a partition's checkpoints go through.
 fn journals(dir: &Path, project: ProjectId) -> [PathBuf; 2] {
-    let name = |side: &str| format!("store/journal/realm-{:05}-{side}.journal", partition_of(project));
+    let name = |side: &str| format!("store/journal/partition-{:05}-{side}.journal", partition_of(project));
     ["odd", "even"].map(|side| dir.join(name(side)))
 }
 

@@ -5,7 +5,7 @@
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::money::Amount;
 use headcount_actors::domain::time::{Day, Window};
-use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 
 fn window(first: &str, last: &str) -> Window {
@@ -103,7 +103,7 @@ async fn a_directory_has_one_engine() {
 async fn an_event_that_panics_twice_is_set_aside_and_the_others_count() {
     let dir = tempfile::tempdir().unwrap();
     let mut faulty = config(dir.path());
-    faulty.probe = Some(std::sync::Arc::new(|event: &headcount_actors::domain::event::Event| {
+    faulty.probe = Some(std::sync::Arc::new(|event: &headcount_actors::domain::intake::event::Event| {
         assert!(&*event.name != "poison", "planted");
     }));
     let engine = Engine::open(faulty).unwrap();
@@ -132,7 +132,7 @@ async fn a_panic_that_goes_away_costs_nothing() {
     let mut faulty = config(dir.path());
     let panics = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counter = std::sync::Arc::clone(&panics);
-    faulty.probe = Some(std::sync::Arc::new(move |event: &headcount_actors::domain::event::Event| {
+    faulty.probe = Some(std::sync::Arc::new(move |event: &headcount_actors::domain::intake::event::Event| {
         let first = &*event.name == "order" && counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
         assert!(!first, "planted");
     }));

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

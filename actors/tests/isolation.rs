@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use headcount_actors::domain::event::Event;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::money::Amount;
 use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
-use headcount_actors::track::{NewEvent, Refusal};
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
 
 /// 2024-03-01T10:00:00Z
@@ -265,7 +265,7 @@ async fn questions_of_one_organization_do_not_delay_another_and_unwanted_ones_ar
     let mut asking = Vec::new();
     for _ in 0..200 {
         let (engine, answered) = (engine.clone(), Arc::clone(&answered));
-        let question = move |_: &headcount_actors::domain::fold::Project| {
+        let question = move |_: &headcount_actors::domain::project::Project| {
             std::thread::sleep(Duration::from_millis(10));
             answered.fetch_add(1, Ordering::SeqCst);
         };
@@ -292,7 +292,7 @@ async fn a_question_that_panics_costs_one_rebuild() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, project) = open(config(dir.path()));
     engine.track_batch(project, &orders("order", 30)).await.unwrap();
-    let question = |_: &headcount_actors::domain::fold::Project| -> u32 { panic!("planted") };
+    let question = |_: &headcount_actors::domain::project::Project| -> u32 { panic!("planted") };
     engine.ask(project, question).await.unwrap_err();
     let counted = loop {
         match count_of_orders(&engine, project).await {

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use headcount_actors::domain::answers::{EntityLevel, IdentityName, Profile};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::domain::queries::{EntityLevel, IdentityName, Profile};
 use headcount_actors::domain::time::Window;
-use headcount_actors::track::{Field, NewEvent};
+use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
 
 /// 2024-03-01T10:00:00Z

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
-use headcount_actors::track::{NewEvent, Status};
+use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Partition, Prefix};
-use headcount_storage::store::{DiskStore, Realm, SledOptions, Store};
+use headcount_storage::keys::{Key, Prefix};
+use headcount_storage::store::{DiskStore, PartitionId, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -161,19 +161,19 @@ async fn a_rebuild_that_was_cut_short_anywhere_is_begun_again() {
     check(dir, project).await;
     // The new store is made, and says nothing of its key yet; the old index is still there.
     fs::remove_dir_all(dir.join("store")).unwrap();
-    drop(DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap());
+    drop(DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap());
     check(dir, project).await;
 }
 
 /// Rewrites the list of what the store consists of; `None` removes it, as in a store of before there was one.
 fn list_types(dir: &Path, change: impl Fn(&str) -> Option<String>) {
-    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
-    let partition = Partition(u16::MAX);
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
+    let partition = PartitionId(u16::MAX);
     let key = Key::Meta { partition, item: 1 }.encode();
     let types: Vec<String> = codec::decode(1, &store.get(&key).unwrap().unwrap()).unwrap();
     assert!(types.iter().any(|name| name == "rows 3 revenue version 1, keys of 7 bytes"), "{types:?}");
     let changed: Vec<String> = types.iter().filter_map(|name| change(name)).collect();
-    let mut checkpoint = store.begin(partition.realm()).unwrap();
+    let mut checkpoint = store.begin(partition).unwrap();
     match changed.is_empty() {
         true => checkpoint.delete(&key).unwrap(),
         false => checkpoint.put(&key, &codec::encode(1, &changed).unwrap()).unwrap(),
@@ -183,16 +183,16 @@ fn list_types(dir: &Path, change: impl Fn(&str) -> Option<String>) {
 
 /// Removes all rows of a rollup from the store.
 fn remove_rows(dir: &Path, project: ProjectId, tag: u8) {
-    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
     let mut removed = 0;
-    for partition in (0..64).map(Partition) {
+    for partition in (0..64).map(PartitionId) {
         let mut keys = Vec::new();
         let visit = &mut |key: &[u8], _: &[u8]| {
             keys.extend(matches!(Key::decode(key), Ok(Key::Cells { rollup, .. }) if rollup == tag).then(|| key.to_vec()));
             ControlFlow::Continue(())
         };
         store.scan(&Prefix::cells(partition, project.0), visit).unwrap();
-        let mut checkpoint = store.begin(partition.realm()).unwrap();
+        let mut checkpoint = store.begin(partition).unwrap();
         keys.iter().for_each(|key| checkpoint.delete(key).unwrap());
         checkpoint.commit().unwrap();
         removed += keys.len();
@@ -305,13 +305,13 @@ async fn a_store_of_an_earlier_version_leads_to_a_rebuild() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    let store = DiskStore::open(&dir.join("store"), SledOptions::default()).unwrap();
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
     let mut changed = 0;
     for number in 0..64 {
-        let key = Key::Position { partition: Partition(number) }.encode();
+        let key = Key::Position { partition: PartitionId(number) }.encode();
         let Some(mut value) = store.get(&key).unwrap() else { continue };
         value[0] -= 1;
-        let mut checkpoint = store.begin(Realm::new(number)).unwrap();
+        let mut checkpoint = store.begin(PartitionId(number)).unwrap();
         checkpoint.put(&key, &value).unwrap();
         checkpoint.commit().unwrap();
         changed += 1;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::quota::{Quota, Quotas};
+use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
 use headcount_actors::registry::NewProject;
-use headcount_actors::track::{Field, NewEvent, Refusal, Status};
 use headcount_actors::{Engine, EngineConfig, TrackError};
 
 fn config(dir: &Path, quotas: Quotas) -> EngineConfig {

@@ -5,13 +5,14 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use headcount_actors::domain::admission::admit;
 use headcount_actors::domain::agent;
-use headcount_actors::domain::event::{EVENT_VERSION, Event};
-use headcount_actors::domain::fold::{NoSource, Project};
 use headcount_actors::domain::ids::KeyHasher;
-use headcount_actors::domain::policy::Policy;
-use headcount_actors::domain::submission::Submission;
+use headcount_actors::domain::intake::admission::admit;
+use headcount_actors::domain::intake::event::{EVENT_VERSION, Event};
+use headcount_actors::domain::intake::policy::Policy;
+use headcount_actors::domain::intake::submission::Submission;
+use headcount_actors::domain::project::Project;
+use headcount_actors::domain::records::NoSource;
 use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_bench::{client, event, policy};
 use headcount_storage::codec;

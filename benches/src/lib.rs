@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
 
-use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
-use headcount_domain::event::Event;
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
+use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::Currency;
-use headcount_domain::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
-use headcount_domain::submission::Submission;
 use headcount_domain::time::{Instant, Timezone};
 
 /// The policy of a usual project.

@@ -1,16 +1,17 @@
 //! The state of one project, and the list of what it keeps by key.
 
+use crate::cache::table::{Bytes, Table};
+use crate::cells::packed::Packed;
+use crate::cells::parts::FrozenPart;
 use crate::company;
-use crate::fold::{AccountSlot, Person};
-use crate::groups::{CompanyById, Group};
+use crate::company::AccountSlot;
+use crate::company::group::{CompanyById, Group};
+use crate::identity::EmailOwners;
+use crate::identity::Person;
 use crate::ids::{KeyHasher, RecordKey};
-use crate::names::{NameCounts, NameId, NameText, Names};
-use crate::people::EmailOwners;
+use crate::indexes::dictionary::{NameCounts, NameId, NameText, Names};
 use crate::records::Record;
-use crate::rollup::packed::Packed;
-use crate::rollup::parts::FrozenPart;
 use crate::rollups::{self, Rollups};
-use crate::table::{Bytes, Table};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
 #[derive(Debug, Default)]

@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::acquisition::{Acquisition, Channel};
+use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
-use headcount_domain::event::{Details, Event, Money, Who};
-use headcount_domain::fold::{NoSource, Project};
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
+use headcount_domain::intake::event::{Details, Event, Money, Who};
 use headcount_domain::money::{Amount, Currency};
+use headcount_domain::project::Project;
 use headcount_domain::project::{Cardinality, RecordVisitor};
+use headcount_domain::records::NoSource;
 use headcount_domain::records::Record;
-use headcount_domain::rollup::packed::Packed;
 use headcount_domain::time::{Day, Instant};
 
 const DAY_MS: i64 = 86_400_000;
@@ -131,9 +132,9 @@ fn rollups_take_few_bytes_for_each_new_company_source_and_team() {
 #[test]
 #[ignore = "a measurement"]
 fn memory_of_a_million() {
+    use headcount_domain::contribution::Sign;
     use headcount_domain::facts::Touch;
-    use headcount_domain::names::NameId;
-    use headcount_domain::rollup::Sign;
+    use headcount_domain::indexes::dictionary::NameId;
     use headcount_domain::rollups::{Rollups, Visits};
 
     let company = hasher().group_type("company");

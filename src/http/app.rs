@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 use headcount_actors::Engine;
-use headcount_domain::country::Country;
+use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
 use crate::http::request_metrics::Traffic;

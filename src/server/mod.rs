@@ -21,7 +21,7 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, ResponseError};
-use headcount_actors::{Engine, Progress, threads};
+use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
 
 use crate::http::app::AppState;
@@ -242,7 +242,7 @@ fn build(
         let named = Arc::clone(&named);
         builder = builder.listen("http", listener, move || {
             if place == 0 {
-                threads::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
+                thread_name::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
             }
             // Called on each worker's own thread, so that answers wake that thread only.
             let tracker = web::Data::new(engine.local_tracker());

@@ -1,19 +1,17 @@
-//! The key spaces of the store. Every key begins with its partition (two bytes, big endian: the realm of its
-//! checkpoint), then names its space (one byte); numbers are big endian, so that the order of the bytes is the order
+//! The key spaces of the store. Every key begins with its partition (two bytes, big endian), then names its space (one byte); numbers are big endian, so that the order of the bytes is the order
 //! of the numbers.
 //!
 //! ```
-//! use headcount_storage::keys::{Key, Partition};
+//! use headcount_storage::keys::Key;
+//! use headcount_storage::store::PartitionId;
 //!
-//! let key = Key::Cells { partition: Partition(7), project: 42, rollup: 3, part: 1 };
+//! let key = Key::Cells { partition: PartitionId(7), project: 42, rollup: 3, part: 1 };
 //! assert_eq!(Key::decode(&key.encode()), Ok(key));
 //! ```
 
-use std::fmt;
-
 use thiserror::Error;
 
-use crate::store::Realm;
+use crate::store::PartitionId;
 
 const POSITION: u8 = 1;
 const CELLS: u8 = 2;
@@ -23,35 +21,11 @@ const META: u8 = 4;
 /// The spaces of what there is much of: cells and records.
 pub(crate) const BULK_SPACES: std::ops::RangeInclusive<u8> = CELLS..=RECORD;
 
-/// The number of a partition. Its keys form one [`Realm`], and so change by common checkpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Partition(pub u16);
-
-impl Partition {
-    /// The realm of its keys.
-    #[must_use]
-    pub const fn realm(self) -> Realm {
-        Realm::new(self.0)
-    }
-
-    /// The prefix of all its keys.
-    #[must_use]
-    pub fn prefix(self) -> Vec<u8> {
-        self.0.to_be_bytes().to_vec()
-    }
-
-    fn space(self, space: u8) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(KEY_CAPACITY);
-        bytes.extend_from_slice(&self.0.to_be_bytes());
-        bytes.push(space);
-        bytes
-    }
-}
-
-impl fmt::Display for Partition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+fn space(partition: PartitionId, space: u8) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(KEY_CAPACITY);
+    bytes.extend_from_slice(&partition.prefix());
+    bytes.push(space);
+    bytes
 }
 
 /// The length of the longest key ([`Key::Record`]).
@@ -66,14 +40,14 @@ pub enum Key {
     /// under the partition; it changes in the same checkpoint.
     Position {
         /// The partition.
-        partition: Partition,
+        partition: PartitionId,
     },
     /// One part of the rows of a rollup of a project.
     ///
     /// Key: `partition:u16 2 project:u64 rollup:u8 part:u32`. Value: some kilobytes of rows, in the encoding of the rollup.
     Cells {
         /// The partition.
-        partition: Partition,
+        partition: PartitionId,
         /// The project.
         project: u64,
         /// The disk tag of the rollup.
@@ -86,7 +60,7 @@ pub enum Key {
     /// Key: `partition:u16 3 project:u64 space:u8 id:u128`. Value: the record, in the encoding of its space.
     Record {
         /// The partition.
-        partition: Partition,
+        partition: PartitionId,
         /// The project.
         project: u64,
         /// What kind of record it is.
@@ -99,7 +73,7 @@ pub enum Key {
     /// Key: `partition:u16 4 item:u8`. Value: in the encoding of the item.
     Meta {
         /// The partition.
-        partition: Partition,
+        partition: PartitionId,
         /// Which item.
         item: u8,
     },
@@ -118,7 +92,7 @@ pub struct KeyError {
 impl Key {
     /// The partition.
     #[must_use]
-    pub const fn partition(&self) -> Partition {
+    pub const fn partition(&self) -> PartitionId {
         match *self {
             Self::Position { partition }
             | Self::Cells { partition, .. }
@@ -131,7 +105,7 @@ impl Key {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match *self {
-            Self::Position { partition } => partition.space(POSITION),
+            Self::Position { partition } => space(partition, POSITION),
             Self::Cells { partition, project, rollup, part } => {
                 let mut bytes = Prefix::rollup(partition, project, rollup);
                 bytes.extend_from_slice(&part.to_be_bytes());
@@ -143,7 +117,7 @@ impl Key {
                 bytes
             }
             Self::Meta { partition, item } => {
-                let mut bytes = partition.space(META);
+                let mut bytes = space(partition, META);
                 bytes.push(item);
                 bytes
             }
@@ -171,21 +145,21 @@ pub struct Prefix;
 impl Prefix {
     /// All cells of a partition.
     #[must_use]
-    pub fn all_cells(partition: Partition) -> Vec<u8> {
-        partition.space(CELLS)
+    pub fn all_cells(partition: PartitionId) -> Vec<u8> {
+        space(partition, CELLS)
     }
 
     /// All cells of a project.
     #[must_use]
-    pub fn cells(partition: Partition, project: u64) -> Vec<u8> {
-        let mut bytes = partition.space(CELLS);
+    pub fn cells(partition: PartitionId, project: u64) -> Vec<u8> {
+        let mut bytes = space(partition, CELLS);
         bytes.extend_from_slice(&project.to_be_bytes());
         bytes
     }
 
     /// All cells of one rollup of a project.
     #[must_use]
-    pub fn rollup(partition: Partition, project: u64, rollup: u8) -> Vec<u8> {
+    pub fn rollup(partition: PartitionId, project: u64, rollup: u8) -> Vec<u8> {
         let mut bytes = Self::cells(partition, project);
         bytes.push(rollup);
         bytes
@@ -193,21 +167,21 @@ impl Prefix {
 
     /// All records of a partition.
     #[must_use]
-    pub fn all_records(partition: Partition) -> Vec<u8> {
-        partition.space(RECORD)
+    pub fn all_records(partition: PartitionId) -> Vec<u8> {
+        space(partition, RECORD)
     }
 
     /// All records of a project, of any kind.
     #[must_use]
-    pub fn project_records(partition: Partition, project: u64) -> Vec<u8> {
-        let mut bytes = partition.space(RECORD);
+    pub fn project_records(partition: PartitionId, project: u64) -> Vec<u8> {
+        let mut bytes = space(partition, RECORD);
         bytes.extend_from_slice(&project.to_be_bytes());
         bytes
     }
 
     /// All records of one kind of a project.
     #[must_use]
-    pub fn records(partition: Partition, project: u64, space: u8) -> Vec<u8> {
+    pub fn records(partition: PartitionId, project: u64, space: u8) -> Vec<u8> {
         let mut bytes = Self::project_records(partition, project);
         bytes.push(space);
         bytes
@@ -215,8 +189,8 @@ impl Prefix {
 
     /// All items of [`Key::Meta`] of a partition.
     #[must_use]
-    pub fn meta(partition: Partition) -> Vec<u8> {
-        partition.space(META)
+    pub fn meta(partition: PartitionId) -> Vec<u8> {
+        space(partition, META)
     }
 }
 
@@ -236,7 +210,7 @@ impl Reader<'_> {
     }
 
     fn key(&mut self) -> Option<Key> {
-        let partition = Partition(u16::from_be_bytes(self.take()?));
+        let partition = PartitionId(u16::from_be_bytes(self.take()?));
         Some(match self.u8()? {
             POSITION => Key::Position { partition },
             CELLS => Key::Cells {
@@ -264,7 +238,7 @@ mod tests {
     use super::*;
 
     fn any_key() -> impl Strategy<Value = Key> {
-        let partition = any::<u16>().prop_map(Partition);
+        let partition = any::<u16>().prop_map(PartitionId);
         prop_oneof![
             partition.clone().prop_map(|partition| Key::Position { partition }),
             (partition.clone(), any::<u64>(), any::<u8>(), any::<u32>())
@@ -279,7 +253,7 @@ mod tests {
         #[test]
         fn a_key_comes_back(key in any_key()) {
             prop_assert_eq!(Key::decode(&key.encode()), Ok(key));
-            prop_assert_eq!(Realm::of(&key.encode()), Some(key.partition().realm()));
+            prop_assert_eq!(PartitionId::of_key(&key.encode()), Some(key.partition()));
         }
 
         #[test]
@@ -291,7 +265,7 @@ mod tests {
 
         #[test]
         fn the_order_of_bytes_is_that_of_parts(a in any::<u32>(), b in any::<u32>()) {
-            let key = |part| Key::Cells { partition: Partition(1), project: 2, rollup: 3, part }.encode();
+            let key = |part| Key::Cells { partition: PartitionId(1), project: 2, rollup: 3, part }.encode();
             prop_assert_eq!(key(a).cmp(&key(b)), a.cmp(&b));
         }
     }
@@ -299,7 +273,7 @@ mod tests {
     #[test]
     fn the_bytes_stay_what_they_are() {
         let hex = |key: Key| key.encode().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let partition = Partition(0x0102);
+        let partition = PartitionId(0x0102);
         assert_eq!(hex(Key::Position { partition }), "010201");
         let cells = Key::Cells { partition, project: 5, rollup: 9, part: 0x0a0b };
         assert_eq!(hex(cells), "010202".to_owned() + "0000000000000005" + "09" + "00000a0b");

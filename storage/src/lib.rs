@@ -22,4 +22,4 @@ pub mod private;
 mod sstable;
 pub mod store;
 
-pub use store::{Checkpoint, DiskStore, MemoryStore, Realm, SledStore, Store, StoreError};
+pub use store::{Checkpoint, DiskStore, MemoryStore, PartitionId, SledStore, Store, StoreError};

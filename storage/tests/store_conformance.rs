@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_storage::store::{
-    Check, Checkpoint, DiskStore, MAX_KEY_BYTES, MAX_VALUE_BYTES, MemoryStore, Realm, SledOptions, SledStore, Store, StoreError,
-    Visit,
+    Check, Checkpoint, DiskStore, MAX_KEY_BYTES, MAX_VALUE_BYTES, MemoryStore, PartitionId, SledStore, Store, StoreError,
+    StoreOptions, Visit,
 };
 
 /// Something that a store can be opened from, again and again, with the same contents.
@@ -25,7 +25,7 @@ impl Place for InMemory {
     }
 }
 
-const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 
 struct InSled(tempfile::TempDir);
 
@@ -56,7 +56,7 @@ struct Shifted(DiskStore);
 
 fn shift(key: &[u8]) -> Vec<u8> {
     match key.split_at_checked(2) {
-        Some((realm, name)) if key.len() < MAX_KEY_BYTES => [realm, &[3], name].concat(),
+        Some((partition, name)) if key.len() < MAX_KEY_BYTES => [partition, &[3], name].concat(),
         _ => key.to_vec(),
     }
 }
@@ -74,12 +74,12 @@ impl Store for Shifted {
         })
     }
 
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
-        Ok(Box::new(ShiftedCheckpoint(self.0.begin(realm)?)))
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        Ok(Box::new(ShiftedCheckpoint(self.0.begin(partition)?)))
     }
 
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
-        self.0.recover(realm)
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        self.0.recover(partition)
     }
 }
 
@@ -122,27 +122,27 @@ suite!(
     nothing_shows_before_the_commit,
     a_dropped_checkpoint_never_was,
     the_last_change_of_a_key_counts,
-    to_recover_a_realm_changes_nothing_that_was_committed,
+    to_recover_a_partition_changes_nothing_that_was_committed,
     deleting,
     a_scan_visits_a_prefix_in_order,
     a_scan_sees_one_state,
     long_values_come_and_go,
-    realms_are_independent,
-    realms_commit_in_parallel,
+    partitions_are_independent,
+    partitions_commit_in_parallel,
     readers_never_see_half_of_a_checkpoint,
     what_is_not_allowed_is_refused,
     random_checkpoints_equal_a_map,
-    spaces_of_one_realm_are_scanned_in_order,
+    spaces_of_one_partition_are_scanned_in_order,
 );
 
-const REALM: Realm = Realm::new(3);
+const PARTITION: PartitionId = PartitionId(3);
 
 fn key(name: &str) -> Vec<u8> {
-    [REALM.prefix().as_slice(), name.as_bytes()].concat()
+    [PARTITION.prefix().as_slice(), name.as_bytes()].concat()
 }
 
 fn put(store: &dyn Store, pairs: &[(&str, &[u8])]) {
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     for (name, value) in pairs {
         checkpoint.put(&key(name), value).unwrap();
     }
@@ -183,7 +183,7 @@ fn a_commit_shows_all_of_it_and_stays(place: &mut dyn Place) {
 fn nothing_shows_before_the_commit(place: &mut dyn Place) {
     let store = place.open();
     put(&*store, &[("a", b"old"), ("gone", b"old")]);
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     checkpoint.put(&key("a"), b"new").unwrap();
     checkpoint.put(&key("b"), b"new").unwrap();
     checkpoint.delete(&key("gone")).unwrap();
@@ -197,7 +197,7 @@ fn nothing_shows_before_the_commit(place: &mut dyn Place) {
 fn a_dropped_checkpoint_never_was(place: &mut dyn Place) {
     let store = place.open();
     put(&*store, &[("a", b"old"), ("b", b"old")]);
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     checkpoint.put(&key("a"), b"dropped").unwrap();
     checkpoint.put(&key("c"), &vec![7; 1 << 20]).unwrap();
     checkpoint.delete(&key("b")).unwrap();
@@ -210,10 +210,10 @@ fn a_dropped_checkpoint_never_was(place: &mut dyn Place) {
     assert_eq!(get(&*store, "a"), Some(b"old".to_vec()));
 }
 
-fn to_recover_a_realm_changes_nothing_that_was_committed(place: &mut dyn Place) {
+fn to_recover_a_partition_changes_nothing_that_was_committed(place: &mut dyn Place) {
     let store = place.open();
-    let realm = Realm::new(0);
-    store.recover(realm).unwrap();
+    let partition = PartitionId(0);
+    store.recover(partition).unwrap();
     let committed = || {
         let mut found = Vec::new();
         let visit = &mut |key: &[u8], value: &[u8]| {
@@ -223,15 +223,15 @@ fn to_recover_a_realm_changes_nothing_that_was_committed(place: &mut dyn Place) 
         store.scan(&[0, 0], visit).unwrap();
         found
     };
-    let mut checkpoint = store.begin(realm).unwrap();
+    let mut checkpoint = store.begin(partition).unwrap();
     checkpoint.put(&[0, 0, 7], b"one").unwrap();
     checkpoint.commit().unwrap();
     let before = committed();
-    let mut given_up = store.begin(realm).unwrap();
+    let mut given_up = store.begin(partition).unwrap();
     given_up.put(&[0, 0, 8], b"two").unwrap();
-    assert!(matches!(store.recover(realm), Err(StoreError::Busy { .. })));
+    assert!(matches!(store.recover(partition), Err(StoreError::Busy { .. })));
     drop(given_up);
-    store.recover(realm).unwrap();
+    store.recover(partition).unwrap();
     assert_eq!(committed(), before);
 }
 
@@ -239,7 +239,7 @@ fn the_last_change_of_a_key_counts(place: &mut dyn Place) {
     let store = place.open();
     let long = vec![1; 100_000];
     put(&*store, &[("a", &long), ("b", b"1")]);
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     for (name, value) in [("a", &b"short"[..]), ("a", &long), ("b", &long), ("a", b"end")] {
         checkpoint.put(&key(name), value).unwrap();
     }
@@ -256,7 +256,7 @@ fn the_last_change_of_a_key_counts(place: &mut dyn Place) {
 fn deleting(place: &mut dyn Place) {
     let store = place.open();
     put(&*store, &[("a", b"1"), ("b", b"2")]);
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     checkpoint.delete(&key("a")).unwrap();
     checkpoint.delete(&key("never there")).unwrap();
     checkpoint.commit().unwrap();
@@ -300,7 +300,7 @@ fn a_scan_sees_one_state(place: &mut dyn Place) {
             values.push(value.to_vec());
             ControlFlow::Continue(())
         };
-        store.scan(&REALM.prefix(), visit).unwrap();
+        store.scan(&PARTITION.prefix(), visit).unwrap();
         assert_eq!(values.len(), all.len());
         assert!(values.iter().all(|value| value == b"old"));
         writer.unwrap().join().unwrap();
@@ -323,12 +323,12 @@ fn long_values_come_and_go(place: &mut dyn Place) {
     assert_eq!(get(&*store, "a"), Some(b"short".to_vec()));
 }
 
-fn realms_are_independent(place: &mut dyn Place) {
+fn partitions_are_independent(place: &mut dyn Place) {
     let store = place.open();
-    let (first, second) = (Realm::new(0x00ff), Realm::new(0x0100));
+    let (first, second) = (PartitionId(0x00ff), PartitionId(0x0100));
     let mut one = store.begin(first).unwrap();
     let mut other = store.begin(second).unwrap();
-    assert!(matches!(store.begin(first), Err(StoreError::Busy { realm }) if realm == first));
+    assert!(matches!(store.begin(first), Err(StoreError::Busy { partition }) if partition == first));
     one.put(&[0x00, 0xff, 0xff], b"one").unwrap();
     other.put(&[0x01, 0x00], b"other").unwrap();
     other.commit().unwrap();
@@ -338,17 +338,17 @@ fn realms_are_independent(place: &mut dyn Place) {
     store.begin(first).unwrap().commit().unwrap();
 }
 
-fn realms_commit_in_parallel(place: &mut dyn Place) {
+fn partitions_commit_in_parallel(place: &mut dyn Place) {
     let store = place.open();
-    let at = |realm: u16, number: u32| [&realm.to_be_bytes()[..], &number.to_be_bytes()].concat();
+    let at = |partition: u16, number: u32| [&partition.to_be_bytes()[..], &number.to_be_bytes()].concat();
     std::thread::scope(|scope| {
-        for realm in 0..8_u16 {
+        for partition in 0..8_u16 {
             let store = &store;
             scope.spawn(move || {
                 for round in 0..5_u8 {
-                    let mut checkpoint = store.begin(Realm::new(realm)).unwrap();
+                    let mut checkpoint = store.begin(PartitionId(partition)).unwrap();
                     for number in 0..500 {
-                        checkpoint.put(&at(realm, number), &[round; 40]).unwrap();
+                        checkpoint.put(&at(partition, number), &[round; 40]).unwrap();
                     }
                     checkpoint.commit().unwrap();
                 }
@@ -357,14 +357,14 @@ fn realms_commit_in_parallel(place: &mut dyn Place) {
     });
     drop(store);
     let store = place.open();
-    for realm in 0..8_u16 {
+    for partition in 0..8_u16 {
         let mut count = 0;
         let visit = &mut |_: &[u8], value: &[u8]| {
             assert_eq!(value, [4; 40]);
             count += 1;
             ControlFlow::Continue(())
         };
-        store.scan(&realm.to_be_bytes(), visit).unwrap();
+        store.scan(&partition.to_be_bytes(), visit).unwrap();
         assert_eq!(count, 500);
     }
 }
@@ -384,7 +384,7 @@ fn readers_never_see_half_of_a_checkpoint(place: &mut dyn Place) {
                     values.push(value[0]);
                     ControlFlow::Continue(())
                 };
-                store.scan(&REALM.prefix(), visit).unwrap();
+                store.scan(&PARTITION.prefix(), visit).unwrap();
                 assert_eq!(values.len(), all.len());
                 assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
                 // The last key of a checkpoint is visible with the first one.
@@ -404,7 +404,7 @@ fn what_is_not_allowed_is_refused(place: &mut dyn Place) {
     let store = place.open();
     assert!(matches!(store.get(&[1]), Err(StoreError::Key { .. })));
     assert!(matches!(store.scan(&[], &mut |_, _| ControlFlow::Break(())), Err(StoreError::Key { .. })));
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     assert!(matches!(checkpoint.put(&[0, 4, 1], b""), Err(StoreError::Key { .. })));
     assert!(matches!(checkpoint.delete(&[0]), Err(StoreError::Key { .. })));
     let longest = key(&"k".repeat(MAX_KEY_BYTES - 2));
@@ -427,7 +427,7 @@ fn random_checkpoints_equal_a_map(place: &mut dyn Place) {
     let mut expected = BTreeMap::new();
     let mut store = place.open();
     for _ in 0..60 {
-        let mut checkpoint = store.begin(REALM).unwrap();
+        let mut checkpoint = store.begin(PARTITION).unwrap();
         let mut wanted = expected.clone();
         for _ in 0..next(60) {
             let name = format!("{}", next(100));
@@ -456,19 +456,19 @@ fn random_checkpoints_equal_a_map(place: &mut dyn Place) {
             found.insert(String::from_utf8(key[2..].to_vec()).unwrap(), value.to_vec());
             ControlFlow::Continue(())
         };
-        store.scan(&REALM.prefix(), visit).unwrap();
+        store.scan(&PARTITION.prefix(), visit).unwrap();
         assert_eq!(found, expected);
     }
 }
 
 /// Keys of every space, which may lie in different places.
-fn spaces_of_one_realm_are_scanned_in_order(place: &mut dyn Place) {
+fn spaces_of_one_partition_are_scanned_in_order(place: &mut dyn Place) {
     let pairs: BTreeMap<Vec<u8>, Vec<u8>> = (0..400_u16)
-        .map(|number| ([&REALM.prefix()[..], &[1 + number as u8 % 4], &number.to_be_bytes()].concat(), vec![number as u8]))
+        .map(|number| ([&PARTITION.prefix()[..], &[1 + number as u8 % 4], &number.to_be_bytes()].concat(), vec![number as u8]))
         .collect();
     let store = place.open();
     for half in 0..2 {
-        let mut checkpoint = store.begin(REALM).unwrap();
+        let mut checkpoint = store.begin(PARTITION).unwrap();
         for (key, value) in pairs.iter().skip(half).step_by(2) {
             checkpoint.put(key, value).unwrap();
         }
@@ -482,12 +482,12 @@ fn spaces_of_one_realm_are_scanned_in_order(place: &mut dyn Place) {
             found.push((key.to_vec(), value.to_vec()));
             if found.len() == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        store.scan(&REALM.prefix(), visit).unwrap();
+        store.scan(&PARTITION.prefix(), visit).unwrap();
         assert!(pairs.clone().into_iter().take(stop_after).eq(found), "{stop_after}");
     }
     for space in 1..5 {
         let mut count = 0;
-        let prefix = [&REALM.prefix()[..], &[space]].concat();
+        let prefix = [&PARTITION.prefix()[..], &[space]].concat();
         let visit = &mut |key: &[u8], _: &[u8]| {
             assert!(key.starts_with(&prefix));
             count += 1;

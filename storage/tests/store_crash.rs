@@ -9,15 +9,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store};
+use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreOptions};
 
-const FULL: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
-const REALMS: u16 = 3;
+const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
+const PARTITIONS: u16 = 3;
 
 /// Positions and the short names are no records, everything else is one: those lie in different files.
-fn key(realm: u16, name: &str) -> Vec<u8> {
+fn key(partition: u16, name: &str) -> Vec<u8> {
     let space: &[u8] = if name == "position" || name.len() == 1 { &[] } else { &[3] };
-    [&realm.to_be_bytes()[..], space, name.as_bytes()].concat()
+    [&partition.to_be_bytes()[..], space, name.as_bytes()].concat()
 }
 
 fn copy_dir(from: &Path, to: &Path) {
@@ -40,13 +40,13 @@ fn a_half_written_checkpoint_leaves_nothing() {
     let mut dir = place.path().join("0");
     for round in 1..6_u8 {
         let store = DiskStore::open(&dir, FULL).unwrap();
-        let mut checkpoint = store.begin(Realm::new(0)).unwrap();
+        let mut checkpoint = store.begin(PartitionId(0)).unwrap();
         for name in ["a", "b", "c"] {
             checkpoint.put(&key(0, name), &vec![round; 10_000]).unwrap();
         }
         checkpoint.put(&key(0, &format!("only in {round}")), b"").unwrap();
         checkpoint.commit().unwrap();
-        let mut half = store.begin(Realm::new(0)).unwrap();
+        let mut half = store.begin(PartitionId(0)).unwrap();
         half.put(&key(0, "a"), &vec![99; 2 << 20]).unwrap();
         half.put(&key(0, "half"), &vec![99; 1 << 20]).unwrap();
         half.delete(&key(0, "b")).unwrap();
@@ -74,37 +74,37 @@ fn child() {
     let store = DiskStore::open(Path::new(&dir), FULL).unwrap();
     println!("opened");
     std::thread::scope(|scope| {
-        for realm in 0..REALMS {
+        for partition in 0..PARTITIONS {
             let store = &store;
-            scope.spawn(move || write_for_ever(store, realm));
+            scope.spawn(move || write_for_ever(store, partition));
         }
     });
 }
 
-fn write_for_ever(store: &DiskStore, realm: u16) {
-    let last = store.get(&key(realm, "position")).unwrap();
+fn write_for_ever(store: &DiskStore, partition: u16) {
+    let last = store.get(&key(partition, "position")).unwrap();
     let mut position = last.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()));
     loop {
         position += 1;
-        let mut checkpoint = store.begin(Realm::new(realm)).unwrap();
-        checkpoint.put(&key(realm, "position"), &position.to_be_bytes()).unwrap();
+        let mut checkpoint = store.begin(PartitionId(partition)).unwrap();
+        checkpoint.put(&key(partition, "position"), &position.to_be_bytes()).unwrap();
         for number in 0..200 {
             let len = if number == 7 { 50_000 } else { 60 };
             let value = [&position.to_be_bytes()[..], &vec![1; len]].concat();
-            checkpoint.put(&key(realm, &format!("value {number}")), &value).unwrap();
+            checkpoint.put(&key(partition, &format!("value {number}")), &value).unwrap();
         }
         // Each checkpoint has a key of its own, which the next one removes.
-        checkpoint.put(&key(realm, &format!("mark {position}")), b"").unwrap();
-        checkpoint.delete(&key(realm, &format!("mark {}", position - 1))).unwrap();
+        checkpoint.put(&key(partition, &format!("mark {position}")), b"").unwrap();
+        checkpoint.delete(&key(partition, &format!("mark {}", position - 1))).unwrap();
         checkpoint.commit().unwrap();
-        println!("committed {realm} {position}");
+        println!("committed {partition} {position}");
     }
 }
 
 #[test]
 fn killed_processes_leave_whole_checkpoints() {
     let place = tempfile::tempdir().unwrap();
-    let mut committed = vec![0_u64; usize::from(REALMS)];
+    let mut committed = vec![0_u64; usize::from(PARTITIONS)];
     for round in 0..12_u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact", "--ignored", "--nocapture"])
@@ -119,38 +119,38 @@ fn killed_processes_leave_whole_checkpoints() {
         child.wait().unwrap();
         // What it said before it died counts; a line that it did not finish doesn't.
         for line in lines.map_while(Result::ok) {
-            if let [_, realm, position] = line.split(' ').collect::<Vec<_>>()[..]
-                && let (Ok(realm), Ok(position)) = (realm.parse::<usize>(), position.parse::<u64>())
+            if let [_, partition, position] = line.split(' ').collect::<Vec<_>>()[..]
+                && let (Ok(partition), Ok(position)) = (partition.parse::<usize>(), position.parse::<u64>())
             {
-                committed[realm] = committed[realm].max(position);
+                committed[partition] = committed[partition].max(position);
             }
         }
         let store = DiskStore::open(place.path(), FULL).unwrap();
-        for realm in 0..REALMS {
-            let position = store.get(&key(realm, "position")).unwrap();
+        for partition in 0..PARTITIONS {
+            let position = store.get(&key(partition, "position")).unwrap();
             let position = position.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()));
-            assert!(position >= committed[usize::from(realm)], "realm {realm}: {position} of {committed:?}");
-            whole(&store, realm, position);
+            assert!(position >= committed[usize::from(partition)], "partition {partition}: {position} of {committed:?}");
+            whole(&store, partition, position);
         }
     }
     assert!(committed.iter().all(|position| *position > 12), "{committed:?}");
 }
 
-/// Everything in the realm is of this one checkpoint.
-fn whole(store: &DiskStore, realm: u16, position: u64) {
+/// Everything in the partition is of this one checkpoint.
+fn whole(store: &DiskStore, partition: u16, position: u64) {
     let mut marks = Vec::new();
     let mut values = 0;
     let visit = &mut |key: &[u8], value: &[u8]| {
         let name = String::from_utf8(key[2..].to_vec()).unwrap().trim_start_matches('\u{3}').to_owned();
         if name.starts_with("value") {
-            assert_eq!(value[..8], position.to_be_bytes(), "{name} in realm {realm}");
+            assert_eq!(value[..8], position.to_be_bytes(), "{name} in partition {partition}");
             values += 1;
         } else if name.starts_with("mark") {
             marks.push(name);
         }
         ControlFlow::Continue(())
     };
-    store.scan(&realm.to_be_bytes(), visit).unwrap();
+    store.scan(&partition.to_be_bytes(), visit).unwrap();
     if position > 0 {
         assert_eq!(values, 200);
         assert_eq!(marks, [format!("mark {position}")]);

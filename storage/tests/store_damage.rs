@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store, StoreError};
+use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreError, StoreOptions};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-const REALMS: u16 = 4;
-const FULL: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const PARTITIONS: u16 = 4;
+const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 
 /// xorshift: the same damage at every run, unless told otherwise.
 struct Random(u64);
@@ -35,12 +35,12 @@ fn fill(dir: &Path, random: &mut Random) -> Pairs {
     for _sitting in 0..2 {
         let store = DiskStore::open(dir, FULL).unwrap();
         for round in 0..12 {
-            let realm = Realm::new(round % REALMS);
-            let mut checkpoint = store.begin(realm).unwrap();
+            let partition = PartitionId(round % PARTITIONS);
+            let mut checkpoint = store.begin(partition).unwrap();
             for _ in 0..400 {
                 // Half of them records, half not: those lie in different files.
                 let number = random.next(2_000);
-                let key = [&realm.prefix()[..], &[3 + number as u8 % 2], &number.to_be_bytes()].concat();
+                let key = [&partition.prefix()[..], &[3 + number as u8 % 2], &number.to_be_bytes()].concat();
                 let len = if random.next(100) == 0 { 9_000 } else { 100 };
                 let value = vec![random.next(256) as u8; len];
                 checkpoint.put(&key, &value).unwrap();
@@ -54,8 +54,8 @@ fn fill(dir: &Path, random: &mut Random) -> Pairs {
 
 fn contents(store: &DiskStore) -> Result<Pairs, StoreError> {
     let mut pairs = Pairs::new();
-    for realm in 0..REALMS {
-        store.scan(&realm.to_be_bytes(), &mut |key, value| {
+    for partition in 0..PARTITIONS {
+        store.scan(&partition.to_be_bytes(), &mut |key, value| {
             pairs.insert(key.to_vec(), value.to_vec());
             ControlFlow::Continue(())
         })?;
@@ -111,7 +111,7 @@ fn examine(dir: PathBuf, expected: Pairs, tally: &mut Tally, what: &str) {
     copy_dir(&dir, &quick);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let unnoticed = match DiskStore::open(&quick, SledOptions { check: Check::Quick, ..FULL }) {
+        let unnoticed = match DiskStore::open(&quick, StoreOptions { check: Check::Quick, ..FULL }) {
             Ok(store) => contents(&store).is_ok_and(|found| found != expected),
             Err(_) => false,
         };
@@ -214,7 +214,7 @@ fn what_a_merge_can_not_read_is_noticed() {
     let dir = place.path().join("store");
     let store = DiskStore::open(&dir, FULL).unwrap();
     let commit = |number: u8| {
-        let mut checkpoint = store.begin(Realm::new(0)).unwrap();
+        let mut checkpoint = store.begin(PartitionId(0)).unwrap();
         checkpoint.put(&[0, 0, 3, number], &[number; 100]).unwrap();
         checkpoint.commit().unwrap();
     };
@@ -231,6 +231,6 @@ fn what_a_merge_can_not_read_is_noticed() {
     }
     assert!(noted());
     drop(store);
-    let quick = SledOptions { check: Check::Quick, ..FULL };
+    let quick = StoreOptions { check: Check::Quick, ..FULL };
     assert!(DiskStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store, StoreError};
+use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreError, StoreOptions};
 
-const FULL: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const DISK_BYTES: usize = 24 << 20;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -73,12 +73,12 @@ impl Random {
     }
 }
 
-fn change(random: &mut Random, realm: u16, pairs: &mut Pairs) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+fn change(random: &mut Random, partition: u16, pairs: &mut Pairs) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut changes = Vec::new();
     for _ in 0..1 + random.below(300) {
         // Some are records, which lie in runs, the others lie in sled.
         let space = [3, 3, 3, 200][random.below(4)];
-        let key = [&realm.to_be_bytes()[..], &[space], &random.below(400).to_be_bytes()].concat();
+        let key = [&partition.to_be_bytes()[..], &[space], &random.below(400).to_be_bytes()].concat();
         let value = (random.below(3) > 0).then(|| (0..random.below(6_000)).map(|_| random.below(256) as u8).collect::<Vec<u8>>());
         match &value {
             Some(value) => pairs.insert(key.clone(), value.clone()),
@@ -89,8 +89,8 @@ fn change(random: &mut Random, realm: u16, pairs: &mut Pairs) -> Vec<(Vec<u8>, O
     changes
 }
 
-fn commit(store: &DiskStore, realm: u16, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<(), StoreError> {
-    let mut checkpoint = store.begin(Realm::new(realm))?;
+fn commit(store: &DiskStore, partition: u16, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<(), StoreError> {
+    let mut checkpoint = store.begin(PartitionId(partition))?;
     for (key, value) in changes {
         match value {
             Some(value) => checkpoint.put(key, value)?,
@@ -100,14 +100,14 @@ fn commit(store: &DiskStore, realm: u16, changes: &[(Vec<u8>, Option<Vec<u8>>)])
     checkpoint.commit()
 }
 
-/// What a realm holds in one space, or in all of them (0).
-fn contents_of(store: &DiskStore, realm: u16, space: u8) -> Result<Pairs, StoreError> {
+/// What a partition holds in one space, or in all of them (0).
+fn contents_of(store: &DiskStore, partition: u16, space: u8) -> Result<Pairs, StoreError> {
     let mut pairs = Pairs::new();
     let visit = &mut |key: &[u8], value: &[u8]| {
         pairs.insert(key.to_vec(), value.to_vec());
         ControlFlow::Continue(())
     };
-    let prefix = [&realm.to_be_bytes()[..], &[space]].concat();
+    let prefix = [&partition.to_be_bytes()[..], &[space]].concat();
     store.scan(if space == 0 { &prefix[..2] } else { &prefix }, visit)?;
     Ok(pairs)
 }
@@ -135,26 +135,28 @@ fn what_was_committed_stays_when_the_disk_is_full() {
     let mut refused = BTreeMap::<String, usize>::new();
     let mut failures = 0;
     for round in 0..200 {
-        let realm = random.below(2);
+        let partition = random.below(2);
         let full = round > 20 && random.below(3) == 0;
         disk.leave(full.then(|| random.below(1 << 20)));
-        let mut after = expected[realm].clone();
-        let changes = change(&mut random, realm as u16, &mut after);
+        let mut after = expected[partition].clone();
+        let changes = change(&mut random, partition as u16, &mut after);
         let open = store.as_ref().unwrap();
-        if let Err(error) = commit(open, realm as u16, &changes) {
+        if let Err(error) = commit(open, partition as u16, &changes) {
             assert!(full || failures > 0, "round {round}: {error}");
             *refused.entry(error.to_string()).or_default() += 1;
             // Records can be read all the while.
-            assert!(records(&contents_of(open, realm as u16, 3).unwrap()) == records(&expected[realm]), "round {round}");
+            assert!(records(&contents_of(open, partition as u16, 3).unwrap()) == records(&expected[partition]), "round {round}");
             disk.leave(None);
             // The same store goes on, and neither commit counts twice or in part.
             failures += 1;
-            eventually(|| contents_of(open, realm as u16, 0).map(|found| assert!(found == expected[realm], "round {round}")));
-            eventually(|| commit(open, realm as u16, &changes));
+            eventually(|| {
+                contents_of(open, partition as u16, 0).map(|found| assert!(found == expected[partition], "round {round}"))
+            });
+            eventually(|| commit(open, partition as u16, &changes));
         }
-        expected[realm] = after;
+        expected[partition] = after;
         disk.leave(None);
-        eventually(|| contents_of(open, realm as u16, 0).map(|found| assert!(found == expected[realm], "round {round}")));
+        eventually(|| contents_of(open, partition as u16, 0).map(|found| assert!(found == expected[partition], "round {round}")));
         if random.below(20) == 0 {
             drop(store.take());
             store = Some(DiskStore::open(&dir, FULL).unwrap_or_else(|found| panic!("round {round}: {found}")));
@@ -166,7 +168,7 @@ fn what_was_committed_stays_when_the_disk_is_full() {
     drop(store);
     let store = DiskStore::open(&dir, FULL).unwrap();
     store.verify().unwrap();
-    for (realm, expected) in (0..).zip(&expected) {
-        assert!(contents_of(&store, realm, 0).unwrap() == *expected);
+    for (partition, expected) in (0..).zip(&expected) {
+        assert!(contents_of(&store, partition, 0).unwrap() == *expected);
     }
 }

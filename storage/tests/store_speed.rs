@@ -6,27 +6,27 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headcount_storage::store::{Check, DiskStore, Realm, SledOptions, Store};
+use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreOptions};
 
-const REALMS: u16 = 8;
-const PER_REALM: u64 = 60_000;
+const PARTITIONS: u16 = 8;
+const PER_PARTITION: u64 = 60_000;
 const VALUE_BYTES: usize = 200;
 
-fn key(realm: u16, number: u64) -> Vec<u8> {
+fn key(partition: u16, number: u64) -> Vec<u8> {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    [&realm.to_be_bytes()[..], &[3], &mixed.to_be_bytes()].concat()
+    [&partition.to_be_bytes()[..], &[3], &mixed.to_be_bytes()].concat()
 }
 
-/// Writes every `step`th key of all realms, a checkpoint per realm, two at a time.
+/// Writes every `step`th key of all partitions, a checkpoint per partition, two at a time.
 fn write(store: &DiskStore, step: usize, fill: u8) -> Duration {
     let begin = Instant::now();
     std::thread::scope(|scope| {
         for half in 0..2 {
             scope.spawn(move || {
-                for realm in (half..REALMS).step_by(2) {
-                    let mut checkpoint = store.begin(Realm::new(realm)).unwrap();
-                    for number in (0..PER_REALM).step_by(step) {
-                        checkpoint.put(&key(realm, number), &[fill; VALUE_BYTES]).unwrap();
+                for partition in (half..PARTITIONS).step_by(2) {
+                    let mut checkpoint = store.begin(PartitionId(partition)).unwrap();
+                    for number in (0..PER_PARTITION).step_by(step) {
+                        checkpoint.put(&key(partition, number), &[fill; VALUE_BYTES]).unwrap();
                     }
                     checkpoint.commit().unwrap();
                 }
@@ -46,10 +46,10 @@ fn percentile(latencies: &mut [Duration], of_1000: usize) -> Duration {
 fn speed() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("store");
-    let options = |check| SledOptions { check, ..SledOptions::default() };
+    let options = |check| StoreOptions { check, ..StoreOptions::default() };
     let store = DiskStore::open(&dir, options(Check::Full)).unwrap();
     let rate = |count: u64, time: Duration| count as f64 / time.as_secs_f64();
-    let all = u64::from(REALMS) * PER_REALM;
+    let all = u64::from(PARTITIONS) * PER_PARTITION;
     println!("new: {:.0} keys/s", rate(all, write(&store, 1, 1)));
     println!("overwritten: {:.0} keys/s", rate(all, write(&store, 1, 2)));
     println!("one in ten overwritten: {:.0} keys/s", rate(all / 10, write(&store, 10, 3)));
@@ -65,7 +65,7 @@ fn speed() {
         let mut number = 0;
         while !stop.load(Ordering::Relaxed) {
             let begin = Instant::now();
-            let at = key(number as u16 % REALMS, number * 7919 % PER_REALM);
+            let at = key(number as u16 % PARTITIONS, number * 7919 % PER_PARTITION);
             store.get(&at).unwrap().unwrap();
             latencies.push(begin.elapsed());
             number += 1;
@@ -87,8 +87,8 @@ fn speed() {
     }
     let store = DiskStore::open(&dir, options(Check::Quick)).unwrap();
     let begin = Instant::now();
-    for realm in 0..REALMS {
-        store.scan(&realm.to_be_bytes(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+    for partition in 0..PARTITIONS {
+        store.scan(&partition.to_be_bytes(), &mut |_, _| ControlFlow::Continue(())).unwrap();
     }
     println!("scanned: {:.0} keys/s", rate(all, begin.elapsed()));
 }

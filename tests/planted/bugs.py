@@ -127,7 +127,7 @@ BUGS = [
     ("a late event leaves the cohort", "let first_day = new_day && self.first_day().is_none_or(|first| day <= first);", "let first_day = new_day && self.first_day().is_none();"),
     ("a cohort leaves out who never paid", "level == own && (change.first_day || change.money)", "level == own && change.money"),
     ("a cohort's money is the organization's", "(money.revenue, money.orders)", "(money.organization_revenue, money.organization_orders)"),
-    ("a cohort's refunds are left out", "parts::add_money(&mut self.money, sums.money.as_deref(), sign);", "parts::add_money(&mut self.money, sums.money.as_deref().filter(|money| !money.revenue.is_negative()), sign);"),
+    ("a cohort's refunds are left out", "day::add_money(&mut self.money, sums.money.as_deref(), sign);", "parts::add_money(&mut self.money, sums.money.as_deref().filter(|money| !money.revenue.is_negative()), sign);"),
     ("a list that just fits is cut", "truncated: cells.len() > self.limit", "truncated: cells.len() >= self.limit"),
     ("the oldest cohorts come first", "cells.iter().rev().take(self.limit)", "cells.iter().take(self.limit)"),
     # Companies and groups.

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
 use headcount::Engine;
-use headcount::domain::answers::{Traffic, TrafficRow};
 use headcount::domain::filter::{Filter, Predicate};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::ratio_of_counts;
+use headcount::domain::queries::{Traffic, TrafficRow};
 use headcount_model::text::Url;
 use headcount_model::time::{day_of, instant_ms};
 use headcount_model::traffic::{self, traffic};

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use flate2::read::GzDecoder;
-use headcount::domain::answers::{Cohort, EntityLevel};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::Amount;
+use headcount::domain::queries::{Cohort, EntityLevel};
 use headcount::domain::time::{Day, Window};
 use headcount::{Engine, EngineConfig};
 

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use headcount_domain::event::Event;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Event;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 
 use super::{AskError, Engine};

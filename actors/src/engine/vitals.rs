@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headcount_domain::fold::Position;
+use headcount_domain::intake::event::Position;
 use headcount_domain::quota::Quota;
 
 use super::Engine;

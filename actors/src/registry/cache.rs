@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::policy::{Policy, Rates};
+use headcount_domain::intake::policy::{Policy, Rates};
 
 use super::limiter::Limiter;
 use super::model::{ApiToken, Project, RateLimit};

@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::money::Currency;
-use headcount_domain::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::time::{Instant, Timezone};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::Currency;
-use headcount_domain::policy::Rates;
 use headcount_domain::time::{Instant, Timezone};
 
 use super::error::RegistryError;

@@ -1,7 +1,7 @@
 //! What names, origins, rates and lists may be. Nothing else is ever stored.
 
+use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
-use headcount_domain::policy::Rates;
 use headcount_domain::time::Instant;
 
 use super::error::RegistryError;

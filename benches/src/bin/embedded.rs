@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::time::{Day, Window};
-use headcount_actors::track::{Field, NewEvent};
+use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
 
 /// As in the program.

@@ -8,10 +8,11 @@ use std::time::Instant as Clock;
 
 use headcount_bench::{event, policy};
 use headcount_domain::agent::Agent;
-use headcount_domain::answers::{AskAttribution, Dimension, EntityLevel, Question, Reader, TouchModel};
-use headcount_domain::event::Event;
-use headcount_domain::fold::{NoSource, Project};
 use headcount_domain::ids::KeyHasher;
+use headcount_domain::intake::event::Event;
+use headcount_domain::project::Project;
+use headcount_domain::queries::{AskAttribution, Dimension, EntityLevel, Question, Reader, TouchModel};
+use headcount_domain::records::NoSource;
 use headcount_domain::time::{Day, Instant, Window};
 
 /// Just too far apart to be one session.

@@ -4,14 +4,15 @@
 //! and each of the four is decided by itself.
 
 mod brands;
+mod category;
 mod channels;
 mod sites;
 mod sources;
 
 use serde::{Deserialize, Serialize};
 
+use category::Category;
 pub use channels::Channel;
-use sources::Category;
 
 use crate::text;
 

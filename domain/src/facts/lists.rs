@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DayEntry, Facts, Hit, HitKind, NamedDay, Order, Session, TouchAt};
-use crate::facts::Named;
+use super::daily_count::Hit;
+use super::day::{DayEntry, NamedDay};
+use super::group_ref::Named;
+use super::order::Order;
+use super::session::Session;
+use super::touch::TouchAt;
+use crate::cache::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
 use crate::ids::RecordKey;
-use crate::names::NameId;
-use crate::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
 use crate::time::{Day, Instant};
 
 /// A sealed part of one of the lists.
@@ -84,17 +87,6 @@ pub(super) fn number_of_named(day: Day, named: Option<Named>) -> Number {
     }
 }
 
-impl Hit {
-    fn number(&self) -> Number {
-        let (kind, NameId(name)) = match self.what {
-            HitKind::Page(name) => (0, name),
-            HitKind::Referrer(name) => (1, name),
-        };
-        // Names are numbered as they come: their numbers lie in the order of time.
-        number_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
-    }
-}
-
 /// A list that holds touches.
 pub(super) trait Touching: Item<Digest = TouchEnds> {
     /// The touch that it is, if it has a source.
@@ -150,62 +142,4 @@ pub(super) fn touch_after<T: Touching>(list: &Paged<T>, time: Instant) -> Option
     // Of the pages after that the digests are enough.
     let in_pages = || list.digests_after(last).find_map(|digest| digest.first);
     list.part(last).and_then(of).or_else(in_pages).or_else(|| of(list.recent()))
-}
-
-impl Facts {
-    /// Hands the pages that changed since [`Facts::saved`] to `visit`, with their names.
-    pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
-        self.days.dirty(visit);
-        self.named.dirty(visit);
-        self.sessions.dirty(visit);
-        self.touches.dirty(visit);
-        self.orders.dirty(visit);
-        self.hits.dirty(visit);
-    }
-
-    /// All changes are on their way to the store.
-    pub fn saved(&mut self) {
-        self.days.saved();
-        self.named.saved();
-        self.sessions.saved();
-        self.touches.saved();
-        self.orders.saved();
-        self.hits.saved();
-    }
-
-    /// Lets go of pages that are saved.
-    pub fn shed(&mut self) {
-        self.days.shed();
-        self.named.shed();
-        self.sessions.shed();
-        self.touches.shed();
-        self.orders.shed();
-        self.hits.shed();
-    }
-
-    /// The names of all sealed pages.
-    pub fn serials(&self) -> impl Iterator<Item = u32> {
-        let by_day = self.days.serials().chain(self.named.serials()).chain(self.hits.serials());
-        by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
-    }
-
-    /// How many items there are: what going through them costs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        let by_day = self.days.len() + self.named.len() + self.hits.len();
-        by_day + self.sessions.len() + self.touches.len() + self.orders.len()
-    }
-
-    /// What they take in memory beside themselves, in bytes, roughly.
-    #[must_use]
-    pub fn weight(&self) -> usize {
-        // Named groups and money are boxed; a day in two has one.
-        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<Named>()
-            + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
-        let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
-        let alone = self.money.as_ref().map_or(0, |_| size_of::<super::MoneySums>())
-            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
-            + self.runs.as_ref().map_or(0, |runs| runs.weight());
-        boxed + lists + self.orders.weight() + self.hits.weight() + alone
-    }
 }

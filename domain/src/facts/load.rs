@@ -1,9 +1,14 @@
 //! Which pages a step needs: those are brought into memory before it, and no others.
 
-use super::lists::number_of_named;
-use super::{Change, Facts, FactsPage, Hit, Moment, Named, SESSION_GAP_MS, Session, Span, Times};
-use crate::paged::{Item as _, Number, first_in_day, last_in_day, number_of_day};
-use crate::records::Fault;
+use super::daily_count::Hit;
+use super::dirty_range::{Change, Span, Times};
+use super::entity::Facts;
+use super::group_ref::Named;
+use super::lists::{FactsPage, number_of_named};
+use super::moment::Moment;
+use super::session::{SESSION_GAP_MS, Session};
+use crate::cache::paged::{Number, first_in_day, last_in_day, number_of_day};
+use crate::fault::Fault;
 use crate::time::{Day, Instant};
 
 /// A page by its name.

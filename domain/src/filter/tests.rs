@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::acquisition::Channel;
-use crate::fields::tests::event;
+use crate::intake::fields::tests::event;
 
 const EVENT: &str = r#"{
     "name": "saved", "url": "https://shop.example/Pricing", "user_id": "5", "language": "ΟΔΟΣ ÉTÉ",

@@ -1,12 +1,17 @@
 //! What a company of a project gets of its identities' facts, and companies that turn out to be one.
 
-use super::{Account, AccountSlot, Fault, Fold, Order, Session, Sign, Source, Span};
 use crate::company::CompanyKey;
+use crate::company::{Account, AccountSlot};
+use crate::contribution::Level;
+use crate::contribution::Sign;
 use crate::facts::{Change, Facts, Moment, Pages, Sums, Times, TouchAt};
+use crate::facts::{Order, Session, Span};
+use crate::fault::Fault;
+use crate::fold::Fold;
 use crate::ids::RecordKey;
 use crate::project::Project;
+use crate::records::Source;
 use crate::records::{Record, page_key};
-use crate::rollup::Level;
 use crate::time::Day;
 
 /// One change of a company's facts.

@@ -1,16 +1,21 @@
 //! What companies and groups, as they were told, get of identities' facts.
 
-use super::{Fault, Fold, Identity, Named, Session, Sign, Source};
 use crate::company::CompanyKey;
-use crate::event::Event;
+use crate::company::group::{CompanyById, Group, GroupSums, MemberDay};
+use crate::contribution::Level;
+use crate::contribution::Sign;
 use crate::facts::{Moment, Sums};
-use crate::groups::{CompanyById, Group, GroupSums, MemberDay};
+use crate::facts::{Named, Session};
+use crate::fault::Fault;
+use crate::fold::Fold;
+use crate::identity::Identity;
 use crate::ids::{PublicCompany, RawId, RecordKey};
+use crate::indexes::KnownAs;
+use crate::intake::event::Event;
+use crate::intake::submission::metadata_text;
 use crate::project::Project;
+use crate::records::Source;
 use crate::records::page_key;
-use crate::rollup::Level;
-use crate::rollups::KnownAs;
-use crate::submission::metadata_text;
 use crate::time::Day;
 
 /// The type of a group that is a company.

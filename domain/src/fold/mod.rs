@@ -1,90 +1,23 @@
 //! The one way in: an event is folded into the facts of whom it is of, and every rollup follows.
 
 mod accounts;
-mod deposit;
+mod apply;
 mod groups;
-mod subject;
+mod link;
 
-use serde::{Deserialize, Serialize};
-
-pub use self::subject::set_short_history;
+pub use self::link::set_short_history;
 use crate::acquisition::Channel;
-use crate::company::CompanyKey;
-use crate::event::Event;
-use crate::facts::{Change, Facts, FactsPage, Hit, HitKind, Moment, Named, Order, Session, Span, Touch};
+use crate::contribution::{Level, Sign};
+use crate::facts::{Change, FactsPage, Hit, HitKind, Moment, Named, Order, Session, Touch};
+use crate::fault::Fault;
+use crate::identity::{Association, EmailOwners, Identity, Person};
 use crate::ids::{KeyHasher, RawId, RecordKey};
-use crate::names::{NameId, NameKind};
-use crate::people::EmailOwners;
-pub use crate::people::{Identity, Person};
-pub use crate::project::Project;
-pub use crate::records::{Fault, FaultKind, NoSource, Source};
-use crate::records::{Record, page_key};
-use crate::rollup::{Level, Sign};
+use crate::indexes::dictionary::{NameId, NameKind};
+use crate::intake::event::{Event, Position};
+use crate::project::Project;
+use crate::records::page_key;
+pub use crate::records::{NoSource, Source};
 use crate::text;
-
-/// The place of an event in the order in which events were recorded.
-pub type Position = u64;
-
-/// An identity's company, and when that was recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Association {
-    /// The position of the event that told it.
-    pub since: Position,
-    /// The company, as it was told (which may be linked to a domain).
-    pub company: RecordKey,
-}
-
-/// What a company key stands for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum AccountSlot {
-    /// A company of its own.
-    Account(Box<Account>),
-    /// A company that was told its domain; for ever.
-    Linked(RecordKey),
-}
-
-/// The record of one company in one project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    /// Its key: a domain where there is one.
-    pub key: CompanyKey,
-    /// The sum of what identities (and nobody) contribute to it.
-    pub facts: Facts,
-}
-
-impl Record for AccountSlot {
-    const SPACE: u8 = 1;
-    const PAGE_SPACE: u8 = 4;
-    const NAME: &'static str = "account";
-    type Page = FactsPage;
-
-    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
-        if let Self::Account(account) = self {
-            account.facts.dirty(&mut |serial, page| visit(page_key(key, serial), page));
-        }
-    }
-
-    fn saved(&mut self) {
-        if let Self::Account(account) = self {
-            account.facts.saved();
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::Account(account) => {
-                size_of::<Self>() + size_of::<Account>() + account.key.as_str().len() + 64 + account.facts.weight()
-            }
-            Self::Linked(_) => size_of::<Self>(),
-        }
-    }
-
-    fn shed(&mut self) {
-        if let Self::Account(account) = self {
-            account.facts.shed();
-        }
-    }
-}
 
 impl Project {
     /// Folds one recorded event. It must come once, in the order of `position`, and be no duplicate.

@@ -4,9 +4,9 @@ use proptest::strategy::ValueTree;
 use super::*;
 use crate::acquisition::Channel;
 use crate::company::CompanyKey;
-use crate::event::Details;
-use crate::fold::NoSource;
 use crate::ids::ProjectId;
+use crate::intake::event::Details;
+use crate::records::NoSource;
 use crate::time::{Day, Instant};
 
 fn hasher() -> KeyHasher {
@@ -26,9 +26,9 @@ fn pick(texts: &'static [&'static str]) -> impl Strategy<Value = Option<&'static
     proptest::option::of(proptest::sample::select(texts))
 }
 
-fn who() -> impl Strategy<Value = crate::event::Who> {
+fn who() -> impl Strategy<Value = crate::intake::event::Who> {
     (pick(&["u1", "u2"]), pick(&["a1", "a2", "a3"]), proptest::option::of(0..2u128)).prop_map(|(user, anonymous, visitor)| {
-        crate::event::Who {
+        crate::intake::event::Who {
             user_id: user.map(Into::into),
             anonymous_id: anonymous.map(Into::into),
             visitor: visitor.filter(|_| user.is_none() && anonymous.is_none()),

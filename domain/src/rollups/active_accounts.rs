@@ -1,7 +1,8 @@
 //! Active accounts per day: companies, and identities that have none. The divisor of `arpa`.
 
-use super::at_level::at_level;
-use super::distinct::{self, DayAndGap};
+use crate::rollups::at_level::at_level;
+use crate::rollups::distinct;
+use crate::rollups::distinct::DayAndGap;
 
 at_level!(
     /// See the module.

@@ -11,24 +11,24 @@ macro_rules! at_level {
         #[derive(Debug)]
         pub struct $name;
 
-        impl crate::rollup::Kept for $name {
+        impl crate::cells::Kept for $name {
             const TAG: u8 = $tag;
             const NAME: &'static str = $text;
             type Key = $key;
             type Value = $value;
         }
 
-        impl crate::rollup::Rollup for $name {
-            fn concerned(level: crate::rollup::Level, change: &crate::facts::Change) -> bool {
-                $concerned(crate::rollup::Level::$level, level, change)
+        impl crate::rollups::Rollup for $name {
+            fn concerned(level: crate::contribution::Level, change: &crate::facts::Change) -> bool {
+                $concerned(crate::contribution::Level::$level, level, change)
             }
 
             fn contribute(
-                _: crate::rollup::Level,
+                _: crate::contribution::Level,
                 facts: &crate::facts::Facts,
                 change: &crate::facts::Change,
-                sign: crate::rollup::Sign,
-                cells: &mut crate::rollup::Cells<$key, $value>,
+                sign: crate::contribution::Sign,
+                cells: &mut crate::cells::Cells<$key, $value>,
             ) {
                 $contribute(facts, change, sign, cells);
             }

@@ -5,12 +5,13 @@
 //! instead of a touch. What touch a bundle is under is kept once, and looked up by who reads the days.
 //! By last touch, many orders between two touches are a bundle of their own: a run of the facts.
 
-use super::at_level::at_level;
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Key, Value, signed, unsigned};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts, Order, Touch};
 use crate::ids::RecordKey;
 use crate::money::Amount;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Key, Level, Sign, Value, signed, unsigned};
+use crate::rollups::at_level::at_level;
 
 /// Orders and refunds under one touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

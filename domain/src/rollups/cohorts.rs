@@ -1,10 +1,11 @@
 //! Lifetime value: entities by the month of their first event, and all that they ever paid.
 
-use super::at_level::at_level;
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Value, signed, unsigned};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts};
 use crate::money::Amount;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Level, Sign, Value, signed, unsigned};
+use crate::rollups::at_level::at_level;
 
 /// The entities that were first seen in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 //! [`FIRST`]). Of the days of a window, an entity's first one is the only one whose gap reaches before the window's
 //! start: so the distinct total is the sum of the cells whose gap does. Exact, retractable, and small.
 
+use crate::cells::{Cells, count_of};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts};
-use crate::rollup::{Cells, Level, Sign, count_of};
 use crate::time::{Day, Window};
 
 /// The gap of a first active day: longer than any.

@@ -5,8 +5,9 @@
 //! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the
 //! project gave to the group ([`super::group_numbers`]), so that sums are added up in a list.
 
+use crate::cells::{Cells, Kept};
+use crate::contribution::Sign;
 use crate::ids::RecordKey;
-use crate::rollup::{Cells, Kept, Sign};
 use crate::time::{Day, Window};
 
 /// The key of a type, the bucket of a day or block, and the number of a group: a row is how many events the group had then.

@@ -4,13 +4,10 @@ mod active_accounts;
 mod at_level;
 mod attribution;
 mod cohorts;
-mod company_links;
 pub mod distinct;
 mod group_activity;
-mod group_names;
-mod group_numbers;
-mod known_members;
 mod revenue;
+mod rollup;
 mod traffic;
 mod unique_users;
 
@@ -20,19 +17,18 @@ pub use attribution::{
     LastTouchByIdentity, TouchSums, Under,
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
-pub use company_links::{CompanyLink, CompanyLinks, Link};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
-pub use group_names::{GroupNames, NamePrefix};
-pub use group_numbers::{GroupNumber, GroupNumbers};
-pub use known_members::{KnownAs, KnownMembers};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
+pub use rollup::Rollup;
 pub use traffic::{DayAndTouch, Traffic, Visits};
 pub use unique_users::UniqueUsers;
 
+use crate::cells::packed::Packed;
+use crate::cells::parts::FrozenPart;
+use crate::cells::{Cells, Kept, Key};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts};
-use crate::rollup::packed::Packed;
-use crate::rollup::parts::FrozenPart;
-use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign};
+use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, KnownMembers};
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {

@@ -1,9 +1,11 @@
 //! Revenue per day: what was earned, in how many orders, and what could not be converted.
 
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Key, Value, signed, unsigned};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts, MoneySums};
 use crate::money::{Amount, Currency};
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign, Value, signed, unsigned};
+use crate::rollups::Rollup;
 use crate::time::Day;
 
 /// See the module.

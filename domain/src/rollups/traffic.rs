@@ -1,10 +1,12 @@
 //! Sessions and bounces per day, by what brought them.
 
 use crate::acquisition::Channel;
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Key, Value, signed, unsigned};
+use crate::contribution::{Level, Sign};
 use crate::facts::{Change, Facts, Touch};
-use crate::names::NameId;
-use crate::rollup::packed::Columns;
-use crate::rollup::{Cells, Kept, Key, Level, Rollup, Sign, Value, signed, unsigned};
+use crate::indexes::dictionary::NameId;
+use crate::rollups::Rollup;
 
 /// Sessions that the same thing brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

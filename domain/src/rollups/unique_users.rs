@@ -1,7 +1,8 @@
 //! Unique users per day: which identities were active, and over any window how many different ones.
 
-use super::at_level::at_level;
-use super::distinct::{self, DayAndGap};
+use crate::rollups::at_level::at_level;
+use crate::rollups::distinct;
+use crate::rollups::distinct::DayAndGap;
 
 at_level!(
     /// See the module.

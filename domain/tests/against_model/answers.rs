@@ -4,12 +4,12 @@ use std::future::Future;
 use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
-use headcount_domain::answers::{
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::money::Currency;
+use headcount_domain::queries::{
     AskAttribution, AskCohorts, CompanyMetrics, CountOf, GroupMetrics, IdentityName, Unconverted, company_by_domain,
     company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
@@ -119,7 +119,7 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         ["companies", "top"] => {
             let limit = params.count("limit", 100, 20)?;
             let top = block_on(top_companies(folded, ORGANIZATION, range?, limit)).unwrap();
-            let row = |row: &headcount_domain::answers::TopCompany| {
+            let row = |row: &headcount_domain::queries::TopCompany| {
                 Json::object([
                     ("company_id", text(&row.company_id)),
                     ("name", Json::from(row.name.clone())),
@@ -136,7 +136,7 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         ["companies", id, "top-users"] => {
             let limit = params.count("limit", 100, 20)?;
             let users = block_on(company_top_users(folded, ORGANIZATION, id, range?, limit)).unwrap().ok_or(Refused(404))?;
-            let row = |row: &headcount_domain::answers::TopUser| {
+            let row = |row: &headcount_domain::queries::TopUser| {
                 Json::object([
                     ("resolved_identifier", text(&row.resolved_identifier)),
                     ("identity_id", text(&row.identity_id)),
@@ -190,7 +190,7 @@ fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Wi
 
 fn of_group(folded: &Folded, operation: &str, params: &Params<'_>, range: Window) -> Result<Json, Refused> {
     let kind = params.text("group_type").ok_or(Refused(400))?;
-    if kind == "company" || !headcount_domain::admission::is_group_type(&kind) {
+    if kind == "company" || !headcount_domain::intake::admission::is_group_type(&kind) {
         return Err(Refused(400));
     }
     let row = |row: &GroupMetrics| {
@@ -236,7 +236,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             let limit = params.count("limit", 100, 20)?;
             let (model, level, dimension) = (params.word("model")?, params.word("level")?, params.word("dimension")?);
             let answer = held.ask(&AskAttribution { model, level, dimension, window, limit }).unwrap();
-            let row = |row: &headcount_domain::answers::TouchRevenue| {
+            let row = |row: &headcount_domain::queries::TouchRevenue| {
                 Json::object([
                     ("dimension", text(&row.dimension)),
                     ("revenue", number(row.revenue)),
@@ -252,7 +252,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
         "revenue/ltv-cohorts" => {
             let (level, limit) = (params.word("level")?, params.count("limit", 60, 24)?);
             let answer = held.ask(&AskCohorts { level, limit }).unwrap();
-            let row = |row: &headcount_domain::answers::Cohort| {
+            let row = |row: &headcount_domain::queries::Cohort| {
                 Json::object([
                     ("cohort", text(&row.month)),
                     ("entities", number(row.entities)),

@@ -17,20 +17,22 @@ mod traffic;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use headcount_domain::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::agent::Agent;
-use headcount_domain::answers::{Projects, Question as Asked, Reader};
-use headcount_domain::event::Event;
+use headcount_domain::cache::paged::set_page_items;
+use headcount_domain::cells::parts::set_part_bytes;
 use headcount_domain::facts::{set_loose_orders, set_loose_run};
-use headcount_domain::fold::{Fault, Project, set_short_history};
+use headcount_domain::fault::Fault;
+use headcount_domain::fold::set_short_history;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
+use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
+use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::{Currency, Rate};
-use headcount_domain::paged::set_page_items;
-use headcount_domain::policy::{Policy, Rates as DomainRates};
-use headcount_domain::rollup::parts::set_part_bytes;
-use headcount_domain::submission::Submission;
+use headcount_domain::project::Project;
+use headcount_domain::queries::{Projects, Question as Asked, Reader};
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
@@ -100,7 +102,7 @@ impl Held {
     }
 
     fn apply(&mut self, event: Box<Event>, position: u64) {
-        self.state.apply(&event, position, &hasher(), &self.saved).unwrap();
+        self.state.apply(&event, position, hasher(), &self.saved).unwrap();
         self.log.push(((*event).clone(), position));
         self.since.push((event, position));
         if self.saved.is_running() {
@@ -130,19 +132,19 @@ impl Held {
         self.state = self.saved.start();
         self.begun_at = 0;
         for (event, position) in &self.since {
-            self.state.apply(event, *position, &hasher(), &self.saved).unwrap();
+            self.state.apply(event, *position, hasher(), &self.saved).unwrap();
         }
     }
 
     fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
-        let hasher = hasher();
-        let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: &hasher, source: &self.saved };
+        let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: hasher(), source: &self.saved };
         question.answer(&mut reader)
     }
 }
 
-fn hasher() -> KeyHasher {
-    KeyHasher::new([9; 16])
+fn hasher() -> &'static KeyHasher {
+    static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::new([9; 16]));
+    &HASHER
 }
 
 /// All projects of one organization.
@@ -166,6 +168,10 @@ impl Projects for Folded {
 
     fn count(&self) -> usize {
         self.projects.len()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        hasher()
     }
 
     async fn each<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {

@@ -1,6 +1,6 @@
 //! Histories with a name, of which every one stays right for ever: see `tests/histories/src/regressions`.
 
-use headcount_domain::paged::set_page_items;
+use headcount_domain::cache::paged::set_page_items;
 use headcount_histories::{Care, regressions};
 
 use super::{Folded, NOW_MS, own_pages};

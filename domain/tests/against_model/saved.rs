@@ -2,16 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use headcount_domain::cache::table::Table;
+use headcount_domain::cells::packed::Packed;
+use headcount_domain::company::AccountSlot;
+use headcount_domain::contribution::{Level, Sign};
 use headcount_domain::facts::Change;
-use headcount_domain::fold::{AccountSlot, Fault, Person, Project, Source};
+use headcount_domain::fault::Fault;
+use headcount_domain::identity::Person;
 use headcount_domain::ids::{RawId, RecordKey};
-use headcount_domain::names::NameCounts;
+use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
+use headcount_domain::records::Source;
 use headcount_domain::records::{Record, page_key};
-use headcount_domain::rollup::packed::Packed;
-use headcount_domain::rollup::{Level, Sign};
 use headcount_domain::rollups::Rollups;
-use headcount_domain::table::Table;
 use headcount_storage::codec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,6 @@
 //! Sessions by what brought them, which no endpoint tells, against the model.
 
-use headcount_domain::answers::{AskTraffic, Traffic, TrafficRow};
+use headcount_domain::queries::{AskTraffic, Traffic, TrafficRow};
 use headcount_domain::time::{Day, Window};
 use headcount_histories::{History, Size, Step, Subject, model_of};
 use headcount_model::time::day_of;

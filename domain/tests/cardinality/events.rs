@@ -2,8 +2,8 @@
 
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::company::CompanyKey;
-use headcount_domain::event::{Details, Event, Money, Who};
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Details, Event, Money, Who};
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::time::{Day, Instant};
 

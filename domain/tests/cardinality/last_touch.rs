@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::event::Event;
+use headcount_domain::cells::Cells;
+use headcount_domain::contribution::Sign;
 use headcount_domain::facts::{Touch, set_loose_run};
-use headcount_domain::fold::{NoSource, Project};
 use headcount_domain::ids::KeyHasher;
-use headcount_domain::rollup::{Cells, Sign};
+use headcount_domain::intake::event::Event;
+use headcount_domain::project::Project;
+use headcount_domain::records::NoSource;
 use headcount_domain::rollups::{Bundles, DayAndUnder, TouchSums, Under};
 
 use super::events::{last_touch_event, scattered};

@@ -7,19 +7,21 @@ mod last_touch;
 mod stored_types;
 
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use events::SHAPES;
-use headcount_domain::answers::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::cache::paged::set_page_items;
+use headcount_domain::cells::packed::Packed;
 use headcount_domain::facts::set_loose_run;
-use headcount_domain::fold::{Fault, NoSource, Project, Source};
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
-use headcount_domain::paged::set_page_items;
+use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
+use headcount_domain::queries::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
-use headcount_domain::rollup::packed::Packed;
+use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
 
 const BATCH: u64 = 5_000;
@@ -70,6 +72,11 @@ fn time_per_batch() {
     }
 }
 
+fn hasher() -> &'static KeyHasher {
+    static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::new([9; 16]));
+    &HASHER
+}
+
 /// One project, whose records are all in a store.
 struct One(Mutex<(Project, Sizes)>);
 
@@ -80,10 +87,14 @@ impl Projects for One {
         1
     }
 
+    fn hasher(&self) -> &KeyHasher {
+        hasher()
+    }
+
     async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
         let (project, source) = &mut *self.0.lock().unwrap();
         let reads = source.reads.get();
-        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: &KeyHasher::new([9; 16]), source })?;
+        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: hasher(), source })?;
         source.most_reads.set(source.most_reads.get().max(source.reads.get() - reads));
         Ok(vec![part])
     }

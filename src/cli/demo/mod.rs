@@ -9,8 +9,8 @@ use std::time::Duration;
 use headcount_actors::Engine;
 use headcount_actors::registry::OrganizationPatch;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
-use headcount_domain::policy::Rates;
 
 use super::credentials::Credentials;
 use super::serve::{shut_down, stop_signal};

@@ -3,8 +3,8 @@
 //! Visitors come from somewhere, look at pages, some sign up (which links who they were before), some of those pay in one of three
 //! currencies, and a few get their money back.
 
-use headcount_actors::track::{Field, NewEvent};
-use headcount_domain::submission::Invalid;
+use headcount_actors::ingest::{Field, NewEvent};
+use headcount_domain::intake::submission::Invalid;
 
 /// How far back the events reach.
 pub(crate) const DAYS: u64 = 60;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::gate::Permit;
-use headcount_actors::track::{BatchReceipt, Origin, Prepared, Refusal};
+use headcount_actors::ingest::Permit;
+use headcount_actors::ingest::{BatchReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
-use headcount_domain::policy::Policy;
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::Invalid;
 use tokio::task::JoinHandle;
 
 use super::events::{Events, Reading, RefusedLine};

@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 /// How much is read at once; about the size of a block.
 const BLOCK_BYTES: usize = 256 << 10;
 /// How many lines a block may have: what one batch of the API may.
-pub(crate) const BLOCK_LINES: usize = headcount_actors::track::MAX_BATCH_EVENTS;
+pub(crate) const BLOCK_LINES: usize = headcount_actors::ingest::MAX_BATCH_EVENTS;
 /// How long a line may be. An event may have 64 KiB; something so far beyond is none.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];

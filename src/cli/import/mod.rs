@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use headcount_actors::{Engine, EngineConfig};
 use headcount_domain::ids::ProjectId;
-use headcount_domain::policy::BotPolicy;
+use headcount_domain::intake::policy::BotPolicy;
 use headcount_domain::quota::Quotas;
 use headcount_storage::lock::{DirLock, LockError};
 

@@ -5,7 +5,7 @@ use std::fs::File;
 
 use clap::Parser;
 use headcount_actors::EngineConfig;
-use headcount_actors::track::NewEvent;
+use headcount_actors::ingest::NewEvent;
 use headcount_domain::time::Window;
 
 use super::*;
@@ -127,7 +127,7 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_told() {
         let mut blocks = lines::Blocks::open(import.opening(from, &mut import.report())).unwrap();
         let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
-        let origin = headcount_actors::track::Origin::SERVER;
+        let origin = headcount_actors::ingest::Origin::SERVER;
         let prepared: Vec<_> = block.iter().map(|json| engine.prepare(&policy, json, &origin)).collect();
         let count = prepared.iter().flatten().count() as u64;
         journal.announce(count, block.end).unwrap();

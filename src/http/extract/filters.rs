@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headcount_domain::filter::{Filter, MAX_FILTERS, Operator, Predicate};
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::submission::Invalid;
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use headcount_domain::admission::is_group_type;
-use headcount_domain::answers::{Dimension, EntityLevel, TouchModel};
+use headcount_domain::intake::admission::is_group_type;
+use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::text::cut_chars;
 use headcount_domain::time::Window;
 use utoipa::IntoParams;

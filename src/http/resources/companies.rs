@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
-use headcount_domain::answers::{CompanyMetrics, Listed, TopCompany, TopUser};
+use headcount_domain::queries::{CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -259,8 +259,8 @@ fn company_id(request: &HttpRequest) -> &str {
 #[cfg(test)]
 mod tests {
     use headcount_domain::ids::OrganizationId;
+    use headcount_domain::intake::policy::Rates;
     use headcount_domain::money::{Amount, Currency};
-    use headcount_domain::policy::Rates;
     use headcount_domain::time::{Instant, Timezone};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{GroupMetrics, Listed};
+use headcount_domain::queries::{GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::ToSchema;
 

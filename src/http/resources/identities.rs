@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{IdentityCounts, IdentityName, Profile};
+use headcount_domain::queries::{IdentityCounts, IdentityName, Profile};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -215,8 +215,8 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::answers::Listed;
     use headcount_domain::money::Amount;
+    use headcount_domain::queries::Listed;
     use headcount_domain::time::Instant;
 
     use super::*;

@@ -98,7 +98,7 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         "counter",
         "Counts that were below zero, which is a defect; they are shown as 0.",
     );
-    text.sample("headcount_negative_counts_total", &[], headcount_domain::rollup::negative_counts());
+    text.sample("headcount_negative_counts_total", &[], headcount_domain::cells::negative_counts());
     text.family("headcount_quota_refusals_total", "counter", "Events that a quota of their project refused, by quota.");
     for (quota, count) in vitals.quota_refusals {
         text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);

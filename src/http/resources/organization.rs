@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
+use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
-use headcount_domain::policy::Rates;
 use headcount_domain::time::Timezone;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -3,8 +3,8 @@
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{NewProject, Project, ProjectPatch};
+use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
-use headcount_domain::policy::{BotPolicy, SignalsPolicy};
 use serde::Serialize;
 use utoipa::ToSchema;
 

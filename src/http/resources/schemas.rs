@@ -42,7 +42,7 @@ pub(crate) fn capabilities() -> Array {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::policy::{BotPolicy, SignalsPolicy};
+    use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 
     use super::*;
 

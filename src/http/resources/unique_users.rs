@@ -2,8 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::UniqueUsers;
 use headcount_domain::filter::Filter;
+use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -6,11 +6,11 @@ use std::fmt;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
-use headcount_actors::gate;
+use headcount_actors::ingest;
+use headcount_actors::ingest::Refusal;
 use headcount_actors::registry::RegistryError;
-use headcount_actors::track::Refusal;
 use headcount_actors::{AskError, TrackError};
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::WindowError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -315,8 +315,8 @@ impl From<TrackError> for ApiError {
     }
 }
 
-impl From<gate::Refused> for ApiError {
-    fn from(refused: gate::Refused) -> Self {
+impl From<ingest::Refused> for ApiError {
+    fn from(refused: ingest::Refused) -> Self {
         Self::overloaded(refused.to_string())
     }
 }

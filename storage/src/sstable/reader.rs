@@ -19,7 +19,7 @@ use super::block::{BLOCK_BYTES, BlockCursor};
 use super::filter::Filter;
 use crate::files::{CachedFile, Dir, OpenFiles};
 use crate::pace::Pace;
-use crate::store::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
+use crate::store::{MAX_KEY_BYTES, MAX_VALUE_BYTES, PartitionId, StoreError};
 
 /// What a file begins with.
 pub(crate) const HEAD: [u8; 8] = *b"hcrunrc1";
@@ -32,17 +32,17 @@ pub(crate) fn hash_of(key: &[u8]) -> u128 {
     xxh3_128(key)
 }
 
-/// Which run of which realm.
+/// Which run of which partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunName {
-    pub(crate) realm: Realm,
+    pub(crate) partition: PartitionId,
     pub(crate) id: u64,
 }
 
 impl RunName {
     /// The name of its file.
     pub(crate) fn file_name(self) -> String {
-        format!("{:05}-{:016x}.run", self.realm.number(), self.id)
+        format!("{:05}-{:016x}.run", self.partition.number(), self.id)
     }
 }
 
@@ -86,7 +86,7 @@ impl Footer {
             bytes[at..at + field.len()].copy_from_slice(field);
             at += field.len();
         };
-        put(&self.name.realm.prefix());
+        put(&self.name.partition.prefix());
         for field in [self.name.id, self.count, self.index_at, self.index_len, self.filter_len] {
             put(&field.to_be_bytes());
         }
@@ -103,7 +103,10 @@ impl Footer {
     fn decode(bytes: &[u8; FOOTER_BYTES]) -> Option<Self> {
         let mut rest = bytes.as_slice();
         let footer = Self {
-            name: RunName { realm: Realm::new(u16::from_be_bytes(take(&mut rest)?)), id: u64::from_be_bytes(take(&mut rest)?) },
+            name: RunName {
+                partition: PartitionId(u16::from_be_bytes(take(&mut rest)?)),
+                id: u64::from_be_bytes(take(&mut rest)?),
+            },
             count: u64::from_be_bytes(take(&mut rest)?),
             index_at: u64::from_be_bytes(take(&mut rest)?),
             index_len: u64::from_be_bytes(take(&mut rest)?),
@@ -235,7 +238,7 @@ impl Run {
 
     /// Opens a run. Its footer, index and filter are checked, its blocks when they are read.
     pub(crate) fn open(dir: &RunDir, name: RunName) -> Result<Self, StoreError> {
-        let damaged = |what: &str| StoreError::damaged(format!("{what} of run {} of realm {}", name.id, name.realm));
+        let damaged = |what: &str| StoreError::damaged(format!("{what} of run {} of partition {}", name.id, name.partition));
         let file = dir.file(name);
         let len = match file.len() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("the file")),
@@ -286,8 +289,8 @@ impl Run {
 
     fn block(&self, number: usize) -> Result<BlockCursor, StoreError> {
         let damaged = || {
-            let RunName { realm, id } = self.footer.name;
-            StoreError::damaged(format!("block {number} of run {id} of realm {realm}"))
+            let RunName { partition, id } = self.footer.name;
+            StoreError::damaged(format!("block {number} of run {id} of partition {partition}"))
         };
         let place = self.index.places.get(number).ok_or_else(damaged)?;
         let mut stored = vec![0; place.stored as usize];
@@ -311,8 +314,8 @@ impl Run {
 
     /// Reads everything and checks it. `false`: `pace` broke it off.
     pub(crate) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, StoreError> {
-        let RunName { realm, id } = self.footer.name;
-        let damaged = |what| StoreError::damaged(format!("{what} run {id} of realm {realm}"));
+        let RunName { partition, id } = self.footer.name;
+        let damaged = |what| StoreError::damaged(format!("{what} run {id} of partition {partition}"));
         let mut head = [0; HEAD.len()];
         self.file.read_exact_at(&mut head, 0).map_err(StoreError::io("read a run"))?;
         if head != HEAD {
@@ -326,7 +329,7 @@ impl Run {
             let mut cursor = self.block(number)?;
             while cursor.advance()? {
                 let key = cursor.key();
-                if (count > 0 && last.as_slice() >= key) || Realm::of(key) != Some(realm) {
+                if (count > 0 && last.as_slice() >= key) || PartitionId::of_key(key) != Some(partition) {
                     return Err(damaged("the order of keys in"));
                 }
                 last.clear();

@@ -2,7 +2,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::Realm;
+use super::PartitionId;
 
 /// What can go wrong in a [`Store`](super::Store).
 #[derive(Debug, Error)]
@@ -22,7 +22,7 @@ pub enum StoreError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// A key outside the realm, too short to name one, or longer than [`MAX_KEY_BYTES`](super::MAX_KEY_BYTES).
+    /// A key outside the partition, too short to name one, or longer than [`MAX_KEY_BYTES`](super::MAX_KEY_BYTES).
     #[error("not a key for this place: {reason}")]
     Key {
         /// What is wrong with it.
@@ -34,17 +34,17 @@ pub enum StoreError {
         /// The length of the value.
         len: usize,
     },
-    /// Another checkpoint of the realm is open.
-    #[error("a checkpoint of realm {realm} is open already")]
+    /// Another checkpoint of the partition is open.
+    #[error("a checkpoint of partition {partition} is open already")]
     Busy {
-        /// The realm.
-        realm: Realm,
+        /// The partition.
+        partition: PartitionId,
     },
     /// A change of this checkpoint failed, so it can't be committed. Another one may begin.
-    #[error("a change of this checkpoint of realm {realm} failed; begin another one")]
+    #[error("a change of this checkpoint of partition {partition} failed; begin another one")]
     Stopped {
-        /// The realm.
-        realm: Realm,
+        /// The partition.
+        partition: PartitionId,
     },
 }
 

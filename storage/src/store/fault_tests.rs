@@ -13,8 +13,8 @@ use crate::files::switch::{Errno, Plan, Switch};
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-const REALM: Realm = Realm::new(3);
-const OPTIONS: SledOptions = SledOptions { cache_bytes: 1 << 20, check: Check::Full };
+const PARTITION: PartitionId = PartitionId(3);
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const ONCE: Plan = Plan { at: 0, failures: 1, errno: Errno::Io, done: false };
 
 /// The ways in which an operation fails.
@@ -27,7 +27,7 @@ const WAYS: [Plan; 5] = [
 ];
 
 fn key(space: u8, number: u32) -> Vec<u8> {
-    [&REALM.prefix()[..], &[space], &number.to_be_bytes()].concat()
+    [&PARTITION.prefix()[..], &[space], &number.to_be_bytes()].concat()
 }
 
 /// Some values in sled, one of them a long one, and some records.
@@ -55,12 +55,12 @@ fn contents(store: &DiskStore) -> Result<Pairs, StoreError> {
         pairs.insert(key.to_vec(), value.to_vec());
         ControlFlow::Continue(())
     };
-    store.scan(&REALM.prefix(), visit)?;
+    store.scan(&PARTITION.prefix(), visit)?;
     Ok(pairs)
 }
 
 fn commit(store: &DiskStore, changes: &Changes) -> Result<(), StoreError> {
-    let mut checkpoint = store.begin(REALM)?;
+    let mut checkpoint = store.begin(PARTITION)?;
     for (key, value) in changes {
         match value {
             Some(value) => checkpoint.put(key, value)?,
@@ -147,7 +147,7 @@ fn fail_each(prepare: u32, work: impl Fn(&DiskStore) -> Result<(), StoreError>) 
                 assert!(left == *shown || outcome.is_err() && left == after, "after a crash, {what}");
             }
             assert!(eventually(|| contents(&store)) == *shown, "{what}");
-            eventually(|| store.recover(REALM));
+            eventually(|| store.recover(PARTITION));
             assert!(eventually(|| contents(&store)) == *shown, "recovered, {what}");
             eventually(|| commit(&store, &changes));
             assert!(eventually(|| contents(&store)) == after, "again, {what}");
@@ -179,7 +179,7 @@ fn a_checkpoint_survives_each_failure() {
 #[test]
 fn a_merge_survives_each_failure() {
     // A merge that failed is one that was not made.
-    let operations = fail_each(3, |store| store.tables().merge_now(REALM).or(Ok(())));
+    let operations = fail_each(3, |store| store.tables().merge_now(PARTITION).or(Ok(())));
     assert!(operations > 30, "{operations}");
 }
 

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
+use super::{Checkpoint, PartitionId, Store, StoreError, Visit, check_key, check_value, partition_of};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -16,8 +16,8 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Shared {
-    realms: HashMap<Realm, Arc<Pairs>>,
-    open: HashSet<Realm>,
+    partitions: HashMap<PartitionId, Arc<Pairs>>,
+    open: HashSet<PartitionId>,
 }
 
 impl MemoryStore {
@@ -32,18 +32,18 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pairs(&self, realm: Realm) -> Arc<Pairs> {
-        self.lock().realms.get(&realm).cloned().unwrap_or_default()
+    fn pairs(&self, partition: PartitionId) -> Arc<Pairs> {
+        self.lock().partitions.get(&partition).cloned().unwrap_or_default()
     }
 }
 
 impl Store for MemoryStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.pairs(realm_of(key)?).get(key).cloned())
+        Ok(self.pairs(partition_of(key)?).get(key).cloned())
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let pairs = self.pairs(realm_of(prefix)?);
+        let pairs = self.pairs(partition_of(prefix)?);
         for (key, value) in pairs.range(prefix.to_vec()..) {
             if !key.starts_with(prefix) || visit(key, value) == ControlFlow::Break(()) {
                 break;
@@ -52,35 +52,35 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
-        if !self.lock().open.insert(realm) {
-            return Err(StoreError::Busy { realm });
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        if !self.lock().open.insert(partition) {
+            return Err(StoreError::Busy { partition });
         }
-        Ok(Box::new(MemoryCheckpoint { store: self.clone(), realm, changes: BTreeMap::new() }))
+        Ok(Box::new(MemoryCheckpoint { store: self.clone(), partition, changes: BTreeMap::new() }))
     }
 
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         // Commits don't fail here.
-        if self.lock().open.contains(&realm) { Err(StoreError::Busy { realm }) } else { Ok(()) }
+        if self.lock().open.contains(&partition) { Err(StoreError::Busy { partition }) } else { Ok(()) }
     }
 }
 
 struct MemoryCheckpoint {
     store: MemoryStore,
-    realm: Realm,
+    partition: PartitionId,
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl Checkpoint for MemoryCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        check_key(self.realm, key)?;
+        check_key(self.partition, key)?;
         check_value(value)?;
         self.changes.insert(key.to_vec(), Some(value.to_vec()));
         Ok(())
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
-        check_key(self.realm, key)?;
+        check_key(self.partition, key)?;
         self.changes.insert(key.to_vec(), None);
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Checkpoint for MemoryCheckpoint {
         let changes = std::mem::take(&mut self.changes);
         let mut shared = self.store.lock();
         // A scan that is under way keeps the map it began with; the change then goes to a copy.
-        let pairs = Arc::make_mut(shared.realms.entry(self.realm).or_default());
+        let pairs = Arc::make_mut(shared.partitions.entry(self.partition).or_default());
         for (key, value) in changes {
             match value {
                 Some(value) => pairs.insert(key, value),
@@ -102,6 +102,6 @@ impl Checkpoint for MemoryCheckpoint {
 
 impl Drop for MemoryCheckpoint {
     fn drop(&mut self) {
-        self.store.lock().open.remove(&self.realm);
+        self.store.lock().open.remove(&self.partition);
     }
 }

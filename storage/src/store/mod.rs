@@ -1,6 +1,6 @@
 //! Rollups and records: an ordered map from keys to values, changed by *checkpoints*.
 //!
-//! A [`Realm`] (the first two bytes of every key) is the unit of change: one checkpoint at a time per realm, realms
+//! A [`PartitionId`] (the first two bytes of every key) is the unit of change: one checkpoint at a time per partition, partitions
 //! independent of each other. A checkpoint becomes visible and durable as a whole at [`Checkpoint::commit`] or not at
 //! all, which is what lets a record and the log position that it reflects be written together. What the store holds
 //! can always be rebuilt from the log, so its answer to damage is to say so ([`StoreError::Damaged`]), never to guess.
@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use on_disk::DiskStore;
-pub use on_sled::{Check, SledOptions, SledStore};
+pub use on_sled::{Check, SledStore, StoreOptions};
 pub use tables::UncheckedTables;
 
 /// The longest key: 1 KiB.
@@ -34,15 +34,9 @@ pub const MAX_VALUE_BYTES: usize = 64 << 20;
 
 /// A part of the key space that is changed as one: the first two bytes of its keys, big endian. The partition number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Realm(u16);
+pub struct PartitionId(pub u16);
 
-impl Realm {
-    /// The realm of this number.
-    #[must_use]
-    pub const fn new(number: u16) -> Self {
-        Self(number)
-    }
-
+impl PartitionId {
     /// Its number.
     #[must_use]
     pub const fn number(self) -> u16 {
@@ -55,14 +49,14 @@ impl Realm {
         self.0.to_be_bytes()
     }
 
-    /// The realm that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
+    /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
     #[must_use]
-    pub fn of(key: &[u8]) -> Option<Self> {
+    pub fn of_key(key: &[u8]) -> Option<Self> {
         key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
     }
 }
 
-impl fmt::Display for Realm {
+impl fmt::Display for PartitionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -77,21 +71,21 @@ pub trait Store: Send + Sync + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Visits every committed pair whose key begins with `prefix`, in the order of the keys, until `visit` breaks.
-    /// The prefix names at least the realm (two bytes). One scan sees one state of its realm, whatever commits meanwhile.
+    /// The prefix names at least the partition (two bytes). One scan sees one state of its partition, whatever commits meanwhile.
     ///
-    /// A commit of the realm waits for the scans that began before it, so `visit` must not itself wait for a commit.
+    /// A commit of the partition waits for the scans that began before it, so `visit` must not itself wait for a commit.
     ///
     /// # Errors
     /// As [`Store::get`].
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
-    /// Opens the next checkpoint of `realm`. It owns what it needs, so it may move to another thread.
+    /// Opens the next checkpoint of `partition`. It owns what it needs, so it may move to another thread.
     ///
     /// # Errors
     /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError>;
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError>;
 
-    /// Finishes what a failed commit of `realm` left undone, so that it is decided whether that commit counts: reads show
+    /// Finishes what a failed commit of `partition` left undone, so that it is decided whether that commit counts: reads show
     /// it wholly or not at all, and stay so across a crash. Does nothing where nothing is left undone.
     ///
     /// Whoever got an error from [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) may
@@ -99,9 +93,9 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Io`] while the disk refuses: it may be tried again, and nothing is lost meanwhile.
-    /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the realm is open.
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
-        let _nothing_is_left_undone = realm;
+    /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the partition is open.
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        let _nothing_is_left_undone = partition;
         Ok(())
     }
 }
@@ -109,7 +103,7 @@ pub trait Store: Send + Sync + 'static {
 /// What a scan calls for each key and value.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// Changes to one realm, invisible until committed. Dropped without [`commit`](Checkpoint::commit), it never was.
+/// Changes to one partition, invisible until committed. Dropped without [`commit`](Checkpoint::commit), it never was.
 pub trait Checkpoint: Send + 'static {
     /// Sets the value of a key. The last change of a key within the checkpoint counts.
     ///
@@ -132,10 +126,10 @@ pub trait Checkpoint: Send + 'static {
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Refuses keys that are outside `realm` or too long.
-fn check_key(realm: Realm, key: &[u8]) -> Result<(), StoreError> {
-    if Realm::of(key) != Some(realm) {
-        return Err(StoreError::Key { reason: format!("it does not begin with the two bytes of realm {realm}") });
+/// Refuses keys that are outside `partition` or too long.
+fn check_key(partition: PartitionId, key: &[u8]) -> Result<(), StoreError> {
+    if PartitionId::of_key(key) != Some(partition) {
+        return Err(StoreError::Key { reason: format!("it does not begin with the two bytes of partition {partition}") });
     }
     if key.len() > MAX_KEY_BYTES {
         return Err(StoreError::Key { reason: format!("it has {} bytes, more than {MAX_KEY_BYTES}", key.len()) });
@@ -148,7 +142,7 @@ fn check_value(value: &[u8]) -> Result<(), StoreError> {
     if value.len() > MAX_VALUE_BYTES { Err(StoreError::TooLarge { len: value.len() }) } else { Ok(()) }
 }
 
-/// The realm that a key to read or a prefix to scan names.
-fn realm_of(key: &[u8]) -> Result<Realm, StoreError> {
-    Realm::of(key).ok_or_else(|| StoreError::Key { reason: "it is shorter than the two bytes of a realm".into() })
+/// The partition that a key to read or a prefix to scan names.
+fn partition_of(key: &[u8]) -> Result<PartitionId, StoreError> {
+    PartitionId::of_key(key).ok_or_else(|| StoreError::Key { reason: "it is shorter than the two bytes of a partition".into() })
 }

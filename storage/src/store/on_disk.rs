@@ -1,7 +1,7 @@
 //! The store on disk: records and cells in sorted runs, positions and which runs count in sled, and both change as one.
 //!
 //! Records are many and are read one by one, at random; in sled each cost a tree page's share of memory, a read before
-//! each write, and eight times its size on disk. Cells are read once and rewritten all the time. Which runs a realm has is a
+//! each write, and eight times its size on disk. Cells are read once and rewritten all the time. Which runs a partition has is a
 //! value in sled, so sled's commit decides for both.
 
 use std::ops::ControlFlow;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::on_sled::{self, Check, SledOptions, SledStore};
+use super::on_sled::{self, Check, SledStore, StoreOptions};
 use super::tables::{TableChanges, Tables, UncheckedTables};
-use super::{Checkpoint, Realm, Store, StoreError, Visit, check_key, check_value, realm_of};
+use super::{Checkpoint, PartitionId, Store, StoreError, Visit, check_key, check_value, partition_of};
 use crate::aside;
 use crate::files::{make_private_dir, probe_space};
 use crate::keys::BULK_SPACES;
 
-/// The third and last byte of the one key of each realm that is the store's own. No space of keys has this number.
+/// The third and last byte of the one key of each partition that is the store's own. No space of keys has this number.
 const MANIFEST_SPACE: u8 = 0;
 
 /// A [`Store`] on disk.
@@ -35,7 +35,7 @@ impl DiskStore {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
-    pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+    pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
@@ -55,13 +55,13 @@ impl DiskStore {
     ///
     /// # Errors
     /// As [`DiskStore::open`].
-    pub fn open_or_create(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+    pub fn open_or_create(dir: &Path, options: StoreOptions) -> Result<(Self, bool), StoreError> {
         let (sled, created) = SledStore::open_noting(dir, options)?;
         let runs = runs_dir(dir);
         make_private_dir(&runs).map_err(StoreError::io("create a directory"))?;
         let mut manifests = Vec::new();
-        for realm in sled.realms() {
-            manifests.extend(sled.get(&manifest_key(realm))?.map(|manifest| (realm, manifest)));
+        for partition in sled.partitions() {
+            manifests.extend(sled.get(&manifest_key(partition))?.map(|manifest| (partition, manifest)));
         }
         let tables = sled.watch(Tables::open(&runs, manifests))?;
         let store = Self { inner: Arc::new(Inner { sled, tables }) };
@@ -90,10 +90,10 @@ impl DiskStore {
     /// Whether nothing was ever committed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inner.sled.realms().is_empty()
+        self.inner.sled.partitions().is_empty()
     }
 
-    /// Reads everything and checks it. Checkpoints wait meanwhile, realm by realm.
+    /// Reads everything and checks it. Checkpoints wait meanwhile, partition by partition.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
@@ -124,17 +124,17 @@ impl Inner {
         self.sled.watch(outcome)
     }
 
-    fn commit(&self, realm: Realm, mut sled: Box<dyn Checkpoint>, records: TableChanges) -> Result<(), StoreError> {
-        self.watch(self.tables.make_room(realm, &records))?;
+    fn commit(&self, partition: PartitionId, mut sled: Box<dyn Checkpoint>, records: TableChanges) -> Result<(), StoreError> {
+        self.watch(self.tables.make_room(partition, &records))?;
         let prepared = self.watch(records.prepare())?;
         if let Some(prepared) = &prepared {
-            sled.put(&manifest_key(realm), &prepared.manifest)?;
+            sled.put(&manifest_key(partition), &prepared.manifest)?;
         }
-        let slot = self.tables.slot(realm);
+        let slot = self.tables.slot(partition);
         let _one_state = slot.change();
         if let Err(error) = sled.commit() {
             // Without an answer to that, the files may be needed after a crash.
-            if let Some(prepared) = prepared.filter(|_| self.sled.is_undecided(realm)) {
+            if let Some(prepared) = prepared.filter(|_| self.sled.is_undecided(partition)) {
                 prepared.undecided();
             }
             return Err(error);
@@ -144,7 +144,7 @@ impl Inner {
         }
         // What was committed counts; the next open has to know that something else is lost.
         if let Err(error) = self.watch(slot.damage()) {
-            tracing::error!(realm = realm.number(), %error, "the store is damaged; it is rebuilt at the next start");
+            tracing::error!(partition = partition.number(), %error, "the store is damaged; it is rebuilt at the next start");
         }
         Ok(())
     }
@@ -157,10 +157,10 @@ impl Drop for Inner {
         if !self.tables.is_in_place() {
             return;
         }
-        for realm in self.tables.with_merged() {
-            let told = self.sled.begin(realm).and_then(|sled| self.commit(realm, sled, self.tables.begin(realm)));
+        for partition in self.tables.with_merged() {
+            let told = self.sled.begin(partition).and_then(|sled| self.commit(partition, sled, self.tables.begin(partition)));
             if let Err(error) = told {
-                tracing::debug!(realm = realm.number(), %error, "merged runs are not told");
+                tracing::debug!(partition = partition.number(), %error, "merged runs are not told");
             }
         }
     }
@@ -170,8 +170,8 @@ fn runs_dir(dir: &Path) -> PathBuf {
     dir.join("runs")
 }
 
-fn manifest_key(realm: Realm) -> Vec<u8> {
-    [realm.prefix().as_slice(), &[MANIFEST_SPACE]].concat()
+fn manifest_key(partition: PartitionId) -> Vec<u8> {
+    [partition.prefix().as_slice(), &[MANIFEST_SPACE]].concat()
 }
 
 /// Whether a key, or every key with this prefix, is that of a record or a cell.
@@ -182,27 +182,27 @@ fn is_bulk(key: &[u8]) -> bool {
 impl Store for DiskStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         if is_bulk(key) {
-            return self.inner.watch(self.inner.tables.get(realm_of(key)?, key));
+            return self.inner.watch(self.inner.tables.get(partition_of(key)?, key));
         }
         self.inner.sled.get(key)
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let realm = realm_of(prefix)?;
+        let partition = partition_of(prefix)?;
         if is_bulk(prefix) {
-            return self.inner.watch(self.inner.tables.scan(realm, prefix, visit)).map(drop);
+            return self.inner.watch(self.inner.tables.scan(partition, prefix, visit)).map(drop);
         }
         if prefix.len() > 2 {
             return self.inner.sled.scan(prefix, visit);
         }
-        let slot = self.inner.tables.slot(realm);
+        let slot = self.inner.tables.slot(partition);
         let _one_state = slot.hold();
-        let first = [realm.prefix().as_slice(), &[*BULK_SPACES.start()]].concat();
+        let first = [partition.prefix().as_slice(), &[*BULK_SPACES.start()]].concat();
         let mut runs_shown = false;
         let mut flow = Ok(ControlFlow::Continue(()));
-        let show_runs = |visit: &mut Visit<'_>| self.inner.watch(self.inner.tables.scan(realm, &realm.prefix(), visit));
+        let show_runs = |visit: &mut Visit<'_>| self.inner.watch(self.inner.tables.scan(partition, &partition.prefix(), visit));
         self.inner.sled.scan(prefix, &mut |key, value| {
-            if key == manifest_key(realm) {
+            if key == manifest_key(partition) {
                 return ControlFlow::Continue(());
             }
             if !runs_shown && key > first.as_slice() {
@@ -224,21 +224,21 @@ impl Store for DiskStore {
         Ok(())
     }
 
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
-        let sled = self.inner.sled.begin(realm)?;
-        self.inner.tables.take_back(realm);
-        let records = Some(self.inner.tables.begin(realm));
-        Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), realm, sled, records }))
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let sled = self.inner.sled.begin(partition)?;
+        self.inner.tables.take_back(partition);
+        let records = Some(self.inner.tables.begin(partition));
+        Ok(Box::new(DiskCheckpoint { inner: Arc::clone(&self.inner), partition, sled, records }))
     }
 
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
-        self.begin(realm).map(drop)
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        self.begin(partition).map(drop)
     }
 }
 
 struct DiskCheckpoint {
     inner: Arc<Inner>,
-    realm: Realm,
+    partition: PartitionId,
     sled: Box<dyn Checkpoint>,
     /// `None` once a change could not be noted.
     records: Option<TableChanges>,
@@ -246,8 +246,8 @@ struct DiskCheckpoint {
 
 impl DiskCheckpoint {
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
-        check_key(self.realm, key)?;
-        if key == manifest_key(self.realm) {
+        check_key(self.partition, key)?;
+        if key == manifest_key(self.partition) {
             return Err(StoreError::Key { reason: "it is the store's own".into() });
         }
         if !is_bulk(key) {
@@ -257,7 +257,7 @@ impl DiskCheckpoint {
             };
         }
         check_value(value.unwrap_or_default())?;
-        let records = self.records.as_mut().ok_or(StoreError::Stopped { realm: self.realm })?;
+        let records = self.records.as_mut().ok_or(StoreError::Stopped { partition: self.partition })?;
         let outcome = records.set(key, value);
         if outcome.is_err() {
             self.records = None;
@@ -276,7 +276,7 @@ impl Checkpoint for DiskCheckpoint {
     }
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        let Self { inner, realm, sled, records } = *self;
-        inner.commit(realm, sled, records.ok_or(StoreError::Stopped { realm })?)
+        let Self { inner, partition, sled, records } = *self;
+        inner.commit(partition, sled, records.ok_or(StoreError::Stopped { partition })?)
     }
 }

@@ -1,7 +1,7 @@
 //! What the operations do.
 
 use headcount_domain::ids::ProjectId;
-use headcount_domain::policy::{BotPolicy, Rates, SignalsPolicy};
+use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! The answers to events and batches.
 
-use headcount_actors::track::{BatchReceipt, Receipt, Status};
-use headcount_domain::submission::Invalid;
+use headcount_actors::ingest::{BatchReceipt, Receipt, Status};
+use headcount_domain::intake::submission::Invalid;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::gate::Permit;
+use headcount_actors::ingest::Permit;
+use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::registry::{KeyedProject, PublicKey, Scope};
-use headcount_actors::track::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, Tracker};
-use headcount_domain::admission::Sender;
-use headcount_domain::policy::Policy;
-use headcount_domain::submission::Invalid;
+use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::Invalid;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

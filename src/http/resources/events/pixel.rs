@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use headcount_actors::Tracker;
-use headcount_domain::admission::Sender;
+use headcount_domain::intake::admission::Sender;
 
 use super::cors;
 use super::ingest::{Destination, by_public_key, record_event};

@@ -5,7 +5,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use headcount_actors::track::MAX_BATCH_EVENTS;
+use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
 use super::ingest::{Content, Incoming, from_public, from_server};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{AttributedRevenue, Dimension, EntityLevel, TouchModel, TouchRevenue};
+use headcount_domain::queries::{AttributedRevenue, Dimension, EntityLevel, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::ToSchema;
 

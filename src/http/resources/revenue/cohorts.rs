@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::{Cohort, EntityLevel, LtvCohorts};
+use headcount_domain::queries::{Cohort, EntityLevel, LtvCohorts};
 use serde::Serialize;
 use utoipa::ToSchema;
 

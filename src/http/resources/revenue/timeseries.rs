@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::answers::RevenueSeries;
+use headcount_domain::queries::RevenueSeries;
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;

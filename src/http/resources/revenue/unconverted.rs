@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::answers::Unconverted;
+use headcount_domain::queries::Unconverted;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -8,32 +8,32 @@
 //! it report an error at open, 83 lost the tail of the log silently (the seals showed it), and 12 were found by reading
 //! all values; in 5 of these every read succeeded, with wrong answers. Nothing hung; 450 cut files all showed.
 //! So checksums per value are not enough, and neither is a seal of the last commit: only a digest over all pairs of a
-//! realm tells.
+//! partition tells.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::super::parallel::check_each;
-use super::super::{Realm, StoreError};
+use super::super::{PartitionId, StoreError};
 use super::Inner;
 use super::checkpoint::apply;
-use super::frame::{FORMAT, FORMAT_KEY, RealmState, STATE_PREFIX, Stamp, realm_of_state, state_key, value_key};
+use super::frame::{FORMAT, FORMAT_KEY, PartitionState, STATE_PREFIX, Stamp, partition_of_state, state_key, value_key};
 use super::journal::{self, Journal};
+use super::partition::{Overlay, PartitionSlot};
 use super::read::unframe;
-use super::realm::{Overlay, RealmSlot};
 use super::tree::Handle;
 use crate::files::{self, sync_dir};
 
 impl Inner {
-    /// Brings every realm to its last committed checkpoint. Returns whether the store is new.
+    /// Brings every partition to its last committed checkpoint. Returns whether the store is new.
     pub(super) fn recover(&self) -> Result<bool, StoreError> {
         let tree = self.tree.handle()?;
-        let realms = self.known_realms(&tree)?;
+        let partitions = self.known_partitions(&tree)?;
         let created = match tree.get(&FORMAT_KEY)? {
             Some(format) if format == FORMAT => false,
             Some(_) => return Err(StoreError::damaged("the format marker is not this version's")),
-            None if realms.is_empty() && tree.is_empty()? => {
+            None if partitions.is_empty() && tree.is_empty()? => {
                 tree.set(&FORMAT_KEY, FORMAT)?;
                 tree.sync()?;
                 sync_dir(&self.dir).map_err(StoreError::io("sync a directory"))?;
@@ -41,67 +41,68 @@ impl Inner {
             }
             None => return Err(StoreError::damaged("the format marker is missing")),
         };
-        for realm in realms {
-            let slot = self.recover_realm(&tree, realm)?;
-            self.realms.write().unwrap_or_else(PoisonError::into_inner).insert(realm, Arc::new(slot));
+        for partition in partitions {
+            let slot = self.recover_partition(&tree, partition)?;
+            self.partitions.write().unwrap_or_else(PoisonError::into_inner).insert(partition, Arc::new(slot));
         }
         Ok(created)
     }
 
-    /// The realms that sled or a journal knows of.
-    fn known_realms(&self, tree: &Handle) -> Result<BTreeSet<Realm>, StoreError> {
-        let mut realms = BTreeSet::new();
+    /// The partitions that sled or a journal knows of.
+    fn known_partitions(&self, tree: &Handle) -> Result<BTreeSet<PartitionId>, StoreError> {
+        let mut partitions = BTreeSet::new();
         tree.scan(&STATE_PREFIX, |key, _| {
-            realms.insert(realm_of_state(key).ok_or_else(|| StoreError::damaged("a realm state under no realm"))?);
+            partitions
+                .insert(partition_of_state(key).ok_or_else(|| StoreError::damaged("a partition state under no partition"))?);
             Ok(true)
         })?;
         for path in files::list(&self.journals).map_err(StoreError::io("list the journals"))? {
-            realms.extend(path.file_name().and_then(|name| name.to_str()).and_then(journal::realm_of));
+            partitions.extend(path.file_name().and_then(|name| name.to_str()).and_then(journal::partition_of));
         }
-        Ok(realms)
+        Ok(partitions)
     }
 
-    /// Compares what sled holds of a realm with its seals, and applies what was committed but not applied.
-    fn recover_realm(&self, tree: &Handle, realm: Realm) -> Result<RealmSlot, StoreError> {
-        let stored = tree.get(&state_key(realm))?;
-        let stored = stored.map(|bytes| RealmState::decode(&bytes)).transpose()?.unwrap_or_default();
-        let odd = self.open_journal(realm, 1)?;
-        let even = self.open_journal(realm, 2)?;
+    /// Compares what sled holds of a partition with its seals, and applies what was committed but not applied.
+    fn recover_partition(&self, tree: &Handle, partition: PartitionId) -> Result<PartitionSlot, StoreError> {
+        let stored = tree.get(&state_key(partition))?;
+        let stored = stored.map(|bytes| PartitionState::decode(&bytes)).transpose()?.unwrap_or_default();
+        let odd = self.open_journal(partition, 1)?;
+        let even = self.open_journal(partition, 2)?;
         let newest = [odd, even].into_iter().flatten().max_by_key(|journal| journal.header().state.generation);
         let sealed = newest.as_ref().map(|journal| journal.header().state).unwrap_or_default();
         // One ahead: the newest header is lost (it shares no block with anything else), and sled has what it sealed.
         if stored == sealed || stored.generation == sealed.generation + 1 {
-            return Ok(RealmSlot::new(realm, stored));
+            return Ok(PartitionSlot::new(partition, stored));
         }
         let lost = || {
             let (has, sealed) = (stored.generation, sealed.generation);
-            StoreError::damaged(format!("sled has checkpoint {has} of realm {realm}, but {sealed} was sealed"))
+            StoreError::damaged(format!("sled has checkpoint {has} of partition {partition}, but {sealed} was sealed"))
         };
         let journal = newest.filter(|journal| !journal.header().applied && stored.generation + 1 == sealed.generation);
         let journal = journal.ok_or_else(lost)?;
         let Some(changes) = journal.changes().map_err(StoreError::io("read a journal"))? else {
             // A power cut while the journal was synced: this checkpoint never counted.
-            return Ok(RealmSlot::new(realm, stored));
+            return Ok(PartitionSlot::new(partition, stored));
         };
-        let slot = RealmSlot::new(realm, sealed);
+        let slot = PartitionSlot::new(partition, sealed);
         let overlay = Overlay { journal, changes };
-        apply(tree, realm, &overlay)?;
+        apply(tree, partition, &overlay)?;
         overlay.journal.retire().map_err(StoreError::io("retire a journal"))?;
         Ok(slot)
     }
 
-    fn open_journal(&self, realm: Realm, generation: u64) -> Result<Option<Journal>, StoreError> {
-        let path = journal::path(&self.journals, realm, generation);
-        Journal::open(&path, realm).map_err(StoreError::io("open a journal"))
+    fn open_journal(&self, partition: PartitionId, generation: u64) -> Result<Option<Journal>, StoreError> {
+        let path = journal::path(&self.journals, partition, generation);
+        Journal::open(&path, partition).map_err(StoreError::io("open a journal"))
     }
 
-    /// Compares all values of all realms with the realms' digests, as many realms at a time as there are processors.
+    /// Compares all values of all partitions with the partitions' digests, as many partitions at a time as there are processors.
     pub(super) fn check_all(&self) -> Result<(), StoreError> {
-        let realms: Vec<_> = self.realms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        check_each(&realms, |slot| self.watch(self.check_realm(slot)))
+        let partitions: Vec<_> = self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        check_each(&partitions, |slot| self.watch(self.check_partition(slot)))
     }
 
-    fn check_realm(&self, slot: &RealmSlot) -> Result<(), StoreError> {
+    fn check_partition(&self, slot: &PartitionSlot) -> Result<(), StoreError> {
         let view = loop {
             let view = slot.view();
             if view.overlay.is_none() {
@@ -115,19 +116,19 @@ impl Inner {
             }
         };
         let tree = self.tree.handle()?;
-        let mut found = RealmState { generation: view.state.generation, ..RealmState::default() };
-        let prefix = value_key(&slot.realm.prefix());
+        let mut found = PartitionState { generation: view.state.generation, ..PartitionState::default() };
+        let prefix = value_key(&slot.partition.prefix());
         tree.scan(&prefix, |physical, frame| {
             let key = physical.get(1..).unwrap_or_default();
-            unframe(&tree, slot.realm, key, frame)?;
+            unframe(&tree, slot.partition, key, frame)?;
             found.add(Stamp::split(frame)?.0.element(key));
             Ok(true)
         })?;
         if found == view.state {
             Ok(())
         } else {
-            let (realm, count, expected) = (slot.realm, found.count, view.state.count);
-            Err(StoreError::damaged(format!("realm {realm} holds {count} pairs that are not the {expected} committed")))
+            let (partition, count, expected) = (slot.partition, found.count, view.state.count);
+            Err(StoreError::damaged(format!("partition {partition} holds {count} pairs that are not the {expected} committed")))
         }
     }
 }

@@ -3,16 +3,16 @@
 //! | key | value |
 //! |---|---|
 //! | `0 'f'` | the format marker |
-//! | `0 'r' realm` | [`RealmState`]: what the last applied checkpoint of the realm left |
+//! | `0 'r' partition` | [`PartitionState`]: what the last applied checkpoint of the partition left |
 //! | `1 key` | a [`Stamp`], then the value if it is short |
-//! | `2 realm generation ordinal index` | a chunk of a long value |
+//! | `2 partition generation ordinal index` | a chunk of a long value |
 //!
 //! A sled leaf holds up to 16 entries and is written as a whole; a leaf over 128 KiB would go to a file of its own that
 //! sled never syncs. Hence [`CHUNK_BYTES`].
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
-use super::super::{Realm, StoreError};
+use super::super::{PartitionId, StoreError};
 
 /// The longest value kept in one piece, and the size of the pieces of longer ones.
 pub(super) const CHUNK_BYTES: usize = 4 << 10;
@@ -73,7 +73,7 @@ impl Stamp {
         if self.is_chunked() { self.len.div_ceil(CHUNK_BYTES as u32) } else { 0 }
     }
 
-    /// What the pair adds to the realm's digest. Sums of these are equal when the sets of pairs are.
+    /// What the pair adds to the partition's digest. Sums of these are equal when the sets of pairs are.
     pub(super) fn element(&self, key: &[u8]) -> u128 {
         xxh3_128_with_seed(key, xxh3_64(&self.encode()))
     }
@@ -131,9 +131,9 @@ impl Fields<'_> {
     }
 }
 
-/// What a realm amounts to after a checkpoint.
+/// What a partition amounts to after a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct RealmState {
+pub(super) struct PartitionState {
     /// The number of the checkpoint; the first one is 1.
     pub(super) generation: u64,
     /// How many keys there are.
@@ -142,7 +142,7 @@ pub(super) struct RealmState {
     pub(super) digest: u128,
 }
 
-impl RealmState {
+impl PartitionState {
     /// Takes a pair in.
     pub(super) fn add(&mut self, element: u128) {
         self.count = self.count.wrapping_add(1);
@@ -176,22 +176,22 @@ impl RealmState {
             digest: u128::from_be_bytes(fields.take()),
         };
         let sound = bytes == state.encode();
-        if sound { Ok(state) } else { Err(StoreError::damaged("the state of a realm is unreadable")) }
+        if sound { Ok(state) } else { Err(StoreError::damaged("the state of a partition is unreadable")) }
     }
 }
 
-/// Where the state of a realm lies.
-pub(super) fn state_key(realm: Realm) -> [u8; 4] {
-    let [high, low] = realm.prefix();
+/// Where the state of a partition lies.
+pub(super) fn state_key(partition: PartitionId) -> [u8; 4] {
+    let [high, low] = partition.prefix();
     [0, b'r', high, low]
 }
 
 /// The prefix of all states.
 pub(super) const STATE_PREFIX: [u8; 2] = [0, b'r'];
 
-/// The realm of a key made by [`state_key`].
-pub(super) fn realm_of_state(key: &[u8]) -> Option<Realm> {
-    Realm::of(key.strip_prefix(&STATE_PREFIX)?)
+/// The partition of a key made by [`state_key`].
+pub(super) fn partition_of_state(key: &[u8]) -> Option<PartitionId> {
+    PartitionId::of_key(key.strip_prefix(&STATE_PREFIX)?)
 }
 
 /// Where the value of a key lies.
@@ -203,9 +203,9 @@ pub(super) fn value_key(key: &[u8]) -> Vec<u8> {
 }
 
 /// Where a chunk of a long value lies.
-pub(super) fn chunk_key(realm: Realm, generation: u64, ordinal: u32, index: u32) -> [u8; 19] {
+pub(super) fn chunk_key(partition: PartitionId, generation: u64, ordinal: u32, index: u32) -> [u8; 19] {
     let mut key = [2; 19];
-    key[1..3].copy_from_slice(&realm.prefix());
+    key[1..3].copy_from_slice(&partition.prefix());
     key[3..11].copy_from_slice(&generation.to_be_bytes());
     key[11..15].copy_from_slice(&ordinal.to_be_bytes());
     key[15..].copy_from_slice(&index.to_be_bytes());

@@ -1,6 +1,6 @@
-//! The journal of a realm's checkpoint: a plain file that is synced before sled hears of any of it.
+//! The journal of a partition's checkpoint: a plain file that is synced before sled hears of any of it.
 //!
-//! Each realm has two files, used in turn (generation odd, generation even). A file is a header block and the changes.
+//! Each partition has two files, used in turn (generation odd, generation even). A file is a header block and the changes.
 //! The header is written last, with a hash of the changes, so one `fdatasync` makes the checkpoint durable as a whole:
 //! either header and changes agree, or the checkpoint never was. Once sled holds the changes (synced), the header is
 //! marked as applied and the changes are cut off. The header stays behind as a *seal*: it says which checkpoint sled
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Realm, StoreError};
-use super::frame::{Fields, RealmState, Stamp};
+use super::super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, PartitionId, StoreError};
+use super::frame::{Fields, PartitionState, Stamp};
 use crate::files::File;
 
 /// Where the changes begin. The header has a block of its own, so that rewriting it cannot tear the changes.
@@ -47,9 +47,9 @@ pub(super) struct Changes {
 pub(super) struct Header {
     /// Whether sled holds the changes, synced.
     pub(super) applied: bool,
-    pub(super) realm: Realm,
-    /// What the realm amounts to with the changes.
-    pub(super) state: RealmState,
+    pub(super) partition: PartitionId,
+    /// What the partition amounts to with the changes.
+    pub(super) state: PartitionState,
     body_len: u64,
     body_hash: u64,
 }
@@ -59,7 +59,7 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8] = u8::from(self.applied);
-        bytes[9..11].copy_from_slice(&self.realm.prefix());
+        bytes[9..11].copy_from_slice(&self.partition.prefix());
         bytes[11..19].copy_from_slice(&self.state.generation.to_be_bytes());
         bytes[19..27].copy_from_slice(&self.state.count.to_be_bytes());
         bytes[27..43].copy_from_slice(&self.state.digest.to_be_bytes());
@@ -79,8 +79,8 @@ impl Header {
         let mut fields = Fields(&bytes[9..]);
         let header = Self {
             applied,
-            realm: Realm::new(u16::from_be_bytes(fields.take())),
-            state: RealmState {
+            partition: PartitionId(u16::from_be_bytes(fields.take())),
+            state: PartitionState {
                 generation: u64::from_be_bytes(fields.take()),
                 count: u64::from_be_bytes(fields.take()),
                 digest: u128::from_be_bytes(fields.take()),
@@ -92,16 +92,16 @@ impl Header {
     }
 }
 
-/// The file for this generation of the realm.
-pub(super) fn path(dir: &Path, realm: Realm, generation: u64) -> PathBuf {
+/// The file for this generation of the partition.
+pub(super) fn path(dir: &Path, partition: PartitionId, generation: u64) -> PathBuf {
     let side = if generation % 2 == 1 { "odd" } else { "even" };
-    dir.join(format!("realm-{:05}-{side}.journal", realm.number()))
+    dir.join(format!("partition-{:05}-{side}.journal", partition.number()))
 }
 
-/// The realm that a file in the journal directory belongs to.
-pub(super) fn realm_of(name: &str) -> Option<Realm> {
-    let number = name.strip_prefix("realm-")?.strip_suffix(".journal")?.split('-').next()?;
-    number.parse().ok().map(Realm::new)
+/// The partition that a file in the journal directory belongs to.
+pub(super) fn partition_of(name: &str) -> Option<PartitionId> {
+    let number = name.strip_prefix("partition-")?.strip_suffix(".journal")?.split('-').next()?;
+    number.parse().ok().map(PartitionId)
 }
 
 /// A journal being written.
@@ -159,13 +159,13 @@ impl JournalWriter {
     }
 
     /// Writes the header and syncs: from here on the checkpoint counts.
-    pub(super) fn finish(mut self, realm: Realm, state: RealmState) -> Result<Journal, Unfinished> {
+    pub(super) fn finish(mut self, partition: PartitionId, state: PartitionState) -> Result<Journal, Unfinished> {
         if let Err(error) = self.out.flush() {
             self.abandon();
             return Err(Unfinished { error, undecided: None });
         }
         let (file, _empty) = self.out.into_parts();
-        let header = Header { applied: false, realm, state, body_len: self.len, body_hash: self.hash.digest() };
+        let header = Header { applied: false, partition, state, body_len: self.len, body_hash: self.hash.digest() };
         match file.write_all_at(&header.encode(), 0).and_then(|()| file.sync_data()) {
             Ok(()) => Ok(Journal { file, header }),
             Err(error) => Err(Unfinished { error, undecided: Some(Undecided { file }) }),
@@ -213,8 +213,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the file at `path`; `None` if there is no file or no sound header for `realm` in it.
-    pub(super) fn open(path: &Path, realm: Realm) -> std::io::Result<Option<Self>> {
+    /// Opens the file at `path`; `None` if there is no file or no sound header for `partition` in it.
+    pub(super) fn open(path: &Path, partition: PartitionId) -> std::io::Result<Option<Self>> {
         let file = match File::edit(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -226,7 +226,7 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
             Err(error) => return Err(error),
         }
-        let header = Header::decode(&bytes).filter(|header| header.realm == realm);
+        let header = Header::decode(&bytes).filter(|header| header.partition == partition);
         Ok(header.map(|header| Self { file, header }))
     }
 

@@ -1,20 +1,20 @@
-//! What is kept in sled: one sled tree, and a journal file per realm through which every checkpoint goes.
+//! What is kept in sled: one sled tree, and a journal file per partition through which every checkpoint goes.
 //!
-//! A checkpoint is written to its realm's [journal] and synced: that is the commit. Readers then see it as an overlay
+//! A checkpoint is written to its partition's [journal] and synced: that is the commit. Readers then see it as an overlay
 //! over sled, while it is brought into sled in small batches (one huge batch would block sled's readers); when sled is
 //! synced too, the overlay goes. A crash on the way is undone by doing the second half again at the next open. So
 //! sled never carries a promise that a plain, synced file does not carry as well, and nothing that it holds has to be
 //! written in two versions.
 //!
 //! sled 0.34.7 may lose a part of a damaged file without a word (see [`check`]). Hence the seals, which say what it must
-//! at least hold, and the digest of each realm, which an opening store compares with what it finds.
+//! at least hold, and the digest of each partition, which an opening store compares with what it finds.
 
 mod check;
 mod checkpoint;
 mod frame;
 mod journal;
+mod partition;
 mod read;
-mod realm;
 mod tree;
 
 #[cfg(test)]
@@ -24,11 +24,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Checkpoint, Realm, Store, StoreError, Visit};
+use super::{Checkpoint, PartitionId, Store, StoreError, Visit};
 use crate::files::{self, make_private_dir, sync_dir};
 use checkpoint::SledCheckpoint;
-use frame::RealmState;
-use realm::RealmSlot;
+use frame::PartitionState;
+use partition::PartitionSlot;
 use tree::Tree;
 
 /// The file whose presence says that damage was found while the store was in use.
@@ -37,26 +37,26 @@ const DAMAGED: &str = "DAMAGED";
 /// How thoroughly a store is examined when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Every value is read; checksums, counts and digests of all realms must agree. Takes time in proportion to the
+    /// Every value is read; checksums, counts and digests of all partitions must agree. Takes time in proportion to the
     /// store; it is the only check that finds a page that sled has silently lost.
     Full,
     /// As `Full`, but the runs of a [`DiskStore`](super::DiskStore), which are the bulk of it, are left to
     /// [`DiskStore::verify_until`](super::DiskStore::verify_until). Their blocks are checked when they are read.
     Small,
-    /// Seals and realm states only: finds a lost tail, an exchanged or an emptied file.
+    /// Seals and partition states only: finds a lost tail, an exchanged or an emptied file.
     Quick,
 }
 
 /// How to open a [`SledStore`].
 #[derive(Debug, Clone, Copy)]
-pub struct SledOptions {
+pub struct StoreOptions {
     /// sled's page cache. It takes about three times as much memory; at most 64 MiB is used.
     pub cache_bytes: u64,
     /// What to examine.
     pub check: Check,
 }
 
-impl Default for SledOptions {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self { cache_bytes: 32 << 20, check: Check::Full }
     }
@@ -75,7 +75,7 @@ struct Inner {
     tree: Tree,
     dir: PathBuf,
     journals: PathBuf,
-    realms: RwLock<HashMap<Realm, Arc<RealmSlot>>>,
+    partitions: RwLock<HashMap<PartitionId, Arc<PartitionSlot>>>,
 }
 
 impl SledStore {
@@ -83,12 +83,12 @@ impl SledStore {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it is not what it was; [`StoreError::Io`], also while another process has it open.
-    pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+    pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_noting(dir, options).map(|(store, _created)| store)
     }
 
     /// As [`SledStore::open`], and whether the store is new.
-    pub(in crate::store) fn open_noting(dir: &Path, options: SledOptions) -> Result<(Self, bool), StoreError> {
+    pub(in crate::store) fn open_noting(dir: &Path, options: StoreOptions) -> Result<(Self, bool), StoreError> {
         let journals = dir.join("journal");
         for path in [dir, &journals] {
             make_private_dir(path).map_err(StoreError::io("create a directory"))?;
@@ -99,7 +99,7 @@ impl SledStore {
             Err(error) => return Err(StoreError::io("look for a note of damage")(error)),
         }
         let tree = Tree::open(&dir.join("tree"), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
-        let inner = Inner { tree, dir: dir.to_owned(), journals, realms: RwLock::default() };
+        let inner = Inner { tree, dir: dir.to_owned(), journals, partitions: RwLock::default() };
         let created = inner.recover()?;
         if options.check != Check::Quick {
             inner.check_all()?;
@@ -107,7 +107,7 @@ impl SledStore {
         Ok((Self { inner: Arc::new(inner) }, created))
     }
 
-    /// Reads everything and compares it with the digests of the realms. Checkpoints wait meanwhile, realm by realm.
+    /// Reads everything and compares it with the digests of the partitions. Checkpoints wait meanwhile, partition by partition.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
@@ -115,9 +115,9 @@ impl SledStore {
         self.inner.check_all()
     }
 
-    /// The realms that were ever written.
-    pub(in crate::store) fn realms(&self) -> Vec<Realm> {
-        self.inner.realms.read().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    /// The partitions that were ever written.
+    pub(in crate::store) fn partitions(&self) -> Vec<PartitionId> {
+        self.inner.partitions.read().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
     /// Leaves a note of damage for the next open.
@@ -125,9 +125,9 @@ impl SledStore {
         self.inner.watch(outcome)
     }
 
-    /// Whether a failed commit of the realm may still count after a crash.
-    pub(in crate::store) fn is_undecided(&self, realm: Realm) -> bool {
-        self.inner.slot(realm).undecided().is_some()
+    /// Whether a failed commit of the partition may still count after a crash.
+    pub(in crate::store) fn is_undecided(&self, partition: PartitionId) -> bool {
+        self.inner.slot(partition).undecided().is_some()
     }
 
     /// How many bytes the store's files take.
@@ -162,41 +162,41 @@ impl Store for SledStore {
         self.inner.scan(prefix, visit)
     }
 
-    fn begin(&self, realm: Realm) -> Result<Box<dyn Checkpoint>, StoreError> {
-        let slot = self.inner.slot(realm);
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let slot = self.inner.slot(partition);
         if !slot.claim() {
-            return Err(StoreError::Busy { realm });
+            return Err(StoreError::Busy { partition });
         }
         Ok(Box::new(SledCheckpoint::begin(self.inner.clone(), slot)?))
     }
 
-    fn recover(&self, realm: Realm) -> Result<(), StoreError> {
-        self.inner.recover_slot(&self.inner.slot(realm))
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        self.inner.recover_slot(&self.inner.slot(partition))
     }
 }
 
 impl Inner {
-    /// The slot of a realm; a realm that nobody has written yet is an empty one.
-    fn slot(&self, realm: Realm) -> Arc<RealmSlot> {
-        if let Some(slot) = self.realms.read().unwrap_or_else(PoisonError::into_inner).get(&realm) {
+    /// The slot of a partition; a partition that nobody has written yet is an empty one.
+    fn slot(&self, partition: PartitionId) -> Arc<PartitionSlot> {
+        if let Some(slot) = self.partitions.read().unwrap_or_else(PoisonError::into_inner).get(&partition) {
             return slot.clone();
         }
-        let mut realms = self.realms.write().unwrap_or_else(PoisonError::into_inner);
-        realms.entry(realm).or_insert_with(|| Arc::new(RealmSlot::new(realm, RealmState::default()))).clone()
+        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        partitions.entry(partition).or_insert_with(|| Arc::new(PartitionSlot::new(partition, PartitionState::default()))).clone()
     }
 
     /// Finishes what a failed commit left undone.
-    fn recover_slot(&self, slot: &RealmSlot) -> Result<(), StoreError> {
+    fn recover_slot(&self, slot: &PartitionSlot) -> Result<(), StoreError> {
         if !slot.claim() {
-            return Err(StoreError::Busy { realm: slot.realm });
+            return Err(StoreError::Busy { partition: slot.partition });
         }
         let outcome = self.settle(slot);
         slot.release();
         outcome
     }
 
-    fn create_journal(&self, realm: Realm, generation: u64) -> Result<journal::JournalWriter, StoreError> {
-        let path = journal::path(&self.journals, realm, generation);
+    fn create_journal(&self, partition: PartitionId, generation: u64) -> Result<journal::JournalWriter, StoreError> {
+        let path = journal::path(&self.journals, partition, generation);
         let is_new = !path.exists();
         let writer = journal::JournalWriter::create(&path).map_err(StoreError::io("create a journal"))?;
         if is_new {

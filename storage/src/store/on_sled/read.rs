@@ -1,18 +1,18 @@
-//! Reading: the overlay of the realm's view first, then sled.
+//! Reading: the overlay of the partition's view first, then sled.
 
 use std::ops::ControlFlow;
 
-use super::super::{Realm, StoreError, Visit, realm_of};
+use super::super::{PartitionId, StoreError, Visit, partition_of};
 use super::Inner;
 use super::frame::{Stamp, chunk_key, value_key};
 use super::journal::Change;
-use super::realm::Overlay;
+use super::partition::Overlay;
 use super::tree::Handle;
 
 impl Inner {
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let realm = realm_of(key)?;
-        let slot = self.slot(realm);
+        let partition = partition_of(key)?;
+        let slot = self.slot(partition);
         // Held until the value is read: as long as it is, no later checkpoint touches sled.
         let view = slot.view();
         if let Some(overlay) = &view.overlay
@@ -20,7 +20,7 @@ impl Inner {
         {
             return self.watch(overlay.read(key, change));
         }
-        self.read(|tree| tree.get(&value_key(key))?.map(|frame| unframe(tree, realm, key, &frame)).transpose())
+        self.read(|tree| tree.get(&value_key(key))?.map(|frame| unframe(tree, partition, key, &frame)).transpose())
     }
 
     /// Reads from sled. Where a failed write keeps sled from being read, it is opened again.
@@ -34,7 +34,7 @@ impl Inner {
     }
 
     pub(super) fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let slot = self.slot(realm_of(prefix)?);
+        let slot = self.slot(partition_of(prefix)?);
         let view = slot.view();
         let mut visited = false;
         let mut noting = |key: &[u8], value: &[u8]| {
@@ -42,7 +42,7 @@ impl Inner {
             visit(key, value)
         };
         let tree = self.tree.handle()?;
-        let mut outcome = scan_view(&tree, slot.realm, prefix, view.overlay.as_deref(), &mut noting);
+        let mut outcome = scan_view(&tree, slot.partition, prefix, view.overlay.as_deref(), &mut noting);
         if matches!(outcome, Err(StoreError::Io { .. })) {
             let reopened = self.tree.reopen(tree);
             if visited {
@@ -50,7 +50,7 @@ impl Inner {
                 return outcome;
             }
             let tree = reopened?;
-            outcome = scan_view(&tree, slot.realm, prefix, view.overlay.as_deref(), visit);
+            outcome = scan_view(&tree, slot.partition, prefix, view.overlay.as_deref(), visit);
         }
         self.watch(outcome)
     }
@@ -59,7 +59,7 @@ impl Inner {
 /// Merges what sled holds with what the overlay says, in the order of the keys.
 fn scan_view(
     tree: &Handle,
-    realm: Realm,
+    partition: PartitionId,
     prefix: &[u8],
     overlay: Option<&Overlay>,
     visit: &mut Visit<'_>,
@@ -80,7 +80,7 @@ fn scan_view(
         }
         go_on = match changes.next_if(|(_, (changed, _))| changed.as_slice() == key) {
             Some((overlay, (changed, change))) => overlay.visit(changed, change, visit)?,
-            None => visit(key, &unframe(tree, realm, key, frame)?).is_continue(),
+            None => visit(key, &unframe(tree, partition, key, frame)?).is_continue(),
         };
         Ok(go_on)
     })?;
@@ -91,20 +91,20 @@ fn scan_view(
 }
 
 /// The value behind a frame, put together from its chunks if need be, and checked.
-pub(super) fn unframe(tree: &Handle, realm: Realm, key: &[u8], frame: &[u8]) -> Result<Vec<u8>, StoreError> {
+pub(super) fn unframe(tree: &Handle, partition: PartitionId, key: &[u8], frame: &[u8]) -> Result<Vec<u8>, StoreError> {
     let (stamp, inline) = Stamp::split(frame)?;
     let mut value = inline.to_vec();
     for index in 0..stamp.chunks() {
-        let chunk = tree.get(&chunk_key(realm, stamp.generation, stamp.ordinal, index))?;
+        let chunk = tree.get(&chunk_key(partition, stamp.generation, stamp.ordinal, index))?;
         match chunk {
             Some(chunk) => value.extend_from_slice(&chunk),
-            None => return Err(StoreError::damaged(format!("a part of a long value in realm {realm} is missing"))),
+            None => return Err(StoreError::damaged(format!("a part of a long value in partition {partition} is missing"))),
         }
     }
     if stamp.fits(key, &value) {
         Ok(value)
     } else {
-        Err(StoreError::damaged(format!("a value in realm {realm} fails its checksum")))
+        Err(StoreError::damaged(format!("a value in partition {partition} fails its checksum")))
     }
 }
 

@@ -8,11 +8,11 @@ use super::frame::{CHUNK_BYTES, Stamp, chunk_key, state_key, value_key};
 use super::journal::{Changes, JournalWriter};
 use super::*;
 
-const REALM: Realm = Realm::new(1);
+const PARTITION: PartitionId = PartitionId(1);
 const LONG: usize = 3 * CHUNK_BYTES + 5;
 
 fn open(dir: &Path) -> SledStore {
-    SledStore::open(dir, SledOptions { cache_bytes: 1 << 20, check: Check::Full }).unwrap()
+    SledStore::open(dir, StoreOptions { cache_bytes: 1 << 20, check: Check::Full }).unwrap()
 }
 
 fn key(name: u8) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn key(name: u8) -> Vec<u8> {
 }
 
 fn commit(store: &SledStore, pairs: &[(u8, Vec<u8>)]) {
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     for (name, value) in pairs {
         checkpoint.put(&key(*name), value).unwrap();
     }
@@ -30,9 +30,9 @@ fn commit(store: &SledStore, pairs: &[(u8, Vec<u8>)]) {
 /// Writes and syncs the journal of a second checkpoint (a changed, b gone, c new) and goes no further.
 fn stop_before_applying(store: &SledStore) -> PathBuf {
     let inner = &store.inner;
-    let mut state = inner.slot(REALM).view().state;
+    let mut state = inner.slot(PARTITION).view().state;
     state.generation += 1;
-    let path = journal::path(&inner.journals, REALM, state.generation);
+    let path = journal::path(&inner.journals, PARTITION, state.generation);
     let mut writer = JournalWriter::create(&path).unwrap();
     for (ordinal, name, value) in [(0, b'a', vec![2; LONG]), (1, b'c', vec![2; 10])] {
         let stamp = Stamp::of(&key(name), &value, state.generation, ordinal).unwrap();
@@ -46,7 +46,7 @@ fn stop_before_applying(store: &SledStore) -> PathBuf {
         state.remove(stamp.element(&key(name)));
         writer.free(&stamp).unwrap();
     }
-    writer.finish(REALM, state).unwrap();
+    writer.finish(PARTITION, state).unwrap();
     path
 }
 
@@ -92,9 +92,9 @@ fn a_half_applied_journal_is_applied_from_the_start() {
     let tree = store.inner.tree.handle().unwrap();
     let stamp = Stamp::of(&key(b'a'), &vec![2; LONG], 2, 0).unwrap();
     tree.set(&value_key(&key(b'a')), &stamp.frame(&vec![2; LONG])).unwrap();
-    tree.set(&chunk_key(REALM, 2, 0, 1), &[2; CHUNK_BYTES]).unwrap();
+    tree.set(&chunk_key(PARTITION, 2, 0, 1), &[2; CHUNK_BYTES]).unwrap();
     let mut writer = tree.writer();
-    writer.remove(&chunk_key(REALM, 1, 1, 0)).unwrap();
+    writer.remove(&chunk_key(PARTITION, 1, 1, 0)).unwrap();
     writer.write().unwrap();
     tree.sync().unwrap();
     drop(tree);
@@ -109,7 +109,7 @@ fn no_chunk_stays_behind() {
     stop_before_applying(&store);
     drop(store);
     let store = open(dir.path());
-    let mut checkpoint = store.begin(REALM).unwrap();
+    let mut checkpoint = store.begin(PARTITION).unwrap();
     b"abc".iter().for_each(|name| checkpoint.delete(&key(*name)).unwrap());
     checkpoint.commit().unwrap();
     let mut left = Vec::new();
@@ -118,7 +118,7 @@ fn no_chunk_stays_behind() {
         Ok(true)
     };
     store.inner.tree.handle().unwrap().scan(&[], &mut note).unwrap();
-    assert_eq!(left, [frame::FORMAT_KEY.to_vec(), state_key(REALM).to_vec()]);
+    assert_eq!(left, [frame::FORMAT_KEY.to_vec(), state_key(PARTITION).to_vec()]);
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn a_torn_journal_never_was() {
 fn an_older_sled_than_was_sealed_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let store = with_the_first_checkpoint(dir.path());
-    let old = store.inner.tree.handle().unwrap().get(&state_key(REALM)).unwrap().unwrap();
+    let old = store.inner.tree.handle().unwrap().get(&state_key(PARTITION)).unwrap().unwrap();
     commit(&store, &[(b'a', vec![2])]);
-    store.inner.tree.handle().unwrap().set(&state_key(REALM), &old).unwrap();
+    store.inner.tree.handle().unwrap().set(&state_key(PARTITION), &old).unwrap();
     drop(store);
-    let quick = SledOptions { check: Check::Quick, ..SledOptions::default() };
+    let quick = StoreOptions { check: Check::Quick, ..StoreOptions::default() };
     assert!(SledStore::open(dir.path(), quick).is_err_and(|error| error.is_damage()));
 }
 
@@ -163,7 +163,7 @@ fn damage_met_in_use_is_remembered() {
     assert!(met > 0);
     assert!(store.verify().is_err_and(|error| error.is_damage()));
     drop(store);
-    let quick = SledOptions { check: Check::Quick, ..SledOptions::default() };
+    let quick = StoreOptions { check: Check::Quick, ..StoreOptions::default() };
     assert!(SledStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }
 
@@ -172,7 +172,7 @@ fn a_store_that_is_open_elsewhere_is_not_taken_for_damaged() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("store");
     let _held = open(&dir);
-    let refused = SledStore::open(&dir, SledOptions::default()).map(drop).unwrap_err();
+    let refused = SledStore::open(&dir, StoreOptions::default()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
     assert!(matches!(wait_until_closed(&dir), Err(StoreError::Io { .. })));
 }
@@ -180,9 +180,9 @@ fn a_store_that_is_open_elsewhere_is_not_taken_for_damaged() {
 #[test]
 fn an_empty_journal_has_no_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let path = journal::path(dir.path(), REALM, 1);
-    let journal = JournalWriter::create(&path).unwrap().finish(REALM, RealmState::default()).unwrap();
+    let path = journal::path(dir.path(), PARTITION, 1);
+    let journal = JournalWriter::create(&path).unwrap().finish(PARTITION, PartitionState::default()).unwrap();
     let Changes { keys, freed } = journal.changes().unwrap().unwrap();
     assert!(keys.is_empty() && freed.is_empty());
-    assert_eq!(path.file_name().and_then(|name| name.to_str()).and_then(journal::realm_of), Some(REALM));
+    assert_eq!(path.file_name().and_then(|name| name.to_str()).and_then(journal::partition_of), Some(PARTITION));
 }

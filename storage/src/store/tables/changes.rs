@@ -1,4 +1,4 @@
-//! Changes of a realm on their way into runs.
+//! Changes of a partition on their way into runs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::sstable::writer::RunWriter;
 /// How much of a checkpoint is put in order before it is written.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Changes of a realm on their way into runs. They cost little memory if they come in the order of their keys; in another
+/// Changes of a partition on their way into runs. They cost little memory if they come in the order of their keys; in another
 /// order they become more runs, the last of which counts.
 pub(in crate::store) struct TableChanges {
     dir: RunDir,
@@ -64,7 +64,7 @@ impl Prepared {
 }
 
 impl TableChanges {
-    /// Collects changes of a realm.
+    /// Collects changes of a partition.
     pub(super) fn new(dir: RunDir, slot: Arc<Slot>) -> Self {
         let files = NewFiles { dir: dir.clone(), names: Vec::new() };
         Self { dir, slot, buffer: Vec::new(), buffered: 0, is_in_order: true, writer: None, written: Vec::new(), files }

@@ -14,7 +14,7 @@ use crate::sstable::reader::RunDir;
 /// So many threads merge at most, and no more than half of the processors.
 const MOST_THREADS: usize = 4;
 
-/// What is done about the runs of a realm.
+/// What is done about the runs of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum MergeState {
     /// Nothing.
@@ -53,7 +53,7 @@ impl Merger {
         Ok(merger)
     }
 
-    /// Has the runs of a realm merged, unless that is asked for already.
+    /// Has the runs of a partition merged, unless that is asked for already.
     pub(super) fn ask(&self, slot: &Arc<Slot>) {
         let mut state = slot.merging();
         if *state == MergeState::Idle {
@@ -83,7 +83,7 @@ fn merge_all(dir: &RunDir, inbox: &Mutex<Receiver<Arc<Slot>>>, stop: &AtomicBool
         if slot.merging_from(MergeState::Asked) {
             let _end = EndMerge(&slot);
             if let Err(error) = slot.merge(dir, merge::plan, stop) {
-                tracing::warn!(realm = slot.realm.number(), %error, "runs not merged; that can wait");
+                tracing::warn!(partition = slot.partition.number(), %error, "runs not merged; that can wait");
                 if error.is_damage() {
                     *slot.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 }
@@ -116,7 +116,7 @@ impl Slot {
         begins
     }
 
-    /// Merges the runs of the realm on this thread, or waits for the thread that does. What is merged counts with the next
+    /// Merges the runs of the partition on this thread, or waits for the thread that does. What is merged counts with the next
     /// checkpoint.
     pub(super) fn merge_now(&self, dir: &RunDir) -> Result<(), StoreError> {
         let running = |state: &mut MergeState| *state == MergeState::Running;

@@ -1,7 +1,7 @@
 //! Many pairs that are read one by one and written in bulk: sorted runs in files that never change.
 //!
-//! A checkpoint writes what it changes of a realm as a new run, in one pass; runs of about one size are merged in the
-//! background. Which runs a realm has is its *manifest*, a small value that is kept elsewhere and changes with the
+//! A checkpoint writes what it changes of a partition as a new run, in one pass; runs of about one size are merged in the
+//! background. Which runs a partition has is its *manifest*, a small value that is kept elsewhere and changes with the
 //! checkpoint, so that all of it counts at once ([`super::DiskStore`] keeps it in sled). A lookup asks the filters of the
 //! runs, newest first, and reads one block of one run; a key that nobody has costs no read.
 
@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockRead
 
 use serde::{Deserialize, Serialize};
 
-use super::{Realm, StoreError, Visit};
+use super::{PartitionId, StoreError, Visit};
 use crate::codec;
 use crate::files::{self, Dir, OpenFiles, remove_file};
 use crate::sstable::merge::{self, MergeCursor};
@@ -30,13 +30,13 @@ pub(super) use changes::{Prepared, TableChanges};
 pub use check::UncheckedTables;
 use merger::{MergeState, Merger};
 
-/// A realm with more runs than this is merged before the next checkpoint of it counts.
+/// A partition with more runs than this is merged before the next checkpoint of it counts.
 const MOST_RUNS: usize = 24;
-/// A realm that can't be merged takes no more checkpoints from here on.
+/// A partition that can't be merged takes no more checkpoints from here on.
 const MOST_RUNS_UNMERGED: usize = 4 * MOST_RUNS;
 const MANIFEST_VERSION: u8 = 1;
 
-/// What a realm's runs are.
+/// What a partition's runs are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     /// The number of the next run.
@@ -45,7 +45,7 @@ struct Manifest {
     runs: Vec<u64>,
 }
 
-/// The runs of a realm as a reader sees them: oldest first.
+/// The runs of a partition as a reader sees them: oldest first.
 type RunList = Arc<Vec<Arc<Run>>>;
 
 /// A run that can take the place of others from the next checkpoint on.
@@ -56,7 +56,7 @@ struct Merged {
 }
 
 pub(super) struct Slot {
-    realm: Realm,
+    partition: PartitionId,
     runs: RwLock<RunList>,
     next: AtomicU64,
     merged: Mutex<Option<Merged>>,
@@ -71,9 +71,9 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    fn new(realm: Realm, next: u64, runs: Vec<Arc<Run>>) -> Self {
+    fn new(partition: PartitionId, next: u64, runs: Vec<Arc<Run>>) -> Self {
         Self {
-            realm,
+            partition,
             runs: RwLock::new(Arc::new(runs)),
             next: AtomicU64::new(next),
             merged: Mutex::default(),
@@ -90,7 +90,7 @@ impl Slot {
     }
 
     fn name(&self) -> RunName {
-        RunName { realm: self.realm, id: self.next.fetch_add(1, Ordering::Relaxed) }
+        RunName { partition: self.partition, id: self.next.fetch_add(1, Ordering::Relaxed) }
     }
 
     fn merged(&self) -> MutexGuard<'_, Option<Merged>> {
@@ -110,7 +110,7 @@ impl Slot {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// Until this is dropped, no commit of the realm shows.
+    /// Until this is dropped, no commit of the partition shows.
     pub(super) fn hold(&self) -> RwLockReadGuard<'_, ()> {
         self.whole.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -121,34 +121,34 @@ impl Slot {
     }
 }
 
-/// The runs of all realms.
+/// The runs of all partitions.
 pub(super) struct Tables {
     dir: RunDir,
-    slots: RwLock<HashMap<Realm, Arc<Slot>>>,
+    slots: RwLock<HashMap<PartitionId, Arc<Slot>>>,
     merger: Option<Merger>,
 }
 
 impl Tables {
     /// Opens the runs in `dir` that the `manifests` name, and removes all others.
-    pub(super) fn open(dir: &Path, manifests: Vec<(Realm, Vec<u8>)>) -> Result<Self, StoreError> {
+    pub(super) fn open(dir: &Path, manifests: Vec<(PartitionId, Vec<u8>)>) -> Result<Self, StoreError> {
         Self::open_with(dir, manifests, OpenFiles::of_process())
     }
 
-    fn open_with(dir: &Path, manifests: Vec<(Realm, Vec<u8>)>, open_files: Arc<OpenFiles>) -> Result<Self, StoreError> {
+    fn open_with(dir: &Path, manifests: Vec<(PartitionId, Vec<u8>)>, open_files: Arc<OpenFiles>) -> Result<Self, StoreError> {
         let held = Arc::new(Dir::open(dir).map_err(StoreError::io("open a directory"))?);
         let run_dir = RunDir { dir: held, open_files };
         let mut left_over = files(dir)?;
         let mut slots = HashMap::new();
-        for (realm, bytes) in manifests {
+        for (partition, bytes) in manifests {
             let manifest: Manifest = codec::decode(MANIFEST_VERSION, &bytes)
-                .map_err(|error| StoreError::damaged(format!("the list of runs of realm {realm}: {error}")))?;
+                .map_err(|error| StoreError::damaged(format!("the list of runs of partition {partition}: {error}")))?;
             let mut runs = Vec::with_capacity(manifest.runs.len());
             for id in manifest.runs {
-                let name = RunName { realm, id };
+                let name = RunName { partition, id };
                 runs.push(Arc::new(Run::open(&run_dir, name)?));
                 left_over.remove(&run_dir.path_of(name));
             }
-            slots.insert(realm, Arc::new(Slot::new(realm, manifest.next, runs)));
+            slots.insert(partition, Arc::new(Slot::new(partition, manifest.next, runs)));
         }
         for path in left_over.keys() {
             remove_file(path).map_err(StoreError::io("remove a left-over"))?;
@@ -157,18 +157,18 @@ impl Tables {
         Ok(Self { dir: run_dir, slots: RwLock::new(slots), merger: Some(merger) })
     }
 
-    /// The runs of a realm; one that nobody has written yet has none.
-    pub(super) fn slot(&self, realm: Realm) -> Arc<Slot> {
-        if let Some(slot) = self.slots.read().unwrap_or_else(PoisonError::into_inner).get(&realm) {
+    /// The runs of a partition; one that nobody has written yet has none.
+    pub(super) fn slot(&self, partition: PartitionId) -> Arc<Slot> {
+        if let Some(slot) = self.slots.read().unwrap_or_else(PoisonError::into_inner).get(&partition) {
             return Arc::clone(slot);
         }
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slots.entry(realm).or_insert_with(|| Arc::new(Slot::new(realm, 1, Vec::new()))))
+        Arc::clone(slots.entry(partition).or_insert_with(|| Arc::new(Slot::new(partition, 1, Vec::new()))))
     }
 
     /// The value of a key.
-    pub(super) fn get(&self, realm: Realm, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let runs = self.slot(realm).runs();
+    pub(super) fn get(&self, partition: PartitionId, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let runs = self.slot(partition).runs();
         let hash = hash_of(key);
         for run in runs.iter().rev() {
             if let Some(value) = run.get(key, hash)? {
@@ -179,8 +179,13 @@ impl Tables {
     }
 
     /// Visits the pairs under a prefix, in order.
-    pub(super) fn scan(&self, realm: Realm, prefix: &[u8], visit: &mut Visit<'_>) -> Result<ControlFlow<()>, StoreError> {
-        let runs = self.slot(realm).runs();
+    pub(super) fn scan(
+        &self,
+        partition: PartitionId,
+        prefix: &[u8],
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let runs = self.slot(partition).runs();
         let mut pairs = MergeCursor::seek(&runs, prefix)?;
         while pairs.advance()? && pairs.key().starts_with(prefix) {
             if let Some(value) = pairs.value()
@@ -192,14 +197,14 @@ impl Tables {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Collects changes of a realm.
-    pub(super) fn begin(&self, realm: Realm) -> TableChanges {
-        TableChanges::new(self.dir.clone(), self.slot(realm))
+    /// Collects changes of a partition.
+    pub(super) fn begin(&self, partition: PartitionId) -> TableChanges {
+        TableChanges::new(self.dir.clone(), self.slot(partition))
     }
 
-    /// Makes room for the runs of a checkpoint: a realm that has too many is merged now, however long that takes.
-    pub(super) fn make_room(&self, realm: Realm, changes: &TableChanges) -> Result<(), StoreError> {
-        let slot = self.slot(realm);
+    /// Makes room for the runs of a checkpoint: a partition that has too many is merged now, however long that takes.
+    pub(super) fn make_room(&self, partition: PartitionId, changes: &TableChanges) -> Result<(), StoreError> {
+        let slot = self.slot(partition);
         let count = || {
             let gone = slot.merged().as_ref().map_or(0, |merged| merged.replaces.len().saturating_sub(1));
             slot.runs().len().saturating_sub(gone) + changes.runs()
@@ -211,7 +216,7 @@ impl Tables {
             if error.is_damage() || count() > MOST_RUNS_UNMERGED {
                 return Err(error);
             }
-            tracing::warn!(realm = realm.number(), runs = count(), %error, "runs not merged; they become too many");
+            tracing::warn!(partition = partition.number(), runs = count(), %error, "runs not merged; they become too many");
             Ok(())
         })
     }
@@ -235,8 +240,8 @@ impl Tables {
     }
 
     /// A commit that was undecided does not count: its files go.
-    pub(super) fn take_back(&self, realm: Realm) {
-        for name in self.slot(realm).undecided().drain(..) {
+    pub(super) fn take_back(&self, partition: PartitionId) {
+        for name in self.slot(partition).undecided().drain(..) {
             // What can't be removed now is removed at the next open.
             let _ = remove_file(&self.dir.path_of(name));
         }
@@ -254,10 +259,10 @@ impl Tables {
         }
     }
 
-    /// The realms with runs that are merged, which the next commit would tell.
-    pub(super) fn with_merged(&self) -> Vec<Realm> {
+    /// The partitions with runs that are merged, which the next commit would tell.
+    pub(super) fn with_merged(&self) -> Vec<PartitionId> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots.values().filter(|slot| slot.merged().is_some()).map(|slot| slot.realm).collect()
+        slots.values().filter(|slot| slot.merged().is_some()).map(|slot| slot.partition).collect()
     }
 
     /// How many bytes the files take.
@@ -265,10 +270,10 @@ impl Tables {
         Ok(files(self.dir.dir.path())?.values().sum())
     }
 
-    /// Merges the runs of a realm on this thread.
+    /// Merges the runs of a partition on this thread.
     #[cfg(test)]
-    pub(super) fn merge_now(&self, realm: Realm) -> Result<(), StoreError> {
-        self.slot(realm).merge_now(&self.dir)
+    pub(super) fn merge_now(&self, partition: PartitionId) -> Result<(), StoreError> {
+        self.slot(partition).merge_now(&self.dir)
     }
 
     /// Every file is one that counts, or one that was merged and can count.

@@ -5,18 +5,18 @@ use std::os::unix::fs::FileExt;
 
 use super::*;
 
-const REALM: Realm = Realm::new(7);
+const PARTITION: PartitionId = PartitionId(7);
 
 fn key(number: u32) -> Vec<u8> {
-    [REALM.prefix().as_slice(), &[3], &number.to_be_bytes()].concat()
+    [PARTITION.prefix().as_slice(), &[3], &number.to_be_bytes()].concat()
 }
 
 fn commit(runs: &Tables, changes: impl IntoIterator<Item = (u32, Option<Vec<u8>>)>) -> Vec<u8> {
-    let mut changed = runs.begin(REALM);
+    let mut changed = runs.begin(PARTITION);
     for (number, value) in changes {
         changed.set(&key(number), value.as_deref()).unwrap();
     }
-    runs.make_room(REALM, &changed).unwrap();
+    runs.make_room(PARTITION, &changed).unwrap();
     let mut prepared = changed.prepare().unwrap().unwrap();
     let manifest = std::mem::take(&mut prepared.manifest);
     runs.publish(prepared);
@@ -34,12 +34,12 @@ fn contents(runs: &Tables) -> BTreeMap<Vec<u8>, Vec<u8>> {
         found.insert(key.to_vec(), value.to_vec());
         ControlFlow::Continue(())
     };
-    assert!(runs.scan(REALM, &REALM.prefix(), visit).unwrap().is_continue());
+    assert!(runs.scan(PARTITION, &PARTITION.prefix(), visit).unwrap().is_continue());
     found
 }
 
 fn wait_for_merge(runs: &Tables) {
-    let slot = runs.slot(REALM);
+    let slot = runs.slot(PARTITION);
     while *slot.merging() != MergeState::Idle {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -64,24 +64,24 @@ fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
             };
         }
         manifest = commit(&runs, changes);
-        most = most.max(runs.slot(REALM).runs().len());
+        most = most.max(runs.slot(PARTITION).runs().len());
         if round % 3 == 0 {
             wait_for_merge(&runs);
         }
         if round % 20 == 19 {
             drop(runs);
-            runs = Tables::open(dir.path(), vec![(REALM, manifest.clone())]).unwrap();
+            runs = Tables::open(dir.path(), vec![(PARTITION, manifest.clone())]).unwrap();
         }
         assert_eq!(contents(&runs), expected);
         for number in (round..5_000).step_by(61) {
-            assert_eq!(runs.get(REALM, &key(number)).unwrap().as_ref(), expected.get(&key(number)));
+            assert_eq!(runs.get(PARTITION, &key(number)).unwrap().as_ref(), expected.get(&key(number)));
         }
     }
     assert!(most < 12, "{most} runs at once");
     runs.verify().unwrap();
     drop(runs);
-    let runs = Tables::open(dir.path(), vec![(REALM, manifest)]).unwrap();
-    let named = runs.slot(REALM).runs().len();
+    let runs = Tables::open(dir.path(), vec![(PARTITION, manifest)]).unwrap();
+    let named = runs.slot(PARTITION).runs().len();
     assert_eq!(files(dir.path()).unwrap().len(), named, "what no manifest names is gone");
 }
 
@@ -114,9 +114,9 @@ fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge()
                 None => expected.remove(&key(*number)),
             };
         }
-        let before: Vec<u64> = runs.slot(REALM).runs().iter().map(|run| run.footer.name.id).collect();
+        let before: Vec<u64> = runs.slot(PARTITION).runs().iter().map(|run| run.footer.name.id).collect();
         let manifest = commit(&runs, changes);
-        let after: Vec<u64> = runs.slot(REALM).runs().iter().map(|run| run.footer.name.id).collect();
+        let after: Vec<u64> = runs.slot(PARTITION).runs().iter().map(|run| run.footer.name.id).collect();
         let merged = after.len() <= before.len() && round > 1;
         merged_above += usize::from(merged && after[0] == before[0]);
         merged_all += usize::from(merged && after[0] != before[0]);
@@ -125,10 +125,10 @@ fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge()
         }
         if round % 9 == 8 {
             drop(runs);
-            runs = Tables::open(dir.path(), vec![(REALM, manifest)]).unwrap();
+            runs = Tables::open(dir.path(), vec![(PARTITION, manifest)]).unwrap();
         }
         assert!(contents(&runs) == expected, "round {round}");
-        assert!((0..1_000).all(|number| runs.get(REALM, &key(number)).unwrap().as_ref() == expected.get(&key(number))));
+        assert!((0..1_000).all(|number| runs.get(PARTITION, &key(number)).unwrap().as_ref() == expected.get(&key(number))));
     }
     runs.verify().unwrap();
     assert!(merged_above > 3 && merged_all > 1, "{merged_above} merges above the oldest run, {merged_all} of all");
@@ -144,7 +144,7 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
     }
     wait_for_merge(&runs);
     commit(&runs, [(5000, Some(vec![2]))]);
-    let slot = runs.slot(REALM);
+    let slot = runs.slot(PARTITION);
     assert_eq!(slot.runs().iter().map(|run| run.footer.count).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(contents(&runs), BTreeMap::from([(key(5000), vec![2])]));
 }
@@ -153,7 +153,7 @@ fn deleted_keys_leave_nothing_in_the_oldest_run() {
 fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Tables::open(dir.path(), Vec::new()).unwrap();
-    let slot = runs.slot(REALM);
+    let slot = runs.slot(PARTITION);
     let take = || {
         wait_for_merge(&runs);
         slot.merged().take().unwrap()
@@ -180,13 +180,13 @@ fn what_was_merged_from_runs_that_do_not_count_any_more_is_not_adopted() {
 fn a_checkpoint_that_is_dropped_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Tables::open(dir.path(), Vec::new()).unwrap();
-    let mut changed = runs.begin(REALM);
+    let mut changed = runs.begin(PARTITION);
     for number in (0..4_000).rev() {
         changed.set(&key(number), Some(&[7; 1000])).unwrap();
     }
     assert!(files(dir.path()).unwrap().len() > 2, "keys that come from behind become runs of their own");
     drop(changed);
-    let mut changed = runs.begin(REALM);
+    let mut changed = runs.begin(PARTITION);
     changed.set(&key(1), Some(&[1])).unwrap();
     drop(changed.prepare().unwrap());
     assert!(files(dir.path()).unwrap().is_empty());
@@ -214,7 +214,7 @@ fn every_flipped_byte_is_noticed() {
     for at in (0..len).step_by(11).chain(len - 62..len) {
         file.read_exact_at(&mut byte, at).unwrap();
         file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
-        let opened = Tables::open(dir.path(), vec![(REALM, manifest.clone())]);
+        let opened = Tables::open(dir.path(), vec![(PARTITION, manifest.clone())]);
         let found = opened.and_then(|runs| runs.verify());
         assert!(found.is_err_and(|error| error.is_damage()), "byte {at} of {len}");
         file.write_all_at(&byte, at).unwrap();
@@ -222,11 +222,11 @@ fn every_flipped_byte_is_noticed() {
     for cut in [0, 61, len / 2, len - 1] {
         fs::copy(&path, dir.path().join("copy")).unwrap();
         file.set_len(cut).unwrap();
-        assert!(Tables::open(dir.path(), vec![(REALM, manifest.clone())]).is_err_and(|error| error.is_damage()), "{cut}");
+        assert!(Tables::open(dir.path(), vec![(PARTITION, manifest.clone())]).is_err_and(|error| error.is_damage()), "{cut}");
         fs::copy(dir.path().join("copy"), &path).unwrap();
     }
     fs::remove_file(&path).unwrap();
-    assert!(Tables::open(dir.path(), vec![(REALM, manifest)]).is_err_and(|error| error.is_damage()));
+    assert!(Tables::open(dir.path(), vec![(PARTITION, manifest)]).is_err_and(|error| error.is_damage()));
 }
 
 #[test]
@@ -237,16 +237,16 @@ fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
     runs.stop_merging();
     for round in 0..200_u32 {
         commit(&runs, (0..20).map(|at| (round * 7 + at, Some(value(at, round)))));
-        assert!(runs.slot(REALM).runs().len() <= MOST_RUNS, "{} runs in round {round}", runs.slot(REALM).runs().len());
+        assert!(runs.slot(PARTITION).runs().len() <= MOST_RUNS, "{} runs in round {round}", runs.slot(PARTITION).runs().len());
         assert!(open_files.count() <= 4);
     }
     let expected: BTreeMap<_, _> =
         (0..200_u32).flat_map(|round| (0..20).map(move |at| (key(round * 7 + at), value(at, round)))).collect();
     assert_eq!(contents(&runs), expected);
-    assert!(expected.iter().all(|(key, value)| runs.get(REALM, key).unwrap().as_ref() == Some(value)));
+    assert!(expected.iter().all(|(key, value)| runs.get(PARTITION, key).unwrap().as_ref() == Some(value)));
     assert_eq!(
         files(dir.path()).unwrap().len(),
-        runs.slot(REALM).runs().len() + usize::from(runs.slot(REALM).merged().is_some())
+        runs.slot(PARTITION).runs().len() + usize::from(runs.slot(PARTITION).merged().is_some())
     );
 }
 
@@ -255,7 +255,7 @@ fn a_scan_reads_runs_to_the_end_that_were_replaced_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
     let mut runs = Tables::open_with(dir.path(), Vec::new(), OpenFiles::new(1)).unwrap();
     runs.stop_merging();
-    let slot = runs.slot(REALM);
+    let slot = runs.slot(PARTITION);
     let name_of = |number: u32| (number, Some(noise(number, 3_000)));
     for round in 0..8 {
         commit(&runs, (0..50).map(|at| name_of(round * 50 + at)));
@@ -270,7 +270,7 @@ fn a_scan_reads_runs_to_the_end_that_were_replaced_meanwhile() {
         }
         ControlFlow::Continue(())
     };
-    assert!(runs.scan(REALM, &REALM.prefix(), visit).unwrap().is_continue());
+    assert!(runs.scan(PARTITION, &PARTITION.prefix(), visit).unwrap().is_continue());
     assert_eq!((seen, slot.runs().len()), (400, 2));
     assert!(files_before > 2, "what is still read is still there");
     assert_eq!(files(dir.path()).unwrap().len(), 2, "and goes with its last reader");

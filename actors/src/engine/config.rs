@@ -1,0 +1,140 @@
+//! How an engine is opened, and why it may not open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::quota::Quotas;
+use headcount_storage::log::{GroupOptions, LogOptions};
+
+use crate::clock::{Clock, SystemClock};
+use crate::geo::GeoError;
+use crate::memory_budget::MemoryShares;
+use crate::opening_progress::Progress;
+use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
+use crate::shard::{CheckpointPolicy, Probe};
+
+/// How an engine is opened.
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// Where everything is kept. Made if it isn't there; locked while the engine is open.
+    pub data_dir: PathBuf,
+    /// How many shards; may differ at every start. Default: the number of cores.
+    pub shards: usize,
+    /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
+    /// [`MIN_MEMORY_BYTES`](crate::memory_budget::MIN_MEMORY_BYTES).
+    pub memory_bytes: usize,
+    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 8 to 64 MiB;
+    /// with less, a batch of the largest size may find no room.
+    pub admission_bytes: Option<usize>,
+    /// Below how much free disk space no event is taken. Default 256 MiB.
+    pub min_free_bytes: u64,
+    /// The `.mmdb` file that tells the country of an address (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
+    /// memory. Default: none, and then only a proxy can tell a country.
+    pub geo_db: Option<PathBuf>,
+    /// How many different groups, companies, sources and pages each project may have.
+    pub quotas: Quotas,
+    /// When state is written down.
+    pub checkpoints: CheckpointPolicy,
+    /// The log's options.
+    pub log: LogOptions,
+    /// How the log groups commits.
+    pub group: GroupOptions,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Tells how far [`Engine::open`](crate::Engine::open) is.
+    pub progress: Arc<Progress>,
+    /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
+    #[doc(hidden)]
+    pub records: Option<usize>,
+    /// How long a start checks store and index before it serves, whatever the default: for tests of what is checked later.
+    #[doc(hidden)]
+    pub check_before_serving: Option<Duration>,
+    /// Called before each event is folded: for tests of panics.
+    #[doc(hidden)]
+    pub probe: Probe,
+}
+
+impl EngineConfig {
+    /// The defaults, on `data_dir`.
+    #[must_use]
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            memory_bytes: 1 << 30,
+            admission_bytes: None,
+            min_free_bytes: 256 << 20,
+            geo_db: None,
+            quotas: Quotas::default(),
+            checkpoints: CheckpointPolicy::default(),
+            log: LogOptions::default(),
+            group: GroupOptions::default(),
+            clock: Arc::new(SystemClock),
+            progress: Arc::default(),
+            records: None,
+            check_before_serving: None,
+            probe: None,
+        }
+    }
+
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.records.unwrap_or_else(|| MemoryShares::of(self.memory_bytes).records)
+    }
+}
+
+impl std::fmt::Debug for EngineConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineConfig").field("data_dir", &self.data_dir).field("shards", &self.shards).finish_non_exhaustive()
+    }
+}
+
+/// Why an engine did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data directory can't be used: locked, of another version, unreadable.
+    #[error("{0}")]
+    Directory(String),
+    /// A key file.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// Organizations, projects and tokens.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The event log.
+    #[error(transparent)]
+    Log(#[from] headcount_storage::log::LogError),
+    /// The state could not be brought up to the end of the log. Everything is left as it is.
+    #[error("{}", explain(.0))]
+    State(#[from] Fault),
+    /// The database of countries.
+    #[error(transparent)]
+    Geo(#[from] GeoError),
+    /// A thread could not be started.
+    #[error("could not start: {0}")]
+    Start(String),
+}
+
+fn explain(fault: &Fault) -> String {
+    let message = &fault.message;
+    match fault.kind {
+        FaultKind::Io => format!("the state could not be opened: {message}; nothing was removed"),
+        FaultKind::DamagedStore | FaultKind::DamagedIndex => {
+            format!("the state is damaged although it was just rebuilt from the log: {message}")
+        }
+        FaultKind::DamagedLog => {
+            format!(
+                "the event log can't be read: {message}; nothing was removed; restore the log from a copy of the data directory"
+            )
+        }
+        FaultKind::Defect => {
+            format!("the state could not be opened because of a defect of the program: {message}; nothing was removed")
+        }
+    }
+}
+
+pub(crate) fn directory(error: impl std::fmt::Display) -> OpenError {
+    OpenError::Directory(error.to_string())
+}

@@ -1,0 +1,107 @@
+//! The engine's own threads: an actix system with one arbiter per shard, and what the log's thread hands to them.
+
+use std::collections::BTreeMap;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use actix::{Actor, Addr, Arbiter, System};
+use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
+
+use crate::engine::config::OpenError;
+use crate::ingest::{IngestActor, Ticket};
+use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, Work};
+use crate::thread_name;
+
+pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<ShardActor>>);
+
+/// Starts the engine's own actix system, with one arbiter per shard.
+pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
+    let (started, wait) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name("actors".into())
+        .spawn(move || {
+            let runner = System::new();
+            let is_up = runner.block_on(async {
+                let Some(arbiters) = arbiters(shards.len()) else { return false };
+                let start = |(number, (arbiter, shard)): (usize, (Arbiter, Shard))| {
+                    ShardActor::start_in_arbiter(&arbiter.handle(), move |_| {
+                        thread_name::name_current(&format!("shard-{number}"));
+                        ShardActor::new(shard)
+                    })
+                };
+                let addresses: Vec<_> = arbiters.into_iter().zip(shards).enumerate().map(start).collect();
+                started.send((System::current(), addresses)).is_ok()
+            });
+            if is_up && let Err(error) = runner.run() {
+                tracing::error!(%error, "the engine's actor system failed");
+            }
+        })
+        .map_err(|error| OpenError::Start(error.to_string()))?;
+    let (system, addresses) =
+        wait.recv().map_err(|_| OpenError::Start("the actor system did not start: there are too few files or threads".into()))?;
+    Ok((system, thread, addresses))
+}
+
+/// Starts so many threads. `None`: the operating system refuses one of them, and none is left. actix panics then, and does
+/// not end those before it.
+fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
+    let mut arbiters: Vec<Arbiter> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let Ok(arbiter) = catch_unwind(Arbiter::new) else {
+            for arbiter in arbiters {
+                arbiter.stop();
+                let _ = arbiter.join();
+            }
+            return None;
+        };
+        arbiters.push(arbiter);
+    }
+    Some(arbiters)
+}
+
+pub(crate) fn start_ingest(
+    system: &System,
+    group: Arc<GroupCommit<Ticket>>,
+    health: Arc<PartitionHealth>,
+) -> Result<Addr<IngestActor>, OpenError> {
+    let (started, wait) = std::sync::mpsc::sync_channel(1);
+    let running = system.arbiter().spawn_fn(move || drop(started.send(IngestActor::new(group, health).start())));
+    if !running {
+        return Err(OpenError::Start("the actor system has stopped".into()));
+    }
+    wait.recv().map_err(|_| OpenError::Start("the ingest actor did not start".into()))
+}
+
+/// What the log's thread does with what it committed: hands each shard its share, and refusals back.
+pub(crate) fn sink(
+    shards: Vec<Addr<ShardActor>>,
+    assignment: Vec<usize>,
+) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+    move |outcomes| {
+        let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
+        for outcome in outcomes {
+            match outcome {
+                LogOutcome::Committed(committed) => {
+                    let Ticket { project, events, permits, back } = committed.ticket;
+                    #[cfg(feature = "fault-injection")]
+                    crate::fault_injection::acknowledge_early(&back, committed.first, events.len());
+                    let reply = Box::new(move |outcomes| back.finish(outcomes));
+                    let (partition, first) = (committed.partition, committed.first);
+                    let work = Work { partition, project, first, events, permits, reply };
+                    works.entry(assignment[usize::from(partition)]).or_default().push(work);
+                }
+                LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
+            }
+        }
+        #[cfg(feature = "fault-injection")]
+        crate::fault_injection::apply_late();
+        for (shard, works) in works {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "these events are in the log: they happen; the gate bounds their bytes"
+            )]
+            shards[shard].do_send(Apply(works));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Events as the log has them: written in today's version, and read in any that there was.
+
+use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
+use headcount_storage::codec::{self, CodecError};
+
+use crate::shard::Events;
+
+/// The payload of a log record with these events.
+///
+/// # Errors
+/// They are larger than what a record may hold.
+pub(crate) fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
+    codec::encode(EVENT_VERSION, events)
+}
+
+/// The events of a log record.
+///
+/// # Errors
+/// The payload is damaged, or of a version that is not known here.
+pub(crate) fn decode(payload: &[u8]) -> Result<Events, CodecError> {
+    codec::decode_any(payload, &[(EVENT_VERSION, codec::payload), (1, version_1)])
+}
+
+fn version_1(payload: &[u8]) -> Result<Events, CodecError> {
+    let events: Vec<EventV1> = codec::payload(payload)?;
+    Ok(events.into_iter().map(|event| Box::new(Event::from(event))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::acquisition::{Acquisition, Channel};
+    use headcount_domain::agent::{Agent, Device};
+    use headcount_domain::company::CompanyKey;
+    use headcount_domain::ids::ProjectId;
+    use headcount_domain::intake::country::Country;
+    use headcount_domain::intake::event::{Details, Money, Who};
+    use headcount_domain::money::{Amount, Currency};
+    use headcount_domain::time::{Day, Instant};
+
+    use super::*;
+
+    const V1: &[u8] = include_bytes!("../fixtures/events-v1.bin");
+    const V2: &[u8] = include_bytes!("../fixtures/events-v2.bin");
+
+    /// An event with every field, and one with none but what every event has.
+    fn sample() -> Events {
+        let text = |text: &str| Some(text.into());
+        let full = Event {
+            project: ProjectId(0x0123_4567_89ab_cdef),
+            time: Instant(1_700_000_000_000),
+            received: Instant(1_700_000_000_250),
+            day: Day(19_675),
+            name: "order".into(),
+            who: Who { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
+            external_id: text("o-1"),
+            money: Some(Money {
+                amount: Amount::parse("12.5").unwrap(),
+                currency: Currency::parse("EUR").unwrap(),
+                in_project: Some(Amount::parse("13.5").unwrap()),
+                in_organization: None,
+                counted: true,
+            }),
+            company: CompanyKey::from_group_id("acme"),
+            company_domain: CompanyKey::from_domain("acme.example"),
+            email_company: CompanyKey::from_email("ada@lovelace.example"),
+            details: details(),
+        };
+        let bare = Event {
+            project: ProjectId(1),
+            time: Instant(-1),
+            received: Instant(0),
+            day: Day(-1),
+            name: "\u{e9}".into(),
+            who: Who::default(),
+            external_id: None,
+            money: None,
+            company: None,
+            company_domain: None,
+            email_company: None,
+            details: Details::default(),
+        };
+        vec![Box::new(full), Box::new(bare)]
+    }
+
+    fn details() -> Details {
+        let text = |text: &str| Some(text.into());
+        Details {
+            url: text("https://shop.example/a?b=c"),
+            hostname: text("shop.example"),
+            referrer: text("https://www.google.com/"),
+            screen: text("1920x1080"),
+            language: text("de-CH"),
+            channel: text("sales"),
+            message: text("an order"),
+            notify: Some(true),
+            group_type: text("company"),
+            group_id: text("acme"),
+            email: text("ada@lovelace.example"),
+            privacy_categories: text("analytics"),
+            privacy_signals: text("gpp:DBAA"),
+            consent_source: text("banner"),
+            metadata: text(r#"{"plan":"pro"}"#),
+            agent: Some(Agent {
+                browser: Some("Chrome".into()),
+                browser_version: Some("124.0.0.0".into()),
+                os: Some("Windows".into()),
+                device: Device::Desktop,
+            }),
+            acquisition: Some(Acquisition {
+                source: "google".into(),
+                medium: "organic".into(),
+                campaign: "(none)".into(),
+                channel: Channel::OrganicSearch,
+            }),
+            country: Country::parse("CH"),
+        }
+    }
+
+    #[test]
+    fn events_of_version_1_are_read() {
+        let mut expected = sample();
+        expected[0].details.country = None;
+        assert_eq!(decode(V1).unwrap(), expected, "they had no country");
+    }
+
+    #[test]
+    fn events_of_version_2_are_read_and_written() {
+        assert_eq!(decode(V2).unwrap(), sample());
+        assert_eq!(encode(&sample()).unwrap(), V2);
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        let of = |version: u8| [&[version], &V2[1..]].concat();
+        assert!(matches!(
+            decode(&of(1)),
+            Err(CodecError::Malformed(_) | CodecError::TrailingBytes { .. } | CodecError::Truncated)
+        ));
+        assert!(matches!(decode(&of(3)), Err(CodecError::UnknownVersion { found: 3, .. })));
+        assert!(matches!(decode(&V2[..V2.len() - 1]), Err(CodecError::Truncated)));
+        let country = V2.windows(3).position(|bytes| bytes == b"\x01CH").unwrap();
+        let lower = [&V2[..country], b"\x01Ch", &V2[country + 3..]].concat();
+        assert!(matches!(decode(&lower), Err(CodecError::Malformed(_))), "a country is upper case");
+    }
+}

@@ -1,0 +1,54 @@
+//! The causes of faults: which [`FaultKind`](headcount_domain::fault::FaultKind) each error of the storage crate is.
+//!
+//! Every `match` here is exhaustive, so that a new error has to be given a kind before it compiles.
+
+use headcount_domain::fault::Fault;
+use headcount_storage::codec::CodecError;
+use headcount_storage::external_ids::ExternalIdsError;
+use headcount_storage::log::LogError;
+use headcount_storage::store::StoreError;
+
+/// An error of the store.
+pub(crate) fn of_store(error: StoreError) -> Fault {
+    let message = error.to_string();
+    match error {
+        StoreError::Damaged { .. } => Fault::damaged_store(message),
+        StoreError::Io { .. } | StoreError::Stopped { .. } => Fault::io(message),
+        StoreError::Key { .. } | StoreError::TooLarge { .. } | StoreError::Busy { .. } => Fault::defect(message),
+    }
+}
+
+/// A value from the store that can't be decoded, although its checksum holds: another version wrote it.
+pub(crate) fn of_stored(error: CodecError) -> Fault {
+    Fault::damaged_store(format!("a value in the store can't be decoded: {error}"))
+}
+
+/// A value that can't be encoded.
+pub(crate) fn of_encoding(error: CodecError) -> Fault {
+    Fault::defect(format!("a record can't be encoded: {error}"))
+}
+
+/// An error of the index of external ids.
+pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
+    let message = error.to_string();
+    match error {
+        ExternalIdsError::Damaged { .. } | ExternalIdsError::OtherIncarnation { .. } => Fault::damaged_index(message),
+        ExternalIdsError::Io { .. } => Fault::io(message),
+        ExternalIdsError::Stopped => Fault::defect(message),
+    }
+}
+
+/// An error of the event log.
+pub(crate) fn of_log(error: LogError) -> Fault {
+    let message = error.to_string();
+    match error {
+        LogError::Damaged { .. } | LogError::UnsupportedVersion { .. } | LogError::Removed { .. } => Fault::damaged_log(message),
+        LogError::Full { .. } | LogError::Io { .. } => Fault::io(message),
+        LogError::TooLarge { .. } | LogError::Empty => Fault::defect(message),
+    }
+}
+
+/// A share of the log that can't be decoded, although its checksum holds: another version wrote it.
+pub(crate) fn of_logged(error: CodecError) -> Fault {
+    Fault::damaged_log(format!("an event in the log can't be decoded: {error}"))
+}

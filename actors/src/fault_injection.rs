@@ -1,0 +1,88 @@
+//! Mistakes to make on purpose: a test of crashes that doesn't notice them proves nothing.
+//!
+//! Only in builds with the feature `fault-injection`, and only where the variable [`VARIABLE`] names one. Those of the log
+//! itself are in `headcount_storage::log`.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use headcount_domain::intake::event::Position;
+use headcount_storage::files::switch::{Plan, Switch};
+use headcount_storage::log::Fault;
+
+use crate::engine::config::{EngineConfig, OpenError};
+use crate::ingest::Return;
+use crate::shard::Outcome;
+
+/// Names the mistake: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
+const VARIABLE: &str = "HEADCOUNT_FAULT";
+/// Which operations on files fail, as [`Plan`] reads it: `at=17,errno=EIO,failures=3`. They are counted from the start of the
+/// process, under the data directory.
+const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
+/// After how many unsaved events a checkpoint is due, so that small workloads write several.
+const CHECKPOINT_VARIABLE: &str = "HEADCOUNT_CHECKPOINT_EVENTS";
+/// The size of the log's segments, so that few events fill one.
+const SEGMENT_VARIABLE: &str = "HEADCOUNT_SEGMENT_BYTES";
+/// How long events wait between their answer and the rollups under `ack-before-apply`.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Whether senders are answered before their events are in the rollups.
+static ACK_BEFORE_APPLY: OnceLock<bool> = OnceLock::new();
+
+/// The switch that [`IO_VARIABLE`] arms, until the process ends.
+static IO_FAULTS: Mutex<Option<Switch>> = Mutex::new(None);
+
+/// Plants the mistake that the environment names.
+pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError> {
+    let name = std::env::var(VARIABLE).unwrap_or_default();
+    let (fault, before_apply) = match name.as_str() {
+        "" => (Fault::None, false),
+        "ack-before-write" => (Fault::AckBeforeWrite, false),
+        "ack-before-sync" => (Fault::AckBeforeSync, false),
+        "ack-before-apply" => (Fault::None, true),
+        other => return Err(OpenError::Start(format!("{VARIABLE} names no fault: {other:?}"))),
+    };
+    if !name.is_empty() {
+        tracing::warn!(fault = %name, "this build makes a mistake on purpose: it loses events");
+        config.group.fault = fault;
+    }
+    let _ = ACK_BEFORE_APPLY.set(before_apply);
+    if let Ok(text) = std::env::var(IO_VARIABLE)
+        && !text.is_empty()
+    {
+        let plan: Plan = text.parse().map_err(|error| OpenError::Start(format!("{IO_VARIABLE}: {error}")))?;
+        tracing::warn!(?plan, "this build fails operations on files on purpose");
+        *IO_FAULTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Switch::arm(&config.data_dir, plan));
+    }
+    if let Some(events) = number(CHECKPOINT_VARIABLE)? {
+        config.checkpoints.events = events;
+    }
+    if let Some(bytes) = number(SEGMENT_VARIABLE)? {
+        config.log.segment_bytes = bytes;
+    }
+    Ok(config)
+}
+
+fn number(variable: &str) -> Result<Option<u64>, OpenError> {
+    let Ok(text) = std::env::var(variable) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is no number: {text:?}")))
+}
+
+/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later, and finds nobody waiting.
+pub(crate) fn acknowledge_early(back: &Return, first: Position, count: usize) {
+    if is_early() {
+        let outcomes = (first..).take(count).map(|position| Outcome { position, first: position }).collect();
+        back.finish_early(outcomes);
+    }
+}
+
+/// Under `ack-before-apply`: waits before anything is handed to the shards.
+pub(crate) fn apply_late() {
+    if is_early() {
+        std::thread::sleep(LATE);
+    }
+}
+
+fn is_early() -> bool {
+    ACK_BEFORE_APPLY.get().copied().unwrap_or(false)
+}

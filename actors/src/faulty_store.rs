@@ -1,0 +1,136 @@
+//! A store that fails when a test says so.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use headcount_storage::store::{Checkpoint, MemoryStore, PartitionId, Store, StoreError, Visit};
+
+/// See the module. Clones are the same store.
+#[derive(Clone, Default)]
+pub(crate) struct FaultyStore {
+    inner: MemoryStore,
+    partitions: Arc<Mutex<HashMap<PartitionId, PartitionFaults>>>,
+}
+
+/// How one partition fails, and what came of it.
+#[derive(Default)]
+pub(crate) struct PartitionFaults {
+    /// How reads fail.
+    pub(crate) reads: Option<ReadFault>,
+    /// No checkpoint can be begun.
+    pub(crate) no_begin: bool,
+    /// So many commits fail.
+    pub(crate) failing_commits: u32,
+    /// Failed commits count all the same, as recovery shows.
+    pub(crate) failed_counts: bool,
+    /// Recovery fails.
+    pub(crate) no_recovery: bool,
+    /// Beginning a checkpoint panics, once.
+    pub(crate) panics: bool,
+    /// How many checkpoints were begun, or tried to.
+    pub(crate) begun: u32,
+    /// How many commits were tried.
+    pub(crate) commits: u32,
+    stopped: bool,
+    pending: Option<Box<dyn Checkpoint>>,
+}
+
+/// What a failing read says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadFault {
+    Io,
+    Damage,
+}
+
+fn refused() -> StoreError {
+    StoreError::Io { action: "write a journal".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
+}
+
+impl FaultyStore {
+    pub(crate) fn change<R>(&self, partition: u16, change: impl FnOnce(&mut PartitionFaults) -> R) -> R {
+        change(self.partitions().entry(PartitionId(partition)).or_default())
+    }
+
+    fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
+        let faults = PartitionId::of_key(key).and_then(|partition| self.partitions().get(&partition)?.reads);
+        match faults {
+            None => Ok(()),
+            Some(ReadFault::Io) => Err(StoreError::Io { action: "read".into(), source: io::Error::other("planted") }),
+            Some(ReadFault::Damage) => Err(StoreError::Damaged { what: "planted".into() }),
+        }
+    }
+
+    fn partitions(&self) -> MutexGuard<'_, HashMap<PartitionId, PartitionFaults>> {
+        self.partitions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Store for FaultyStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.check_read(key)?;
+        self.inner.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.check_read(prefix)?;
+        self.inner.scan(prefix, visit)
+    }
+
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+        let mut partitions = self.partitions();
+        let faults = partitions.entry(partition).or_default();
+        faults.begun += 1;
+        assert!(!std::mem::take(&mut faults.panics), "planted");
+        if faults.stopped {
+            return Err(StoreError::Stopped { partition });
+        }
+        if faults.no_begin {
+            return Err(refused());
+        }
+        Ok(Box::new(FaultyCheckpoint { store: self.clone(), partition, inner: self.inner.begin(partition)? }))
+    }
+
+    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
+        let mut partitions = self.partitions();
+        let faults = partitions.entry(partition).or_default();
+        if faults.no_recovery {
+            return Err(refused());
+        }
+        faults.stopped = false;
+        match faults.pending.take() {
+            Some(pending) if faults.failed_counts => pending.commit(),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct FaultyCheckpoint {
+    store: FaultyStore,
+    partition: PartitionId,
+    inner: Box<dyn Checkpoint>,
+}
+
+impl Checkpoint for FaultyCheckpoint {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.inner.put(key, value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.inner.delete(key)
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        let Self { store, partition, inner } = *self;
+        let mut partitions = store.partitions();
+        let faults = partitions.entry(partition).or_default();
+        faults.commits += 1;
+        if faults.failing_commits == 0 {
+            return inner.commit();
+        }
+        faults.failing_commits -= 1;
+        faults.stopped = true;
+        faults.pending = Some(inner);
+        Err(refused())
+    }
+}

@@ -1,0 +1,59 @@
+//! How far the opening of an engine is: for whoever asks meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+use headcount_domain::intake::event::Position;
+
+/// How far the opening of an engine is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// The last position of the log.
+    end: OnceLock<Position>,
+    /// The position that each shard has reached.
+    shards: RwLock<Vec<AtomicU64>>,
+}
+
+impl Progress {
+    /// The position up to which every shard has replayed the log, and the log's last one. `None`: the replay has not begun.
+    #[must_use]
+    pub fn replayed(&self) -> Option<(Position, Position)> {
+        let end = *self.end.get()?;
+        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        let reached = shards.iter().map(|shard| shard.load(Ordering::Relaxed)).min()?;
+        Some((reached.min(end), end))
+    }
+
+    /// So many shards begin to replay a log that ends at `end`.
+    pub(crate) fn begin(&self, shards: usize, end: Position) {
+        let _ = self.end.set(end);
+        let begun = (0..shards).map(|_| AtomicU64::new(0)).collect();
+        *self.shards.write().unwrap_or_else(PoisonError::into_inner) = begun;
+    }
+
+    /// A shard has reached a position.
+    pub(crate) fn reached(&self, shard: usize, position: Position) {
+        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shard) = shards.get(shard) {
+            shard.store(position, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_shard_counts() {
+        let progress = Progress::default();
+        assert_eq!(progress.replayed(), None);
+        progress.begin(2, 100);
+        assert_eq!(progress.replayed(), Some((0, 100)));
+        progress.reached(0, 100);
+        progress.reached(1, 40);
+        assert_eq!(progress.replayed(), Some((40, 100)));
+        progress.reached(1, Position::MAX);
+        assert_eq!(progress.replayed(), Some((100, 100)));
+    }
+}

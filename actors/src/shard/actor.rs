@@ -1,0 +1,237 @@
+//! The actor around a [`Shard`]: one per shard, on an arbiter (a thread) of its own.
+//!
+//! Its mailbox is not bounded by itself: what arrives in it was let in by the engine's gates (bytes of events, number of
+//! questions), and events that are in the log can't be refused any more.
+
+use std::time::{Duration, Instant as Stopwatch};
+
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
+use headcount_domain::ids::OrganizationId;
+use tokio::sync::oneshot;
+
+use super::checkpointer::Next;
+use super::shard::{Asking, Shard, Work};
+
+const TICK: Duration = Duration::from_secs(1);
+/// How long what is queued is applied once the engine closes. The rest is left to the next start.
+const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
+
+/// See the module.
+pub(crate) struct ShardActor {
+    shard: Shard,
+    /// Whether a turn is on its way.
+    advancing: bool,
+    /// Whether a [`Step`] is on its way.
+    stepping: bool,
+    drained: Vec<oneshot::Sender<()>>,
+    /// Until when what is queued is applied; `None`: nobody drains.
+    fold_until: Option<Stopwatch>,
+}
+
+/// Work for the shard's partitions, durable already.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Apply(pub(crate) Vec<Work>);
+
+/// A question to the shard, of somebody who asks about an organization.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ask {
+    /// Who gets a turn; `None`: the engine itself.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) question: Box<dyn Asking>,
+}
+
+/// Apply what is queued for a while, then write everything down; answered when a last round of checkpoints is durable.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Advance;
+
+/// A rebuild has something to apply.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Woken;
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Step;
+
+/// The keeper has reported something.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Kept;
+
+impl ShardActor {
+    pub(crate) fn new(shard: Shard) -> Self {
+        Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
+    }
+
+    /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
+    fn schedule(&mut self, ctx: &mut Context<Self>) {
+        if !self.advancing {
+            self.advancing = true;
+            ctx.notify(Advance);
+        }
+    }
+
+    fn advance(&mut self, ctx: &mut Context<Self>) {
+        self.advancing = self.shard.advance();
+        if self.shard.is_pressed() {
+            // Before its time, unless a round is under way.
+            let next = self.shard.begin_checkpoints(true);
+            self.step(next, ctx);
+        }
+        if self.advancing {
+            // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
+            // timer would fire, and nobody could stop it.
+            let turn = tokio::task::yield_now().into_actor(self);
+            ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
+        }
+        match self.fold_until {
+            Some(until) => self.fold_for_the_drain(until, ctx),
+            None if !self.advancing => self.drain(ctx),
+            None => {}
+        }
+    }
+
+    /// Once nothing is queued or time is up, what is applied is written down.
+    fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
+        if self.shard.has_queued() {
+            if Stopwatch::now() < until {
+                return;
+            }
+            self.shard.drop_queues();
+        }
+        self.fold_until = None;
+        self.drain(ctx);
+    }
+
+    fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
+        if next == Next::Step && !self.stepping {
+            self.stepping = true;
+            ctx.notify(Step);
+        }
+    }
+
+    fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
+        self.step(next, ctx);
+        if next == Next::Rest {
+            self.drain(ctx);
+        }
+    }
+
+    /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
+    fn drain(&mut self, ctx: &mut Context<Self>) {
+        if self.drained.is_empty() || self.fold_until.is_some() {
+            return;
+        }
+        match self.shard.drain() {
+            Next::Rest => self.drained.drain(..).for_each(|waiting| {
+                let _ = waiting.send(());
+            }),
+            next => self.step(next, ctx),
+        }
+    }
+}
+
+impl Actor for ShardActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let me = ctx.address().downgrade();
+        self.shard.nudge_by(move || {
+            #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Kept);
+            }
+        });
+        // What was reported before.
+        ctx.notify(Kept);
+        let me = ctx.address().downgrade();
+        self.shard.set_wake(move || {
+            #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
+            if let Some(me) = me.upgrade() {
+                me.do_send(Woken);
+            }
+        });
+        ctx.run_interval(TICK, |actor, ctx| {
+            actor.shard.relieve();
+            let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
+            actor.step(next, ctx);
+            // Where applying waits for memory, others may have made room.
+            actor.schedule(ctx);
+        });
+    }
+}
+
+impl Handler<Apply> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, Apply(works): Apply, ctx: &mut Context<Self>) {
+        works.into_iter().for_each(|work| self.shard.enqueue(work));
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Ask> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_question(organization, question);
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Advance> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Advance, ctx: &mut Context<Self>) {
+        self.advance(ctx);
+    }
+}
+
+impl Handler<Woken> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Step> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
+        self.stepping = false;
+        let next = self.shard.step_checkpoint();
+        self.go_on(next, ctx);
+    }
+}
+
+impl Handler<Kept> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
+        let next = self.shard.hear_keeper();
+        self.go_on(next, ctx);
+        // What waited for room.
+        self.schedule(ctx);
+    }
+}
+
+impl Handler<Drain> for ShardActor {
+    type Result = ();
+
+    fn handle(&mut self, Drain(waiting): Drain, ctx: &mut Context<Self>) {
+        self.drained.push(waiting);
+        if self.drained.len() == 1 {
+            let until = Stopwatch::now() + FOLD_AT_CLOSE;
+            self.fold_until = Some(until);
+            self.fold_for_the_drain(until, ctx);
+        }
+    }
+}

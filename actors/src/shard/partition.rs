@@ -1,0 +1,472 @@
+//! The state of one partition: its projects, the index of its `external_id`s, and the position they reflect.
+
+use std::collections::HashMap;
+use std::collections::hash_map;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dashmap::DashMap;
+use headcount_domain::cache::table::Bytes;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::queries::{Question, Reader};
+use headcount_domain::quota::{Quota, Reached};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
+use headcount_storage::store::{PartitionId, Store};
+
+use super::entries::Entries;
+use super::health::PartitionHealth;
+use super::quota_table::Limits;
+use super::stored::{
+    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
+};
+use crate::engine::QuotaAsked;
+use crate::fault;
+use crate::opening_progress::Progress;
+use crate::verifier::{DamageNote, Unchecked};
+
+/// How many partitions there are, for ever: the partition of a project must not move.
+pub const PARTITIONS: u16 = 64;
+
+/// The partition of a project: a stable hash of its id.
+#[must_use]
+pub fn partition_of(project: ProjectId) -> u16 {
+    let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
+    u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
+}
+
+/// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
+pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
+
+/// What became of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its position.
+    pub position: Position,
+    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
+    pub first: Position,
+}
+
+impl Outcome {
+    /// Whether an earlier event has its `external_id`.
+    #[must_use]
+    pub fn is_duplicate(self) -> bool {
+        self.first != self.position
+    }
+}
+
+/// What all partitions of an engine share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) external_ids_dir: PathBuf,
+    /// Which index of external ids belongs to the store.
+    pub(crate) index: ExternalIdsOptions,
+    pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) unchecked: Arc<Unchecked>,
+    pub(crate) damage: Arc<DamageNote>,
+}
+
+/// A checkpoint that has begun.
+pub(crate) struct Begun {
+    /// Its number, which no other checkpoint of the partition has.
+    pub(crate) serial: u64,
+    /// The external ids that have to be durable before it counts.
+    pub(crate) new_ids: Option<Frozen>,
+}
+
+/// What an external id takes in memory until it is written.
+const ID_BYTES: usize = 40;
+
+struct State {
+    project: Project,
+    last: Position,
+    version: Arc<AtomicU64>,
+    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    complete: bool,
+    changed: bool,
+    /// How many rows and texts `reached` was found by.
+    counted: (usize, NameCounts),
+    reached: Reached,
+}
+
+impl State {
+    fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
+        StoreSource { store, partition, project, complete: self.complete }
+    }
+
+    /// Finds which quotas the project has reached. `true`: other ones than before.
+    fn count(&mut self, shared: &Shared) -> bool {
+        let counted = (self.project.rollups.group_numbers.len(), self.project.names.counts);
+        if counted == std::mem::replace(&mut self.counted, counted) {
+            return false;
+        }
+        let reached = shared.limits.quotas().reached(self.project.cardinality(&shared.hasher));
+        reached != std::mem::replace(&mut self.reached, reached)
+    }
+}
+
+/// See the module.
+pub(crate) struct Partition {
+    number: u16,
+    /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
+    stored_as: u16,
+    shared: Shared,
+    applied: Position,
+    /// The highest position that the checkpoint reflects, which it was opened from.
+    ahead: Position,
+    /// The number of its last checkpoint.
+    serial: u64,
+    /// The first event that no checkpoint has begun with.
+    unsaved_from: Option<Position>,
+    projects: HashMap<ProjectId, State>,
+    index: Option<ExternalIds>,
+    /// How many different external ids the applied events have.
+    external_ids: u64,
+    /// What the checkpoint that is being written keeps in memory until it is.
+    writing_bytes: usize,
+    /// That checkpoint could not be written yet, or never will be.
+    is_stuck: bool,
+    /// The projects of the checkpoint under way that are still to be collected.
+    freezing: Vec<ProjectId>,
+}
+
+impl Partition {
+    /// The partition as its last checkpoint left it.
+    pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
+        Self::open_in(number, number, shared)
+    }
+
+    /// The partition as its last checkpoint in `stored_as` left it.
+    pub(crate) fn open_in(stored_as: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
+        let shared_store = Arc::clone(&shared.store);
+        let Standing { position, external_ids, serial } =
+            read_meta(&*shared_store, &position_key(stored_as))?.unwrap_or_default();
+        let mut partition = Self {
+            number,
+            stored_as,
+            shared,
+            applied: position,
+            ahead: read_meta(&*shared_store, &highest_key(stored_as))?.unwrap_or(position),
+            serial,
+            unsaved_from: None,
+            projects: HashMap::new(),
+            index: None,
+            external_ids,
+            writing_bytes: 0,
+            is_stuck: false,
+            freezing: Vec::new(),
+        };
+        partition.check_index(external_ids)?;
+        Ok(partition)
+    }
+
+    /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
+    /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
+    pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
+        for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
+            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(stored_as))?;
+            if standing.is_none() {
+                return Self::open_in(stored_as, number, shared);
+            }
+        }
+        Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
+    }
+
+    /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
+    pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
+        ExternalIds::reset(&shared.external_ids_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
+    }
+
+    /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
+    fn check_index(&mut self, external_ids: u64) -> Result<(), Fault> {
+        if external_ids == 0 {
+            return Ok(());
+        }
+        let unchecked = Arc::clone(&self.shared.unchecked);
+        let index = self.index()?;
+        unchecked.check(index).map_err(fault::of_index)?;
+        match index.entries() {
+            fewer if fewer < external_ids => {
+                Err(Fault::damaged_index(format!("the index has {fewer} external ids, the checkpoint {external_ids}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The part of the store that it is kept in.
+    pub(crate) fn stored_as(&self) -> PartitionId {
+        PartitionId(self.stored_as)
+    }
+
+    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
+    /// in any order: what is below may still wait.
+    pub(crate) fn applied(&self) -> Position {
+        self.applied
+    }
+
+    /// Folds one event. Those of one project must come in the order of their positions, once.
+    pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
+        let first = match &event.external_id {
+            Some(external_id) => {
+                let fingerprint = self.shared.hasher.external_id(event.project, external_id);
+                let first = self.index()?.first(fingerprint, position);
+                first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
+            }
+            None => position,
+        };
+        if first == position {
+            let Self { stored_as, shared, projects, external_ids, .. } = self;
+            let state = state(projects, shared, *stored_as, event.project)?;
+            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            if position > state.last {
+                let source = state.source(&*shared.store, *stored_as, event.project);
+                state.project.apply(event, position, &shared.hasher, &source)?;
+                state.last = position;
+                state.changed = true;
+                state.version.store(position, Ordering::Release);
+                if state.count(shared) {
+                    shared.limits.set(event.project, state.reached);
+                }
+                // Not the index's own count, which has an id twice where a table was written twice.
+                *external_ids += u64::from(event.external_id.is_some());
+            }
+        }
+        self.pass(position);
+        Ok(Outcome { position, first })
+    }
+
+    /// Passes over an event that was set aside.
+    pub(crate) fn skip(&mut self, position: Position) {
+        self.pass(position);
+    }
+
+    fn pass(&mut self, position: Position) {
+        self.applied = self.applied.max(position);
+        self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
+    }
+
+    /// The position of the first event that no checkpoint has, or is about to have.
+    pub(crate) fn unsaved_from(&self) -> Option<Position> {
+        self.unsaved_from
+    }
+
+    /// Reads a project's rollups.
+    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
+        let Self { stored_as, shared, projects, .. } = self;
+        Ok(question(&state(projects, shared, *stored_as, project)?.project))
+    }
+
+    /// The position of a project's last event that counted.
+    pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
+        let Self { stored_as, shared, projects, .. } = self;
+        Ok(state(projects, shared, *stored_as, project)?.last)
+    }
+
+    /// Answers a question about a project.
+    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+        let Self { stored_as, shared, projects, .. } = self;
+        let state = state(projects, shared, *stored_as, id)?;
+        let source = state.source(&*shared.store, *stored_as, id);
+        question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
+    }
+
+    /// Which quota each event would exceed, if any.
+    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
+        let mut exceeded = Vec::with_capacity(asked.len());
+        for QuotaAsked { external_id, mentions, .. } in asked {
+            let first = match external_id {
+                Some(external_id) => self.index()?.get(*external_id),
+                None => Ok(None),
+            };
+            let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
+            let Self { stored_as, shared, projects, .. } = self;
+            let state = state(projects, shared, *stored_as, id)?;
+            let source = state.source(&*shared.store, *stored_as, id);
+            exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
+        }
+        Ok(exceeded)
+    }
+
+    /// How much of its projects is in memory.
+    pub(crate) fn bytes(&mut self) -> Bytes {
+        let mut total = Bytes::default();
+        self.projects.values_mut().for_each(|state| total += state.project.bytes());
+        total
+    }
+
+    /// How many bytes of its projects' rollups are in memory, where they stay.
+    pub(crate) fn rollup_bytes(&self) -> usize {
+        self.projects.values().map(|state| state.project.rollup_bytes()).sum()
+    }
+
+    /// How many records of one kind there are at most, if any can be let go of.
+    pub(crate) fn evictable(&mut self) -> usize {
+        self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
+    }
+
+    /// Lets go of saved records that are not in use. Answers how many bytes were freed.
+    pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
+        let mut freed = 0;
+        for state in self.projects.values_mut() {
+            let here = state.project.evict(enough.saturating_sub(freed), most);
+            state.complete &= here == 0;
+            freed += here;
+        }
+        freed
+    }
+
+    pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
+        if self.index.is_none() {
+            let dir = self.shared.external_ids_dir.join(self.number.to_string());
+            let opened = ExternalIds::open(&dir, self.shared.index).map_err(|error| {
+                let Fault { kind, message } = fault::of_index(error);
+                self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
+            });
+            self.index = Some(opened?);
+        }
+        self.index.as_mut().ok_or_else(|| Fault::defect("the index of external ids is not open"))
+    }
+
+    /// The highest position that the state reflects.
+    pub(crate) fn reflected(&self) -> Position {
+        self.applied.max(self.ahead)
+    }
+
+    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
+    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
+    /// a checkpoint must not count before the ids that it covers are durable.
+    ///
+    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
+    /// the position of each project's last event what is applied already.
+    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+        let new_ids = match self.freeze_ids() {
+            Freeze::Busy => return Ok(None),
+            Freeze::Nothing => None,
+            Freeze::Write(frozen) => Some(frozen),
+        };
+        self.freezing.clear();
+        self.unsaved_from = None;
+        self.writing_bytes = self.bytes().unsaved;
+        for (id, state) in &mut self.projects {
+            if !std::mem::take(&mut state.changed) {
+                continue;
+            }
+            state.project.freeze();
+            self.freezing.push(*id);
+            let mut collect = Collect { partition: self.stored_as, project: *id, entries };
+            state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
+            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
+        }
+        // The position is the partition's, whatever the project of the collector.
+        self.serial += 1;
+        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let highest = self.reflected();
+        let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
+        collect.highest(highest)?;
+        collect.standing(standing)?;
+        Ok(Some(Begun { serial: self.serial, new_ids }))
+    }
+
+    /// Moves the external ids that are not written yet aside.
+    pub(super) fn freeze_ids(&mut self) -> Freeze {
+        self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
+    }
+
+    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
+    pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
+        let Some(id) = self.freezing.last().copied() else { return Ok(false) };
+        let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
+        let mut collect = Collect { partition: self.stored_as, project: id, entries };
+        let mut records = Records { collect: &mut collect, result: Ok(()) };
+        let more = state.project.drain_frozen(most, &mut records);
+        records.result?;
+        if !more {
+            self.freezing.pop();
+        }
+        Ok(!self.freezing.is_empty())
+    }
+
+    /// Everything of a checkpoint is collected, in so many bytes, and goes to the keeper.
+    pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
+        self.writing_bytes += encoded_bytes;
+    }
+
+    /// The checkpoint that went to the keeper is not in the store, and won't be soon.
+    pub(crate) fn set_stuck(&mut self) {
+        self.is_stuck = true;
+    }
+
+    /// Whether no further checkpoint can be begun: what the last one took would be missing from it.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// What a stuck partition keeps in memory until its checkpoint can be written: all that changed since the one before.
+    pub(crate) fn stuck_bytes(&mut self) -> usize {
+        if !self.is_stuck {
+            return 0;
+        }
+        let ids = self.index.as_ref().map_or(0, ExternalIds::unwritten) * ID_BYTES;
+        self.bytes().unsaved + self.writing_bytes + ids
+    }
+
+    /// The checkpoint is durable.
+    pub(crate) fn settle(&mut self) {
+        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.writing_bytes = 0;
+        self.is_stuck = false;
+    }
+
+    /// Uses a run of external ids that was written, whatever became of the checkpoint.
+    pub(crate) fn adopt(&mut self, run: Written) {
+        if let Some(index) = &mut self.index {
+            index.adopt(run);
+        }
+    }
+
+    /// Runs of external ids that are worth merging.
+    pub(crate) fn merge(&mut self) -> Option<Merge> {
+        self.index.as_mut()?.merge()
+    }
+}
+
+fn state<'p>(
+    projects: &'p mut HashMap<ProjectId, State>,
+    shared: &Shared,
+    partition: u16,
+    project: ProjectId,
+) -> Result<&'p mut State, Fault> {
+    match projects.entry(project) {
+        hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(shared, partition, project)?)),
+    }
+}
+
+fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
+    let meta: Option<ProjectMeta> = read_meta(&*shared.store, &meta_key(partition, id))?;
+    let mut project = Project::default();
+    load_cells(&*shared.store, partition, id, &mut project)?;
+    let ProjectMeta { last, names } = meta.unwrap_or_default();
+    project.names.counts = names;
+    let reached = shared.limits.quotas().reached(project.cardinality(&shared.hasher));
+    // Before the version is there, which says that the project was loaded.
+    shared.limits.set(id, reached);
+    let counted = (project.rollups.group_numbers.len(), names);
+    let version = Arc::clone(&shared.versions.entry(id).or_default());
+    version.store(last, Ordering::Release);
+    Ok(State { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
+}

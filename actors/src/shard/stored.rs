@@ -1,0 +1,214 @@
+//! Records and parts of rollups between the domain's types and the store's bytes.
+
+use std::ops::ControlFlow;
+
+use headcount_domain::cells::packed::Packed;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{ProjectId, RecordKey};
+use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::project::RecordVisitor;
+use headcount_domain::records::Record;
+use headcount_domain::records::Source;
+use headcount_storage::codec;
+use headcount_storage::keys::{Key, Prefix};
+use headcount_storage::store::{PartitionId, Store};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::entries::Entries;
+use crate::fault;
+
+/// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
+const META_VERSION: u8 = 1;
+const PART_VERSION: u8 = 1;
+
+/// What a store consists of, in one line for each kind of value. One that consists of anything else was made by another version.
+pub(crate) fn stored_types() -> Vec<String> {
+    let mut types = Project::stored_types();
+    types.push(format!("meta of partitions and projects version {META_VERSION}"));
+    types.push(format!("parts of rows version {PART_VERSION}"));
+    types
+}
+
+/// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
+const PROJECTS: u8 = 2;
+
+/// Where a project stands; saved with every checkpoint that changed it.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct ProjectMeta {
+    /// The position of its last event that counted.
+    pub(crate) last: Position,
+    /// How many texts its dictionary holds.
+    pub(crate) names: NameCounts,
+}
+
+/// Where a partition stands; the last entry of each of its checkpoints.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    /// The position up to which the checkpoint reflects everything.
+    pub(crate) position: Position,
+    /// How many different external ids the events that it reflects have.
+    pub(crate) external_ids: u64,
+    /// The number of the checkpoint. Its position may be that of the one before.
+    pub(crate) serial: u64,
+}
+
+/// Reads one project's records from the store.
+#[derive(Clone, Copy)]
+pub(crate) struct StoreSource<'s> {
+    pub(crate) store: &'s dyn Store,
+    pub(crate) partition: u16,
+    pub(crate) project: ProjectId,
+    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    pub(crate) complete: bool,
+}
+
+impl Source for StoreSource<'_> {
+    fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault> {
+        if self.complete {
+            return Ok(None);
+        }
+        decoded(self.store, &record_key(self.partition, self.project, T::SPACE, key), T::VERSION)
+    }
+
+    fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
+        let page = decoded(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key), T::VERSION)?;
+        page.ok_or_else(|| Fault::damaged_store(format!("a page of key space {} is missing", T::PAGE_SPACE)))
+    }
+}
+
+/// Reads where a partition or a project stands.
+pub(crate) fn read_meta<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
+    decoded(store, key, META_VERSION)
+}
+
+fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> Result<Option<T>, Fault> {
+    match store.get(key).map_err(fault::of_store)? {
+        Some(bytes) => codec::decode(version, &bytes).map(Some).map_err(fault::of_stored),
+        None => Ok(None),
+    }
+}
+
+/// The number of a partition's last checkpoint; 0 if there is none.
+pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
+    let standing: Option<Standing> = read_meta(store, &position_key(partition))?;
+    Ok(standing.unwrap_or_default().serial)
+}
+
+/// Adds a partition's standing to a checkpoint that a test makes.
+#[cfg(test)]
+pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
+}
+
+/// Reads the rollups of a project.
+pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
+    let mut problem = None;
+    store
+        .scan(&Prefix::cells(PartitionId(partition), project.0), &mut |key, bytes| {
+            match restore(key, bytes, into) {
+                Ok(()) => return ControlFlow::Continue(()),
+                Err(fault) => problem = Some(fault),
+            }
+            ControlFlow::Break(())
+        })
+        .map_err(fault::of_store)?;
+    problem.map_or(Ok(()), Err)
+}
+
+fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
+    let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
+        return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
+    };
+    let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
+    match into.rollups.restore(rollup, part, rows) {
+        true => Ok(()),
+        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
+    }
+}
+
+/// Collects what a checkpoint of one project writes.
+pub(crate) struct Collect<'e> {
+    pub(crate) partition: u16,
+    pub(crate) project: ProjectId,
+    pub(crate) entries: &'e mut Entries,
+}
+
+impl Collect<'_> {
+    /// A page that no record has any more.
+    pub(crate) fn orphan(&mut self, space: u8, key: RecordKey) {
+        self.entries.delete(&record_key(self.partition, self.project, space, key));
+    }
+
+    pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
+        self.put(&meta_key(self.partition, self.project), META_VERSION, &meta)
+    }
+
+    /// The highest position of which the checkpoint reflects anything.
+    pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
+        self.put(&highest_key(self.partition), META_VERSION, &position)
+    }
+
+    pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
+        self.put(&position_key(self.partition), META_VERSION, &standing)
+    }
+
+    fn put<T: Serialize>(&mut self, key: &[u8], version: u8, value: &T) -> Result<(), Fault> {
+        self.entries.put(key, |bytes| codec::encode_into(version, value, bytes)).map_err(fault::of_encoding)
+    }
+}
+
+/// Collects parts and records; the first that can't be encoded ends it.
+pub(crate) struct Records<'c, 'e> {
+    pub(crate) collect: &'c mut Collect<'e>,
+    pub(crate) result: Result<(), Fault>,
+}
+
+impl RecordVisitor for Records<'_, '_> {
+    fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        let Records { collect, result } = self;
+        let (partition, project) = (collect.partition, collect.project);
+        let mut put = |collected: Result<(), Fault>| {
+            if result.is_ok() {
+                *result = collected;
+            }
+        };
+        put(collect.put(&record_key(partition, project, T::SPACE, key), T::VERSION, record));
+        record.dirty_pages(key, &mut |page, chunk| {
+            put(collect.put(&record_key(partition, project, T::PAGE_SPACE, page), T::VERSION, chunk));
+        });
+    }
+
+    fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        let Records { collect, result } = self;
+        let (partition, project) = (PartitionId(collect.partition), collect.project.0);
+        let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
+        match part {
+            Some(_) if result.is_err() => {}
+            Some(part) => *result = collect.put(&key, PART_VERSION, part),
+            None => collect.entries.delete(&key),
+        }
+    }
+}
+
+/// Where a project's [`ProjectMeta`] is.
+pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
+    record_key(partition, project, PROJECTS, RecordKey(0))
+}
+
+/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
+/// before have none: they reflect everything up to their position, and nothing beyond.
+pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
+    record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
+}
+
+/// Where a partition's [`Standing`] is.
+pub(crate) fn position_key(partition: u16) -> Vec<u8> {
+    Key::Position { partition: PartitionId(partition) }.encode()
+}
+
+fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
+    Key::Record { partition: PartitionId(partition), project: project.0, space, id: key.0 }.encode()
+}

@@ -1,0 +1,333 @@
+mod faults;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_domain::intake::event::{Details, Event, Who};
+use headcount_domain::time::{Day, Instant, Window};
+use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
+use headcount_storage::format::Incarnation;
+use headcount_storage::log::{Log, LogOptions, Share};
+use headcount_storage::store::Store;
+use tempfile::TempDir;
+
+mod broken;
+
+use super::checkpointer::Next;
+use super::stored::{Standing, position_key, read_meta};
+use super::*;
+use crate::checkpoint_writer::Keeper;
+use crate::dead_letters::DeadLetters;
+use crate::event_codec;
+use crate::faulty_store::FaultyStore;
+
+/// Rounds begin only where a test says so.
+const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
+
+/// One shard with all partitions.
+struct Rig<S = FaultyStore> {
+    dir: TempDir,
+    log: Log,
+    store: S,
+    shares: Arc<Shares>,
+    shard: Shard,
+}
+
+impl Rig {
+    fn new(policy: CheckpointPolicy, memory: usize) -> Self {
+        Self::with(tempfile::tempdir().unwrap(), FaultyStore::default(), policy, memory)
+    }
+
+    /// The state that the store and the log make.
+    fn restart(&mut self) {
+        let (shard, shares) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
+        (self.shard, self.shares) = (shard, shares);
+    }
+}
+
+impl<S: Store + Clone> Rig<S> {
+    fn with(dir: TempDir, store: S, policy: CheckpointPolicy, memory: usize) -> Self {
+        let (log, _) = Log::open(dir.path().join("log"), LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() }).unwrap();
+        let (shard, shares) = open(&dir, &log, &store, policy, memory);
+        Self { dir, log, store, shares, shard }
+    }
+
+    /// Logs events of one project and applies them.
+    fn send(&mut self, project: ProjectId, events: Vec<Event>) {
+        let events: Events = events.into_iter().map(Box::new).collect();
+        let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
+        let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+        let first = self.log.append(&[share]).unwrap();
+        self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
+        while self.shard.advance() {}
+    }
+
+    /// What the actor does about checkpoints until nothing is left to do, beginning with `next`.
+    fn go_on(&mut self, mut next: Next) {
+        while next != Next::Rest {
+            next = match next {
+                Next::Step => self.shard.step_checkpoint(),
+                _ => {
+                    std::thread::sleep(Duration::from_millis(1));
+                    self.shard.hear_keeper()
+                }
+            };
+        }
+    }
+
+    fn round(&mut self) {
+        let next = self.shard.begin_checkpoints(true);
+        self.go_on(next);
+    }
+
+    /// Hears the keeper until something is so.
+    fn until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
+        for _ in 0..6_000 {
+            self.shard.hear_keeper();
+            if is_so(self) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not come");
+    }
+
+    fn standing(&self, project: ProjectId) -> Standing {
+        read_meta(&self.store, &position_key(partition_of(project))).unwrap().unwrap_or_default()
+    }
+
+    fn saved(&self, project: ProjectId) -> Position {
+        self.standing(project).position
+    }
+
+    fn users(&mut self, project: ProjectId) -> u64 {
+        let window = Window { start: Day(19_000), end: Day(19_001) };
+        self.shard.read(project, |project| project.unique_users(window).total).unwrap()
+    }
+}
+
+fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: CheckpointPolicy, memory: usize) -> (Shard, Arc<Shares>) {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    let shares = Arc::new(Shares::default());
+    let shared = Shared {
+        store: Arc::clone(&store),
+        hasher: KeyHasher::new([7; 16]),
+        versions: Arc::new(Versions::new()),
+        external_ids_dir: dir.path().join("state/fingerprints"),
+        index: ExternalIdsOptions { incarnation: Incarnation::from_number(1) },
+        health: Arc::default(),
+        limits: Arc::default(),
+        progress: Arc::default(),
+        unchecked: Arc::default(),
+        damage: Arc::default(),
+    };
+    let keeper = Keeper::spawn(store).unwrap().0;
+    let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
+    let numbers: Vec<u16> = (0..PARTITIONS).collect();
+    let (checkpoints, memory) = (Checkpoints::new(keeper, policy), Memory::new(memory, Arc::clone(&shares)));
+    (Shard::open(&numbers, shared, log.reader(), dead, None, checkpoints, memory).unwrap(), shares)
+}
+
+/// Two projects in different partitions.
+fn two() -> (ProjectId, ProjectId) {
+    let other = (2..).map(ProjectId).find(|other| partition_of(*other) != partition_of(ProjectId(1))).unwrap();
+    (ProjectId(1), other)
+}
+
+/// An event of this user.
+fn event(project: ProjectId, user: u64) -> Event {
+    Event {
+        project,
+        time: Instant(1_641_600_000_000),
+        received: Instant(1_641_600_000_000),
+        day: Day(19_000),
+        name: "order".into(),
+        who: Who { user_id: Some(format!("user-{user}").into()), ..Who::default() },
+        external_id: Some(format!("order-{user}").into()),
+        money: None,
+        company: None,
+        company_domain: None,
+        email_company: None,
+        details: Details::default(),
+    }
+}
+
+fn users(project: ProjectId, numbers: std::ops::Range<u64>) -> Vec<Event> {
+    numbers.map(|number| event(project, number)).collect()
+}
+
+#[test]
+fn a_checkpoint_does_not_count_before_its_external_ids_are_durable() {
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let (project, other) = two();
+    rig.send(project, users(project, 0..10));
+    // Somebody still writes the ids of an earlier checkpoint.
+    let earlier = rig.shard.partitions.get_mut(&partition_of(project)).unwrap().freeze_ids();
+    assert!(matches!(earlier, Freeze::Write(_)));
+    rig.send(project, users(project, 10..20));
+    rig.send(other, users(other, 0..5));
+    rig.round();
+    assert_eq!(rig.saved(project), 0, "the ids of its events are nowhere on disk");
+    assert_eq!(rig.saved(other), 25);
+    drop(earlier);
+    rig.round();
+    assert_eq!(rig.saved(project), 20);
+    rig.restart();
+    assert_eq!((rig.shard.replayed(), rig.users(project), rig.users(other)), (0, 20, 5));
+    rig.send(project, users(project, 0..20));
+    assert_eq!(rig.users(project), 20);
+}
+
+#[test]
+fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
+    const MEMORY: usize = 1 << 20;
+    let mut rig = Rig::new(NEVER, MEMORY);
+    let (stuck, other) = two();
+    rig.store.change(partition_of(stuck), |faults| faults.no_begin = true);
+    rig.send(stuck, users(stuck, 0..100));
+    rig.round();
+    rig.until(|rig| rig.shares.progress().failing() == 1);
+    assert!(rig.shares.progress().accepts(partition_of(stuck)), "it has a share of the memory");
+    let mut sent = 100;
+    while rig.shares.progress().accepts(partition_of(stuck)) {
+        rig.send(stuck, users(stuck, sent..sent + 100));
+        rig.shard.relieve();
+        sent += 100;
+        assert!(sent < 20_000, "{:?}", rig.shares);
+    }
+    assert!(sent > 200 && rig.shares.resident() < MEMORY, "{sent}: {:?}", rig.shares);
+    // Some ten times what fits into memory.
+    for batch in 0..30 {
+        rig.send(other, users(other, batch * 500..(batch + 1) * 500));
+        rig.shard.relieve();
+        assert!(!rig.shard.has_queued() || rig.shard.is_stopped());
+        if rig.shard.is_pressed() {
+            rig.round();
+            rig.shard.relieve();
+        }
+        while rig.shard.advance() {}
+        assert!(!rig.shard.has_queued(), "nothing waits for the stuck one");
+        assert!(rig.shares.resident() < MEMORY * 2, "{batch}: {:?}", rig.shares);
+        assert!(rig.shares.progress().accepts(partition_of(other)));
+    }
+    assert_eq!((rig.saved(stuck), rig.users(other)), (0, 15_000));
+    assert_eq!((rig.shares.progress().failing(), rig.shares.progress().full()), (1, 1));
+    rig.store.change(partition_of(stuck), |faults| faults.no_begin = false);
+    rig.until(|rig| rig.shares.progress().failing() == 0);
+    assert!(rig.shares.progress().accepts(partition_of(stuck)));
+    rig.round();
+    rig.restart();
+    assert_eq!((rig.shard.replayed(), rig.users(stuck), rig.users(other)), (0, sent, 15_000));
+}
+
+#[test]
+fn a_stop_tries_each_partition_once() {
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let (stuck, other) = two();
+    rig.store.change(partition_of(stuck), |faults| faults.no_begin = true);
+    rig.send(stuck, users(stuck, 0..10));
+    rig.round();
+    rig.send(stuck, users(stuck, 10..20));
+    rig.send(other, users(other, 0..10));
+    let before = rig.store.change(partition_of(stuck), |faults| faults.begun);
+    rig.until(|rig| {
+        let next = rig.shard.drain();
+        rig.go_on(next);
+        next == Next::Rest
+    });
+    let tries = rig.store.change(partition_of(stuck), |faults| faults.begun) - before;
+    // One by the stop, and perhaps one because its time had come.
+    assert!((1..=2).contains(&tries), "{tries}");
+    assert_eq!((rig.saved(stuck), rig.saved(other)), (0, 30));
+}
+
+#[test]
+fn external_ids_are_counted_once_however_often_they_are_written() {
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let project = ProjectId(1);
+    let partition = partition_of(project);
+    rig.store.change(partition, |faults| faults.failing_commits = 1);
+    rig.send(project, users(project, 0..50));
+    rig.round();
+    rig.until(|rig| rig.saved(project) == 50);
+    assert_eq!(rig.standing(project).external_ids, 50);
+    // A checkpoint that is lost after its ids were written: they are written by nobody again.
+    rig.send(project, users(project, 40..60));
+    rig.store.change(partition, |faults| faults.no_begin = true);
+    rig.round();
+    rig.store.change(partition, |faults| faults.no_begin = false);
+    rig.restart();
+    rig.send(project, users(project, 55..70));
+    rig.round();
+    assert_eq!(rig.standing(project).external_ids, 70);
+    rig.restart();
+    assert_eq!((rig.shard.replayed(), rig.users(project)), (0, 70));
+    let runs = std::fs::read_dir(rig.dir.path().join("state/fingerprints").join(partition.to_string())).unwrap();
+    let runs = runs.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "run")).count();
+    assert!(runs <= 3, "{runs} runs");
+}
+
+#[test]
+fn a_partition_that_changed_little_waits_longer() {
+    let interval = Duration::from_secs(10);
+    let mut rig = Rig::new(CheckpointPolicy { events: 1_000, interval }, 1 << 30);
+    let (slow, busy) = two();
+    let timed_round = |rig: &mut Rig| {
+        rig.shard.relieve();
+        rig.shard.checkpoints.last = Stopwatch::now().checked_sub(interval).unwrap();
+        let next = rig.shard.begin_checkpoints(false);
+        rig.go_on(next);
+    };
+    rig.send(slow, users(slow, 0..3));
+    timed_round(&mut rig);
+    assert_eq!(rig.saved(slow), 0, "three events are read again in no time");
+    rig.send(busy, users(busy, 0..97));
+    timed_round(&mut rig);
+    assert_eq!((rig.saved(slow), rig.saved(busy)), (3, 0), "but not with a hundred others behind them");
+    rig.send(slow, users(slow, 3..4));
+    rig.send(busy, users(busy, 97..999));
+    let next = rig.shard.begin_checkpoints(false);
+    rig.go_on(next);
+    assert_eq!((rig.saved(slow), rig.saved(busy)), (101, 1_003), "so many are not even waited for");
+    // However long ago its last checkpoint was, one event is not many.
+    rig.send(busy, users(busy, 0..999));
+    rig.send(slow, users(slow, 4..5));
+    rig.shard.relieve();
+    assert_eq!(rig.shard.begin_checkpoints(true), Next::Step);
+    rig.go_on(Next::Step);
+    rig.send(slow, users(slow, 5..6));
+    assert_eq!(rig.shard.begin_checkpoints(false), Next::Rest);
+}
+
+#[test]
+fn a_partition_that_changed_little_does_not_wait_for_ever() {
+    let mut rig = Rig::new(CheckpointPolicy { events: 1_000, interval: Duration::from_millis(1) }, 1 << 30);
+    let project = ProjectId(1);
+    rig.send(project, users(project, 0..1));
+    rig.shard.relieve();
+    std::thread::sleep(Duration::from_millis(30));
+    let next = rig.shard.begin_checkpoints(false);
+    rig.go_on(next);
+    assert_eq!(rig.saved(project), 1);
+    assert_eq!(rig.shares.progress().longest_unsaved(), None);
+}
+
+#[test]
+fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
+    const MEMORY: usize = 1 << 20;
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let project = ProjectId(1);
+    for batch in 0..16 {
+        rig.send(project, users(project, batch * 500..(batch + 1) * 500));
+    }
+    rig.shard.relieve();
+    assert!(rig.shares.resident() > 3 * MEMORY, "{} bytes are too few", rig.shares.resident());
+    rig.store.change(partition_of(project), |faults| faults.failing_commits = 1);
+    let (shard, shares) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
+    (rig.shard, rig.shares) = (shard, shares);
+    rig.shard.relieve();
+    assert!(rig.shares.resident() < 2 * MEMORY, "{:?}", rig.shares);
+    assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
+}

@@ -1,0 +1,250 @@
+//! The sealed pages of a list, and what is known of each without reading it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::item::{Item, Number, place_near_end, within};
+use crate::fault::Fault;
+
+/// A sealed page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+struct Page<T: Item> {
+    /// The least number that belongs here, if that is not the first.
+    from: Option<Number>,
+    /// Its first and last number; of an emptied page those that it had.
+    first: Number,
+    last: Number,
+    /// Its name among the pages of its list; never used again.
+    serial: u32,
+    items: u32,
+    digest: T::Digest,
+    #[serde(skip)]
+    chunk: Option<Arc<Vec<T>>>,
+    #[serde(skip)]
+    dirty: bool,
+    /// Whether it was asked for since it was last passed over by [`Sealed::shed`].
+    #[serde(skip)]
+    used: bool,
+}
+
+impl<T: Item> Page<T> {
+    fn new(from: Number, serial: u32, chunk: Vec<T>) -> Self {
+        let mut page = Self {
+            from: None,
+            first: from,
+            last: from,
+            serial,
+            items: 0,
+            digest: T::Digest::default(),
+            chunk: None,
+            dirty: true,
+            used: false,
+        };
+        page.describe(&chunk);
+        page.chunk = Some(Arc::new(chunk));
+        page
+    }
+
+    /// The least number that belongs here.
+    fn from(&self) -> Number {
+        self.from.unwrap_or(self.first)
+    }
+
+    /// Renews what is known of it without reading it.
+    fn describe(&mut self, chunk: &[T]) {
+        let from = self.from();
+        self.items = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+        self.digest = T::digest(chunk);
+        if let (Some(first), Some(last)) = (chunk.first(), chunk.last()) {
+            (self.first, self.last) = (first.number(), last.number());
+        }
+        self.from = (self.first != from).then_some(from);
+    }
+
+    fn items(&self) -> &[T] {
+        debug_assert!(self.chunk.is_some(), "pages are loaded before they are read");
+        self.chunk.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The pages of a list, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Sealed<T: Item> {
+    pages: Vec<Page<T>>,
+    /// The least number that belongs to the recent part.
+    pub(super) recent_from: Number,
+    next_serial: u32,
+}
+
+impl<T: Item> Default for Sealed<T> {
+    fn default() -> Self {
+        Self { pages: Vec::new(), recent_from: Number::MIN, next_serial: 0 }
+    }
+}
+
+impl<T: Item> Sealed<T> {
+    pub(super) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub(super) fn items(&self) -> usize {
+        self.pages.iter().map(|page| page.items as usize).sum()
+    }
+
+    pub(super) fn first(&self) -> Option<Number> {
+        self.pages.iter().find(|page| page.items > 0).map(|page| page.first)
+    }
+
+    pub(super) fn before(&self, number: Number) -> Option<Number> {
+        let end = self.pages.partition_point(|page| page.first < number);
+        let page = self.pages[..end].iter().rev().find(|page| page.items > 0)?;
+        if page.last < number {
+            return Some(page.last);
+        }
+        let items = page.items();
+        items[..place_near_end(items, |item| item.number() < number)].last().map(T::number)
+    }
+
+    pub(super) fn after(&self, number: Number) -> Option<Number> {
+        let end = self.pages.partition_point(|page| page.first <= number);
+        let in_its_page = self.pages[..end].last().filter(|page| page.items > 0 && page.last > number).and_then(|page| {
+            let items = page.items();
+            items.get(place_near_end(items, |item| item.number() <= number)).map(T::number)
+        });
+        in_its_page.or_else(|| self.pages[end..].iter().find(|page| page.items > 0).map(|page| page.first))
+    }
+
+    pub(super) fn count(&self, first: Number, last: Number) -> usize {
+        let pages = &self.pages[self.places(first, last)];
+        let in_page = |page: &Page<T>| match first <= page.first && page.last <= last {
+            true => page.items as usize,
+            false => within(page.items(), first, last).len(),
+        };
+        pages.iter().map(in_page).sum()
+    }
+
+    pub(super) fn page(&self, number: Number) -> Option<&[T]> {
+        let page = self.pages.get(self.place(number))?;
+        debug_assert!(page.chunk.is_some(), "pages are loaded before they are read");
+        page.chunk.as_deref().map(Vec::as_slice)
+    }
+
+    /// The place of the page that `number` belongs to.
+    fn place(&self, number: Number) -> usize {
+        self.pages.partition_point(|page| page.from() <= number).saturating_sub(1)
+    }
+
+    /// The places of the pages that can hold numbers from `first` to `last`.
+    fn places(&self, first: Number, last: Number) -> std::ops::Range<usize> {
+        let from = if first >= self.recent_from { self.pages.len() } else { self.place(first) };
+        let to = self.pages.partition_point(|page| page.from() <= last);
+        from..to.max(from)
+    }
+
+    pub(super) fn load(
+        &mut self,
+        first: Number,
+        last: Number,
+        mut load: impl FnMut(u32) -> Result<T::Page, Fault>,
+    ) -> Result<(), Fault> {
+        let places = self.places(first, last);
+        for page in &mut self.pages[places] {
+            page.used = true;
+            if page.chunk.is_none() {
+                let items = T::of_page(load(page.serial * T::LISTS + T::LIST)?);
+                page.chunk = Some(Arc::new(items.ok_or_else(|| Fault::damaged_store("a page of another list"))?));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn range(&self, first: Number, last: Number) -> impl DoubleEndedIterator<Item = &T> {
+        self.pages[self.places(first, last)].iter().flat_map(move |page| within(page.items(), first, last))
+    }
+
+    pub(super) fn digests_until(&self, number: Number) -> impl Iterator<Item = &T::Digest> {
+        let end = self.pages.partition_point(|page| page.first <= number);
+        self.pages[..end].iter().rev().map(|page| &page.digest)
+    }
+
+    pub(super) fn digests_after(&self, number: Number) -> impl Iterator<Item = &T::Digest> {
+        let end = self.pages.partition_point(|page| page.first <= number);
+        self.pages[end..].iter().map(|page| &page.digest)
+    }
+
+    /// Changes the page that `number` belongs to, which is cut if it holds more than twice `most` items then.
+    pub(super) fn change<R>(&mut self, number: Number, most: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        let at = self.place(number);
+        let page = &mut self.pages[at];
+        debug_assert!(page.chunk.is_some(), "pages are loaded before they are changed");
+        let mut chunk = page.chunk.take().unwrap_or_default();
+        let items = Arc::make_mut(&mut chunk);
+        let result = change(items);
+        page.describe(items);
+        page.dirty = true;
+        page.chunk = Some(chunk);
+        if page.items as usize > 2 * most {
+            self.cut(at);
+        }
+        result
+    }
+
+    /// Adds a page after all others; the recent part begins at `recent_from` then.
+    pub(super) fn push(&mut self, chunk: Vec<T>, recent_from: Number) {
+        let from = if self.pages.is_empty() { Number::MIN } else { self.recent_from };
+        self.recent_from = recent_from;
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.pages.push(Page::new(from, serial, chunk));
+    }
+
+    /// Cuts a page in two. Items of one number stay together.
+    fn cut(&mut self, at: usize) {
+        let page = &mut self.pages[at];
+        let Some(chunk) = &mut page.chunk else { return };
+        let middle = chunk[chunk.len() / 2].number();
+        let place = chunk.partition_point(|item| item.number() < middle);
+        if place == 0 {
+            return;
+        }
+        let mut earlier = std::mem::take(Arc::make_mut(chunk));
+        let later = earlier.split_off(place);
+        earlier.shrink_to_fit();
+        page.describe(&earlier);
+        page.chunk = Some(Arc::new(earlier));
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.pages.insert(at + 1, Page::new(middle, serial, later));
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        let resident = self.pages.iter().filter_map(|page| page.chunk.as_ref());
+        let resident: usize = resident.map(|chunk| chunk.capacity() * size_of::<T>() + size_of::<Vec<T>>() + 16).sum();
+        size_of::<Self>() + self.pages.capacity() * size_of::<Page<T>>() + resident
+    }
+
+    pub(super) fn shed(&mut self) {
+        for page in self.pages.iter_mut().filter(|page| !page.dirty) {
+            if !std::mem::take(&mut page.used) {
+                page.chunk = None;
+            }
+        }
+    }
+
+    pub(super) fn serials(&self) -> impl Iterator<Item = u32> {
+        self.pages.iter().map(|page| page.serial * T::LISTS + T::LIST)
+    }
+
+    pub(super) fn dirty(&self, visit: &mut dyn FnMut(u32, &T::Page)) {
+        for page in self.pages.iter().filter(|page| page.dirty) {
+            visit(page.serial * T::LISTS + T::LIST, &T::to_page(page.items()));
+        }
+    }
+
+    pub(super) fn saved(&mut self) {
+        self.pages.iter_mut().for_each(|page| page.dirty = false);
+    }
+}

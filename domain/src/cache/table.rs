@@ -1,0 +1,464 @@
+//! Records of one kind: in memory while in use, known to be saved or not, read back from the store on demand.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::records::Record;
+
+/// Record keys are keyed hashes already: their low half is the hash.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Passthrough(u64);
+
+impl Hasher for Passthrough {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        let [a, b, c, d, e, f, g, h, ..] = value.to_le_bytes();
+        self.0 = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    }
+}
+
+/// Makes hash maps by record key quick.
+pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
+
+#[derive(Debug, Clone)]
+struct Slot<T> {
+    value: T,
+    /// The generation in which it last changed; 0: as collected or saved.
+    changed_in: u32,
+    /// The generation whose checkpoint collected it last; 0: it was read back.
+    collected_in: u32,
+    /// What it takes in memory, when that was last looked at.
+    weight: u32,
+    /// Whether it was asked for since it was last passed over by [`Table::evict`].
+    used: bool,
+    /// How often it was asked for to be changed since it was last weighed.
+    changes: u8,
+}
+
+/// After how many changes a record is weighed again: one that grows all the time is never clean.
+const CHANGES_A_WEIGHING: u8 = 64;
+
+impl<T: Record> Slot<T> {
+    /// One that is as it was saved.
+    fn saved(value: T) -> Box<Self> {
+        let weight = weigh(&value);
+        Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, changes: 0 })
+    }
+
+    /// Weighs it again. Answers how many bytes it took before, and takes now.
+    fn weigh(&mut self) -> (usize, usize) {
+        let before = std::mem::replace(&mut self.weight, weigh(&self.value));
+        self.changes = 0;
+        (before as usize, self.weight as usize)
+    }
+}
+
+/// What a slot takes beside its value's weight: its place in the map and in the queue, and the room that both keep free.
+const SLOT_BYTES: usize = 88;
+
+fn weigh<T: Record>(value: &T) -> u32 {
+    u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
+}
+
+/// How many bytes of records are in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// All of them.
+    pub resident: usize,
+    /// Those that changed and are not saved yet: they can't be let go of.
+    pub unsaved: usize,
+}
+
+impl std::ops::AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        self.resident += other.resident;
+        self.unsaved += other.unsaved;
+    }
+}
+
+/// Records by key, with what a checkpoint needs: the records that changed since the last one, and, while one is being
+/// written, the old value of those that change again (so that writing can take its time).
+#[derive(Debug)]
+pub struct Table<T> {
+    /// Boxed, since a hash table of many large slots is half empty, and there are two of it while it grows.
+    slots: HashMap<RecordKey, Box<Slot<T>>, KeyHashBuilder>,
+    generation: u32,
+    /// The last generation whose checkpoint is in the store.
+    settled: u32,
+    dirty: Vec<RecordKey>,
+    frozen: Vec<RecordKey>,
+    spilled: Vec<(RecordKey, T)>,
+    /// Every key in memory once: the one that [`Table::evict`] looks at next is in front.
+    queue: VecDeque<RecordKey>,
+    resident_bytes: usize,
+    dirty_bytes: usize,
+    frozen_bytes: usize,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            slots: HashMap::default(),
+            generation: 1,
+            settled: 0,
+            dirty: Vec::new(),
+            frozen: Vec::new(),
+            spilled: Vec::new(),
+            queue: VecDeque::new(),
+            resident_bytes: 0,
+            dirty_bytes: 0,
+            frozen_bytes: 0,
+        }
+    }
+}
+
+impl<T: Record> Table<T> {
+    /// The record of `key`, from memory or by `load`.
+    ///
+    /// # Errors
+    /// What `load` fails with.
+    pub fn get<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&T>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        Ok(self.slot(key, load)?.map(|slot| &slot.value))
+    }
+
+    /// The record of `key`, to be changed in what is not part of its saved value: which of its pages are in memory.
+    ///
+    /// # Errors
+    /// What `load` fails with.
+    pub fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        Ok(self.slot(key, load)?.map(|slot| &mut slot.value))
+    }
+
+    /// The record of `key`, to be changed: it counts as changed from here on.
+    ///
+    /// # Errors
+    /// What `load` fails with.
+    pub fn get_mut<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        let Self { slots, generation, dirty, frozen, spilled, queue, resident_bytes, dirty_bytes, .. } = self;
+        let slot = match slots.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => match load()? {
+                Some(value) => {
+                    let slot = Slot::saved(value);
+                    queue.push_back(key);
+                    *resident_bytes += slot.weight as usize;
+                    entry.insert(slot)
+                }
+                None => return Ok(None),
+            },
+        };
+        slot.used = true;
+        slot.changes += 1;
+        if slot.changes >= CHANGES_A_WEIGHING {
+            let (before, now) = slot.weigh();
+            *resident_bytes = *resident_bytes + now - before;
+            if slot.changed_in == *generation {
+                *dirty_bytes = *dirty_bytes + now - before;
+            }
+        }
+        if slot.changed_in != *generation {
+            if slot.changed_in + 1 == *generation && !frozen.is_empty() {
+                spilled.push((key, slot.value.clone()));
+                slot.value.saved();
+            }
+            slot.changed_in = *generation;
+            dirty.push(key);
+            *dirty_bytes += slot.weight as usize;
+        }
+        Ok(Some(&mut slot.value))
+    }
+
+    /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
+    pub fn insert(&mut self, key: RecordKey, value: T) {
+        if let Entry::Vacant(entry) = self.slots.entry(key) {
+            let slot = Box::new(Slot { changed_in: self.generation, ..*Slot::saved(value) });
+            self.dirty.push(key);
+            self.queue.push_back(key);
+            self.resident_bytes += slot.weight as usize;
+            self.dirty_bytes += slot.weight as usize;
+            entry.insert(slot);
+        } else if let Ok(Some(slot)) = self.get_mut(key, || Ok(None)) {
+            *slot = value;
+        }
+    }
+
+    /// Puts a record back that was taken out of the value of [`Table::get_mut`].
+    pub fn put_back(&mut self, key: RecordKey, value: T) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.value = value;
+        }
+    }
+
+    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut Slot<T>>, Fault>
+    where
+        F: FnOnce() -> Result<Option<T>, Fault>,
+    {
+        match self.slots.entry(key) {
+            Entry::Occupied(entry) => {
+                let slot = entry.into_mut();
+                slot.used = true;
+                Ok(Some(slot))
+            }
+            Entry::Vacant(entry) => match load()? {
+                Some(value) => {
+                    let slot = Slot::saved(value);
+                    self.queue.push_back(key);
+                    self.resident_bytes += slot.weight as usize;
+                    Ok(Some(entry.insert(slot)))
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// What it keeps, in one line: key space, name and version.
+    #[must_use]
+    pub fn stored_type(&self) -> String {
+        format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
+    }
+
+    /// How much is in memory.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
+    }
+
+    /// Lets go of saved records that were not asked for since this last passed over them, until `enough` bytes are freed or
+    /// `most` records were looked at. Answers how many bytes were freed.
+    pub fn evict(&mut self, enough: usize, most: usize) -> usize {
+        let mut freed = 0;
+        for _ in 0..most.min(self.queue.len()) {
+            if freed >= enough {
+                break;
+            }
+            let Some(key) = self.queue.pop_front() else { break };
+            let Entry::Occupied(mut entry) = self.slots.entry(key) else { continue };
+            let slot = entry.get_mut();
+            // What is collected and not in the store yet is nowhere else.
+            let is_saved = slot.changed_in == 0 && slot.collected_in <= self.settled;
+            if is_saved && !slot.used {
+                freed += slot.weight as usize;
+                entry.remove();
+                continue;
+            }
+            slot.used = false;
+            // What it was when the last checkpoint collected it is in the store, and so are the pages that did not change since.
+            let pages_are_saved = is_saved || (self.frozen.is_empty() && self.settled + 1 == self.generation);
+            if pages_are_saved {
+                slot.value.shed();
+                let (before, now) = slot.weigh();
+                freed += before.saturating_sub(now);
+                self.resident_bytes += now.saturating_sub(before);
+                if slot.changed_in == self.generation {
+                    self.dirty_bytes = self.dirty_bytes + now - before;
+                }
+            }
+            self.queue.push_back(key);
+        }
+        self.resident_bytes = self.resident_bytes.saturating_sub(freed);
+        freed
+    }
+
+    /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
+    pub fn freeze(&mut self) {
+        debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
+        self.frozen = std::mem::take(&mut self.dirty);
+        self.frozen_bytes = std::mem::take(&mut self.dirty_bytes);
+        self.generation += 1;
+    }
+
+    /// The checkpoint that was collected last is in the store.
+    pub fn settle(&mut self) {
+        self.settled = self.generation - 1;
+    }
+
+    /// Hands up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. `false`: that was all.
+    pub fn drain_frozen(&mut self, most: usize, mut visit: impl FnMut(RecordKey, &T)) -> bool {
+        for (key, value) in self.spilled.drain(..) {
+            visit(key, &value);
+        }
+        for _ in 0..most {
+            let Some(key) = self.frozen.pop() else { break };
+            if let Some(slot) = self.slots.get_mut(&key)
+                && slot.changed_in + 1 == self.generation
+            {
+                visit(key, &slot.value);
+                slot.value.saved();
+                slot.changed_in = 0;
+                slot.collected_in = self.generation - 1;
+                let (before, now) = slot.weigh();
+                self.resident_bytes = self.resident_bytes + now - before;
+            }
+        }
+        if self.frozen.is_empty() {
+            self.frozen_bytes = 0;
+            // What was only needed for a while is given back.
+            self.frozen.shrink_to(1024);
+            self.spilled.shrink_to(64);
+        }
+        !self.frozen.is_empty()
+    }
+
+    /// How many records changed since the last [`Table::freeze`].
+    #[must_use]
+    pub fn dirty(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// How many records are in memory.
+    #[must_use]
+    pub fn resident(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The records in memory, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (RecordKey, &T)> {
+        self.slots.iter().map(|(key, slot)| (*key, &slot.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    impl Record for u32 {
+        const SPACE: u8 = 255;
+        const NAME: &'static str = "number";
+        type Page = ();
+
+        fn weight(&self) -> usize {
+            4
+        }
+    }
+
+    fn drain(table: &mut Table<u32>, most: usize, into: &mut BTreeMap<RecordKey, u32>) -> bool {
+        table.drain_frozen(most, |key, value| assert_eq!(into.insert(key, *value), None, "each record once"))
+    }
+
+    impl Record for Vec<u8> {
+        const SPACE: u8 = 254;
+        const NAME: &'static str = "bytes";
+        type Page = ();
+
+        fn weight(&self) -> usize {
+            self.len()
+        }
+    }
+
+    #[test]
+    fn a_record_that_grows_all_the_time_is_weighed_now_and_then() {
+        const KEY: RecordKey = RecordKey(1);
+        let mut table = Table::default();
+        table.insert(KEY, Vec::new());
+        let grow = |table: &mut Table<Vec<u8>>| {
+            for _ in 0..1_000 {
+                let record = table.get_mut(KEY, || Ok(None)).unwrap().unwrap();
+                let mut taken = std::mem::take(record);
+                taken.push(0);
+                table.put_back(KEY, taken);
+            }
+        };
+        grow(&mut table);
+        let bytes = table.bytes();
+        assert!(bytes.resident > 900 && bytes.unsaved == bytes.resident, "{bytes:?}");
+        // While its checkpoint is collected, and after that.
+        table.freeze();
+        grow(&mut table);
+        while table.drain_frozen(1, |_, _| {}) {}
+        assert!(table.bytes().resident > 1_900 && table.bytes().unsaved > 1_900, "{:?}", table.bytes());
+        table.settle();
+        table.freeze();
+        while table.drain_frozen(1, |_, _| {}) {}
+        table.settle();
+        assert_eq!(table.bytes(), Bytes { resident: 2_000 + SLOT_BYTES, unsaved: 0 });
+    }
+
+    #[test]
+    fn a_checkpoint_holds_what_was_there_when_it_began() {
+        let mut table = Table::default();
+        for key in 0..10 {
+            table.insert(RecordKey(key), 1);
+        }
+        table.freeze();
+        let mut saved = BTreeMap::new();
+        assert!(drain(&mut table, 3, &mut saved));
+        for key in 0..12 {
+            match table.get_mut(RecordKey(key), || Ok(None)).unwrap() {
+                Some(value) => *value = 2,
+                None => table.insert(RecordKey(key), 2),
+            }
+        }
+        while drain(&mut table, 3, &mut saved) {}
+        assert_eq!(saved, (0..10).map(|key| (RecordKey(key), 1)).collect());
+        assert_eq!(table.dirty(), 12);
+        table.freeze();
+        let mut next = BTreeMap::new();
+        while drain(&mut table, 5, &mut next) {}
+        assert_eq!(next, (0..12).map(|key| (RecordKey(key), 2)).collect());
+        assert_eq!(table.dirty(), 0);
+    }
+
+    #[test]
+    fn a_loaded_record_is_saved_only_when_it_changes() {
+        let mut table: Table<u32> = Table::default();
+        assert_eq!(table.get(RecordKey(1), || Ok(Some(5))), Ok(Some(&5)));
+        assert_eq!(table.get(RecordKey(1), || Err(Fault::defect("not asked again"))), Ok(Some(&5)));
+        assert_eq!(table.get(RecordKey(2), || Ok(None)), Ok(None));
+        assert_eq!(table.dirty(), 0);
+        assert!(table.get(RecordKey(3), || Err(Fault::io("gone"))).is_err());
+    }
+
+    #[test]
+    fn only_what_is_saved_and_not_in_use_is_let_go_of() {
+        let mut table: Table<u32> = Table::default();
+        for key in 0..10 {
+            table.insert(RecordKey(key), 7);
+        }
+        let all = table.bytes();
+        assert_eq!((all.resident, all.unsaved), (10 * (SLOT_BYTES + 4), all.resident));
+        assert_eq!(table.evict(usize::MAX, 100), 0, "nothing is saved yet");
+        table.freeze();
+        while table.drain_frozen(4, |_, _| {}) {}
+        assert_eq!(table.bytes(), Bytes { unsaved: 0, ..all });
+        assert_eq!(table.evict(usize::MAX, 100), 0, "it is not in the store yet");
+        table.settle();
+        *table.get_mut(RecordKey(3), || Ok(None)).unwrap().unwrap() = 8;
+        assert_eq!(table.get(RecordKey(4), || Ok(None)), Ok(Some(&7)));
+        table.freeze();
+        assert_eq!(
+            table.evict(usize::MAX, 100),
+            8 * (SLOT_BYTES + 4),
+            "all but the changed one and the one in use, also during a checkpoint"
+        );
+        while table.drain_frozen(4, |_, _| {}) {}
+        table.settle();
+        assert_eq!(table.resident(), 2);
+        assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "no more than is enough");
+        assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "not asked for again");
+        assert_eq!(table.get(RecordKey(0), || Ok(Some(7))), Ok(Some(&7)), "it comes back");
+        assert_eq!(table.bytes().resident, SLOT_BYTES + 4);
+        assert_eq!(table.evict(1, 1), 0, "it is in use");
+    }
+}

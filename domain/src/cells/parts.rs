@@ -1,0 +1,242 @@
+//! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part; a checkpoint writes the parts
+//! that changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+
+/// How many bytes of rows a part holds before it is split.
+static PART_BYTES: AtomicUsize = AtomicUsize::new(4096);
+
+/// Changes how many bytes a part holds: answers don't depend on it, and tests show that with tiny parts.
+pub fn set_part_bytes(bytes: usize) {
+    PART_BYTES.store(bytes, Ordering::Relaxed);
+}
+
+/// A key as numbers that sort as it does: they are compared with fewer instructions than bytes.
+type Place = [u64; MAX_KEY / 8];
+
+fn place(key: &KeyBytes) -> Place {
+    let (words, _) = key.as_chunks::<8>();
+    std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_be_bytes(*word)))
+}
+
+/// What a part takes beside its rows: itself, its place in the index and in the list, and the allocator's share.
+const PART_OVERHEAD: usize = 176;
+
+fn weight(part: &Packed) -> usize {
+    part.capacity() + PART_OVERHEAD
+}
+
+/// A part as a checkpoint writes it: its number, and its rows; `None`: there is no such part any more.
+pub type FrozenPart = (u32, Option<Arc<Packed>>);
+
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    part: Option<Arc<Packed>>,
+    dirty: bool,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    /// The numbers of the parts, by their first keys.
+    index: BTreeMap<Place, u32>,
+    /// The parts, by number: the last one is there.
+    slots: Vec<Slot>,
+    /// The numbers of no part, below the greatest of one.
+    free: BTreeSet<u32>,
+    /// The numbers of the parts that changed, or are no more, since the last checkpoint; some may be in here twice.
+    dirty: Vec<u32>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl PartialEq for Parts {
+    /// Compares what the rows say, not how they are cut into parts, nor what has been saved.
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.iter().eq(other.iter())
+    }
+}
+
+impl Parts {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What the rows take in memory, in bytes, roughly.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The part that a key belongs to: the last one that begins at or before it.
+    fn number_of(&self, key: &KeyBytes) -> Option<u32> {
+        let before = self.index.range(..=place(key)).next_back();
+        before.or_else(|| self.index.first_key_value()).map(|(_, number)| *number)
+    }
+
+    fn part(&self, number: u32) -> Option<&Packed> {
+        self.slots.get(number as usize)?.part.as_deref()
+    }
+
+    /// The value of a row.
+    pub fn get(&self, key: &KeyBytes) -> Option<Columns> {
+        let part = self.part(self.number_of(key)?)?;
+        part.find(key).ok().map(|at| part.columns(at))
+    }
+
+    /// Changes the value of a row; `None`: there is none before, or none from here on. Keys have `key_len` bytes.
+    pub fn change(&mut self, key_len: usize, key: &KeyBytes, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
+        let Some(number) = self.number_of(key) else {
+            if let Some(columns) = change(None) {
+                self.rows += 1;
+                self.add(Packed::new(key_len, key, &columns));
+            }
+            return;
+        };
+        let Some(slot) = self.slots.get_mut(number as usize) else { return };
+        let Some(part) = &mut slot.part else { return };
+        let found = part.find(key);
+        let before = found.ok().map(|at| part.columns(at));
+        let after = change(before);
+        if before == after {
+            return;
+        }
+        let was = weight(part);
+        let first = if found == Ok(0) || found == Err(0) { Some(part.key(0)) } else { None };
+        let part = Arc::make_mut(part);
+        let at_end = found == Err(part.count());
+        match (found, after) {
+            (Ok(at), Some(columns)) => part.set(at, &columns),
+            (Ok(at), None) => {
+                part.remove(at);
+                self.rows -= 1;
+            }
+            (Err(at), Some(columns)) => {
+                part.insert(at, key, &columns);
+                self.rows += 1;
+            }
+            (Err(_), None) => {}
+        }
+        self.bytes = self.bytes + weight(part) - was;
+        let part_bytes = part.bytes();
+        self.mark(number);
+        if first.is_some() || part_bytes > PART_BYTES.load(Ordering::Relaxed) {
+            self.settle(number, first, at_end);
+        }
+    }
+
+    /// A part changed, whose first key was `first` if that may be another one now: brings the index up to date, and the part
+    /// to its size. Where rows are added at its end, it keeps most of them, since more
+    /// come after them. Not all: they may come in descending order between it and the next part, and each would be a part of its own.
+    fn settle(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
+        let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
+        if part.count() == 0 {
+            self.bytes -= weight(part);
+            first.map(|first| self.index.remove(&place(&first)));
+            self.release(number);
+            return;
+        }
+        if let Some(first) = first
+            && part.key(0) != first
+        {
+            self.index.remove(&place(&first));
+            self.index.insert(place(&part.key(0)), number);
+        }
+        if part.bytes() > PART_BYTES.load(Ordering::Relaxed) && part.count() > 1 {
+            let was = weight(part);
+            let part = Arc::make_mut(part);
+            let kept = if at_end { part.count() * 7 / 8 } else { part.count() / 2 };
+            let later = part.split_off(kept.max(1));
+            self.bytes = self.bytes + weight(part) - was;
+            self.add(later);
+        }
+    }
+
+    /// Takes a part in, under the least number that is free.
+    fn add(&mut self, part: Packed) {
+        let number = self.free.pop_first().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.mark(number);
+        self.put(number, part);
+    }
+
+    fn put(&mut self, number: u32, part: Packed) {
+        self.bytes += weight(&part);
+        self.index.insert(place(&part.key(0)), number);
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.part = Some(Arc::new(part));
+        }
+    }
+
+    /// A number is free again. Which ones are depends on nothing but which parts there are, so a restart changes none.
+    fn release(&mut self, number: u32) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.part = None;
+            self.free.insert(number);
+        }
+        while self.slots.pop_if(|slot| slot.part.is_none()).is_some() {
+            self.free.remove(&u32::try_from(self.slots.len()).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn mark(&mut self, number: u32) {
+        if let Some(slot) = self.slots.get_mut(number as usize)
+            && !std::mem::replace(&mut slot.dirty, true)
+        {
+            self.dirty.push(number);
+        }
+    }
+
+    /// Puts a saved part back, in any order of numbers.
+    pub fn restore(&mut self, number: u32, part: Packed) {
+        let known = self.slots.len();
+        let needed = (number as usize).saturating_add(1);
+        if known < needed {
+            self.slots.resize_with(needed, Slot::default);
+            self.free.extend((known..needed).filter_map(|number| u32::try_from(number).ok()));
+        }
+        self.free.remove(&number);
+        self.rows += part.count();
+        self.put(number, part);
+    }
+
+    /// The parts that changed since the last call, as they are now. Cheap: rows are copied when they change again.
+    pub fn freeze(&mut self) -> Vec<FrozenPart> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        dirty.dedup();
+        let frozen = dirty.into_iter().map(|number| match self.slots.get_mut(number as usize) {
+            Some(slot) => {
+                slot.dirty = false;
+                (number, slot.part.clone())
+            }
+            None => (number, None),
+        });
+        frozen.collect()
+    }
+
+    /// The rows from `first` to `last`, both included, in order.
+    pub fn range(&self, first: KeyBytes, last: KeyBytes) -> impl DoubleEndedIterator<Item = (KeyBytes, Columns)> {
+        let (from, to) = (place(&first), place(&last));
+        let from = self.index.range(..=from).next_back().map_or(from, |(begin, _)| *begin);
+        let numbers = (first <= last).then(|| self.index.range(from..=to));
+        let parts = numbers.into_iter().flatten().filter_map(|(_, number)| self.part(*number));
+        parts.flat_map(move |part| part.between(&first, &last).map(move |at| (part.key(at), part.columns(at))))
+    }
+
+    /// All rows, in order.
+    fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
+        self.index.values().filter_map(|number| self.part(*number)).flat_map(Packed::iter)
+    }
+
+    /// The parts, in order of their rows.
+    pub fn parts(&self) -> impl Iterator<Item = &Packed> {
+        self.index.values().filter_map(|number| self.part(*number))
+    }
+}

@@ -1,0 +1,60 @@
+//! Companies as one project knows them: their facts are the sum of what identities contribute.
+
+use serde::{Deserialize, Serialize};
+
+use super::CompanyKey;
+use crate::facts::{Facts, FactsPage};
+use crate::ids::RecordKey;
+use crate::records::{Record, page_key};
+
+/// What a company key stands for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum AccountSlot {
+    /// A company of its own.
+    Account(Box<Account>),
+    /// A company that was told its domain; for ever.
+    Linked(RecordKey),
+}
+
+/// The record of one company in one project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its key: a domain where there is one.
+    pub key: CompanyKey,
+    /// The sum of what identities (and nobody) contribute to it.
+    pub facts: Facts,
+}
+
+impl Record for AccountSlot {
+    const SPACE: u8 = 1;
+    const PAGE_SPACE: u8 = 4;
+    const NAME: &'static str = "account";
+    type Page = FactsPage;
+
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
+        if let Self::Account(account) = self {
+            account.facts.dirty(&mut |serial, page| visit(page_key(key, serial), page));
+        }
+    }
+
+    fn saved(&mut self) {
+        if let Self::Account(account) = self {
+            account.facts.saved();
+        }
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Account(account) => {
+                size_of::<Self>() + size_of::<Account>() + account.key.as_str().len() + 64 + account.facts.weight()
+            }
+            Self::Linked(_) => size_of::<Self>(),
+        }
+    }
+
+    fn shed(&mut self) {
+        if let Self::Account(account) = self {
+            account.facts.shed();
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Companies: the domains and e-mail addresses that name them.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+/// The type of a group that is a company.
+pub const GROUP_TYPE: &str = "company";
+
+/// The longest name that DNS allows, in characters (RFC 1035 §2.3.4).
+const MAX_DOMAIN_LEN: usize = 253;
+/// The longest label that DNS allows.
+const MAX_LABEL_LEN: usize = 63;
+
+/// One domain a line, sorted; the file names its source.
+static FREE_MAIL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let lines = include_str!("free_mail.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).collect()
+});
+
+/// The form in which domains compare: lower case, without scheme, userinfo, `www.`, port, path, query, fragment and
+/// trailing dot. `None` if what remains doesn't read as a domain: a dot, only `[a-z0-9.-]`, no label empty or longer than
+/// 63 characters, at most 253 in all.
+///
+/// Userinfo is left out only after a scheme, so that an e-mail address doesn't read as a domain. It is idempotent.
+#[must_use]
+pub fn normalise_domain(text: &str) -> Option<String> {
+    let text = text.trim();
+    let authority = match text.split_once("//") {
+        Some((scheme, rest)) if scheme.is_empty() || scheme.ends_with(':') => {
+            let authority = rest.split(['/', '?', '#', '\\']).next()?;
+            authority.rsplit('@').next()?
+        }
+        _ => text.split(['/', '?', '#', '\\']).next()?,
+    };
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let mut domain = host.as_str();
+    while let Some(rest) = domain.strip_prefix("www.").filter(|rest| rest.contains('.')) {
+        domain = rest;
+    }
+    reads_as_domain(domain).then(|| domain.to_owned())
+}
+
+/// The domain that a query asks for; the same form as [`normalise_domain`], and an e-mail address stands for its domain.
+#[must_use]
+pub fn normalise_lookup_domain(text: &str) -> Option<String> {
+    normalise_domain(text).or_else(|| domain_of_email(text))
+}
+
+/// Whether a text in normal form reads as a domain.
+fn reads_as_domain(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = |label: &str| !label.is_empty() && label.len() <= MAX_LABEL_LEN && label.bytes().all(is_allowed);
+    text.len() <= MAX_DOMAIN_LEN && text.contains('.') && text.split('.').all(is_label)
+}
+
+/// What tells one company from another within an organization: its domain where there is one, else the id that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CompanyKey(String);
+
+impl CompanyKey {
+    /// The key of a `group_id`: its domain form if it reads as a domain, else the id as sent, without surrounding white
+    /// space. `None` if nothing remains.
+    #[must_use]
+    pub fn from_group_id(group_id: &str) -> Option<CompanyKey> {
+        if let Some(domain) = normalise_domain(group_id) {
+            return Some(CompanyKey(domain));
+        }
+        let id = group_id.trim();
+        (!id.is_empty()).then(|| CompanyKey(id.to_owned()))
+    }
+
+    /// The key of a domain in any of its spellings; `None` if it doesn't read as one.
+    #[must_use]
+    pub fn from_domain(domain: &str) -> Option<CompanyKey> {
+        normalise_domain(domain).map(CompanyKey)
+    }
+
+    /// The key of the company behind an e-mail address; `None` for free mail and for what is no address.
+    #[must_use]
+    pub fn from_email(email: &str) -> Option<CompanyKey> {
+        domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(CompanyKey)
+    }
+
+    /// Whether the key is a domain.
+    #[must_use]
+    pub fn is_domain(&self) -> bool {
+        // An id that read as a domain was turned into its normal form, so that no other id is in that form.
+        normalise_domain(&self.0).is_some_and(|domain| domain == self.0)
+    }
+
+    /// The domain, if the key is one.
+    #[must_use]
+    pub fn domain(&self) -> Option<&str> {
+        self.is_domain().then_some(self.0.as_str())
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The key as text, owned.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl AsRef<str> for CompanyKey {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CompanyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The form in which e-mail addresses compare: trimmed and lower-cased. `None` if it is no address: exactly one `@`,
+/// something before it, a domain with a dot and no empty label after it, and no white space.
+#[must_use]
+pub fn normalise_email(text: &str) -> Option<String> {
+    let email = text.trim().to_lowercase();
+    let (local, domain) = email.split_once('@')?;
+    let is_allowed = |letter: char| match letter {
+        letter if letter.is_ascii() => letter.is_ascii_alphanumeric() || letter == '-',
+        letter => !letter.is_whitespace() && !letter.is_control(),
+    };
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_allowed);
+    let is_address = !local.is_empty()
+        && domain.contains('.')
+        && domain.split('.').all(is_label)
+        && !local.chars().any(|letter| letter.is_whitespace() || letter.is_control());
+    is_address.then_some(email)
+}
+
+/// The domain of an e-mail address in its normal form, free mail included; `None` if it is no address.
+#[must_use]
+pub fn domain_of_email(email: &str) -> Option<String> {
+    let email = normalise_email(email)?;
+    let (_, domain) = email.split_once('@')?;
+    normalise_domain(domain)
+}
+
+/// Whether anyone can have an address at this domain (in normal form), so that it names no company.
+#[must_use]
+pub fn is_free_mail(domain: &str) -> bool {
+    FREE_MAIL.binary_search(&domain).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn domains_compare_without_what_surrounds_them() {
+        let table = [
+            ("acme.com", "acme.com"),
+            ("  ACME.com ", "acme.com"),
+            ("www.acme.com", "acme.com"),
+            ("WWW.Acme.COM.", "acme.com"),
+            ("https://www.acme.com/about?x=1#top", "acme.com"),
+            ("http://user:pass@acme.com:8443/", "acme.com"),
+            ("//acme.com/x", "acme.com"),
+            ("acme.com:443", "acme.com"),
+            ("acme.com?x", "acme.com"),
+            ("eu.acme.co.uk", "eu.acme.co.uk"),
+            ("www.com", "www.com"),
+            ("www.www.acme.com", "acme.com"),
+            ("xn--mnchen-3ya.de", "xn--mnchen-3ya.de"),
+        ];
+        for (text, domain) in table {
+            assert_eq!(normalise_domain(text).as_deref(), Some(domain), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_domains() {
+        let long_label = format!("{}.com", "a".repeat(64));
+        let long = format!("{}com", "abcdefg.".repeat(32));
+        let table = [
+            "",
+            ".",
+            "www.",
+            "acme",
+            "acme..com",
+            ".acme.com",
+            "acme.com..",
+            "acme com.x",
+            "ac_me.com",
+            "münchen.de",
+            "bob@acme.com",
+            "acme/x.y",
+            "https://",
+            "[::1]:80",
+            "a:b.c",
+            &long_label,
+            &long,
+        ];
+        for text in table {
+            assert_eq!(normalise_domain(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_group_id_is_a_domain_if_it_reads_as_one() {
+        let table = [
+            // group_id, key, is a domain
+            ("https://Acme.com/", "acme.com", true),
+            (" ACME Corp ", "ACME Corp", false),
+            ("cus_123", "cus_123", false),
+            ("bob@acme.com", "bob@acme.com", false),
+            ("Acme Inc.", "Acme Inc.", false),
+        ];
+        for (group_id, key, is_domain) in table {
+            let found = CompanyKey::from_group_id(group_id).unwrap();
+            assert_eq!((found.as_str(), found.is_domain()), (key, is_domain), "{group_id}");
+        }
+        assert_eq!(CompanyKey::from_group_id("  "), None);
+        assert_eq!(CompanyKey::from_domain("acme"), None);
+    }
+
+    #[test]
+    fn emails_compare_trimmed_and_lower_cased() {
+        let table = [
+            (" Ann@Acme.COM ", Some("ann@acme.com")),
+            ("o'neil+tag@mail.acme.com", Some("o'neil+tag@mail.acme.com")),
+            ("ÄRGER@münchen.de", Some("ärger@münchen.de")),
+            ("ann", None),
+            ("ann@acme", None),
+            ("@acme.com", None),
+            ("ann@", None),
+            ("ann@acme.", None),
+            ("ann@.com", None),
+            ("a@b@c.com", None),
+            ("ann lee@acme.com", None),
+            ("git@github.com:org", None),
+            ("@scope/package.name", None),
+        ];
+        for (text, email) in table {
+            assert_eq!(normalise_email(text).as_deref(), email, "{text}");
+        }
+        assert_eq!(domain_of_email("Ann@WWW.acme.com").as_deref(), Some("acme.com"));
+        assert_eq!(domain_of_email("ann@münchen.de"), None);
+        assert_eq!(normalise_lookup_domain("ann@acme.com").as_deref(), Some("acme.com"));
+        assert_eq!(normalise_lookup_domain("http://www.acme.com").as_deref(), Some("acme.com"));
+        assert_eq!(normalise_lookup_domain("acme"), None);
+    }
+
+    #[test]
+    fn free_mail_names_no_company() {
+        assert!(FREE_MAIL.is_sorted_by(|a, b| a < b), "free_mail.txt must be sorted, each line once");
+        assert!(FREE_MAIL.iter().all(|domain| normalise_domain(domain).as_deref() == Some(domain)));
+        for domain in [
+            "gmail.com",
+            "googlemail.com",
+            "outlook.com",
+            "hotmail.co.uk",
+            "live.nl",
+            "yahoo.com.br",
+            "icloud.com",
+            "gmx.net",
+            "web.de",
+            "proton.me",
+            "protonmail.com",
+            "qq.com",
+            "163.com",
+            "mail.ru",
+            "yandex.ru",
+            "aol.com",
+            "mailinator.com",
+        ] {
+            assert!(is_free_mail(domain), "{domain}");
+        }
+        for domain in ["acme.com", "google.com", "microsoft.com", "gmail.com.acme.com", ""] {
+            assert!(!is_free_mail(domain), "{domain}");
+        }
+        assert_eq!(CompanyKey::from_email("ann@gmail.com"), None);
+        assert_eq!(CompanyKey::from_email("Ann@Acme.com").map(CompanyKey::into_string).as_deref(), Some("acme.com"));
+    }
+
+    proptest! {
+        #[test]
+        fn normal_forms_are_stable(
+            text in "\\PC{0,40}",
+            email in "[a-zA-Z.İẞ+ ]{1,5}@[a-zA-Z.İ-]{0,8}",
+            url in "([a-z]{0,5}:?//)?([a-z]{1,3}@)?(www\\.){0,2}[a-zA-Z0-9.-]{0,12}(:[0-9]{0,5})?[/?#\\\\]?[a-z.@:]{0,5}",
+        ) {
+            for text in [&text, &email, &url] {
+                if let Some(domain) = normalise_domain(text) {
+                    prop_assert_eq!(normalise_domain(&domain), Some(domain));
+                }
+                if let Some(email) = normalise_email(text) {
+                    prop_assert_eq!(normalise_email(&email), Some(email));
+                }
+                if let Some(key) = CompanyKey::from_group_id(text) {
+                    prop_assert_eq!(key.is_domain(), normalise_domain(text).is_some());
+                    prop_assert_eq!(CompanyKey::from_group_id(key.as_str()), Some(key));
+                }
+            }
+        }
+    }
+}

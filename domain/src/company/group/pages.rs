@@ -1,0 +1,94 @@
+//! What a group keeps in pages.
+
+use serde::{Deserialize, Serialize};
+
+use super::sums::{GroupSums, MemberDay};
+use crate::cache::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::time::Day;
+
+/// What was counted on one day.
+pub(super) type DaySums = (Day, GroupSums);
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    pub(super) member: RecordKey,
+    /// Its last active day.
+    pub(super) last: Day,
+    /// How many active days it has.
+    pub(super) days: u32,
+}
+
+/// A day of a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    pub(super) day: Day,
+    pub(super) member: RecordKey,
+    pub(super) did: MemberDay,
+}
+
+/// A company that was told to be this domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alias(pub(super) RecordKey);
+
+/// A sealed part of one of a group's lists.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum GroupPage {
+    /// What was counted.
+    Sums(Vec<DaySums>),
+    /// Who is a member.
+    Roster(Vec<Membership>),
+    /// When members were active.
+    Visits(Vec<Visit>),
+    /// Who is this domain.
+    Aliases(Vec<Alias>),
+}
+
+impl GroupPage {
+    /// How many items it has.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Sums(items) => items.len(),
+            Self::Roster(items) => items.len(),
+            Self::Visits(items) => items.len(),
+            Self::Aliases(items) => items.len(),
+        }
+    }
+}
+
+/// A page of a group's, by its serial number: what brings those into memory that a method needs.
+pub trait Pages: FnMut(u32) -> Result<GroupPage, Fault> {}
+
+impl<F: FnMut(u32) -> Result<GroupPage, Fault>> Pages for F {}
+
+macro_rules! item {
+    ($item:ty, $list:literal, $page:ident, |$it:ident| $number:expr) => {
+        impl Item for $item {
+            type Page = GroupPage;
+            type Digest = ();
+            const LIST: u32 = $list;
+            const LISTS: u32 = 4;
+
+            fn number(&self) -> Number {
+                let $it = self;
+                $number
+            }
+
+            fn to_page(items: &[Self]) -> GroupPage {
+                GroupPage::$page(items.to_vec())
+            }
+
+            fn of_page(page: GroupPage) -> Option<Vec<Self>> {
+                if let GroupPage::$page(items) = page { Some(items) } else { None }
+            }
+        }
+    };
+}
+
+item!(DaySums, 0, Sums, |sums| number_of_day(sums.0));
+item!(Membership, 1, Roster, |known| number_of_key(known.member));
+item!(Visit, 2, Visits, |visit| number_in_day(visit.day, visit.member));
+item!(Alias, 3, Aliases, |alias| number_of_key(alias.0));

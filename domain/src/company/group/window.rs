@@ -1,0 +1,93 @@
+//! What a group did in a window, and who was active in it.
+
+use crate::cache::paged::{Number, first_in_day, last_in_day, number_in_day, number_of_day};
+use crate::company::group::{Group, GroupSums, MemberDay, Pages};
+use crate::contribution::Sign;
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::time::{Day, Window};
+
+impl Group {
+    /// What was counted in `window`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn sums(&mut self, window: Window, load: impl Pages) -> Result<GroupSums, Fault> {
+        let (first, last) = (number_of_day(window.start), number_of_day(window.end));
+        self.sums.load(first, last, load)?;
+        let mut total = GroupSums::default();
+        self.sums.range(first, last).for_each(|(_, sums)| total.add(sums, Sign::Plus));
+        Ok(total)
+    }
+
+    /// Whether no member was active after `window`.
+    fn is_open(&self, window: Window) -> bool {
+        self.by_last.last().is_none_or(|(day, _)| *day <= window.end)
+    }
+
+    /// How many members were active in `window`, if that is known without asking who.
+    #[must_use]
+    pub fn count_members(&self, window: Window) -> Option<u64> {
+        let from = self.by_last.partition_point(|(day, _)| *day < window.start);
+        self.is_open(window).then(|| self.by_last[from..].iter().map(|(_, members)| u64::from(*members)).sum())
+    }
+
+    /// Adds the members that were active in `window`, each once, to `members`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl Pages) -> Result<(), Fault> {
+        if !self.is_open(window) {
+            let from = members.len();
+            members.extend(self.visits(window, load)?.map(|(member, _)| member));
+            let mut own = members.split_off(from);
+            own.sort_unstable();
+            own.dedup();
+            members.append(&mut own);
+            return Ok(());
+        }
+        self.roster.load(Number::MIN, Number::MAX, load)?;
+        members.extend(self.roster.iter().filter(|known| known.last >= window.start).map(|known| known.member));
+        Ok(())
+    }
+
+    /// Every day of every member in `window`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn visits(&mut self, window: Window, load: impl Pages) -> Result<impl Iterator<Item = (RecordKey, MemberDay)>, Fault> {
+        let (first, last) = (first_in_day(window.start), last_in_day(window.end));
+        self.visits.load(first, last, load)?;
+        Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
+    }
+
+    /// Hands every day in `window` of the members with keys from `first` to `last` to `visit`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn visits_of(
+        &mut self,
+        window: Window,
+        (first, last): (RecordKey, RecordKey),
+        mut load: impl Pages,
+        mut visit: impl FnMut(RecordKey, MemberDay),
+    ) -> Result<(), Fault> {
+        let mut day = Some(window.start);
+        while let Some(today) = day.filter(|day| *day <= window.end) {
+            let (from, to) = (number_in_day(today, first), number_in_day(today, last));
+            self.visits.load(from, to, &mut load)?;
+            self.visits.range(from, to).for_each(|known| visit(known.member, known.did));
+            // Days on which nobody did anything are passed over.
+            let end = last_in_day(today);
+            self.visits.load(end, end, &mut load)?;
+            day = self.visits.after(end).and_then(|next| i32::try_from(next >> 96).ok()).map(Day);
+        }
+        Ok(())
+    }
+
+    /// How many days of members there are: what going through them costs.
+    #[must_use]
+    pub fn count_visits(&self) -> usize {
+        self.visits.len()
+    }
+}

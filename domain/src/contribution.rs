@@ -1,0 +1,41 @@
+//! The moves of the contribution algebra: what kind of entity contributes to a rollup, and whether its contribution is put in or taken out.
+
+/// As what an entity contributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// One identity.
+    Identity,
+    /// One account: a company, or an identity that has none.
+    Account,
+    /// The events of nobody (without consent): money, but never a user and never an account.
+    Nobody,
+}
+
+/// Whether a contribution is put in or taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// Put in.
+    Plus,
+    /// Taken out.
+    Minus,
+}
+
+impl Sign {
+    /// 1 or -1.
+    #[must_use]
+    pub fn factor(self) -> i64 {
+        match self {
+            Self::Plus => 1,
+            Self::Minus => -1,
+        }
+    }
+
+    /// What undoes it.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Plus => Self::Minus,
+            Self::Minus => Self::Plus,
+        }
+    }
+}

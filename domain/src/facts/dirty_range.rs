@@ -1,0 +1,126 @@
+//! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
+
+use super::moment::Moment;
+use crate::time::{Day, Instant};
+
+/// A range of days, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first day.
+    pub first: Day,
+    /// The last day.
+    pub last: Day,
+}
+
+impl Span {
+    /// Every day there is.
+    pub const ALL: Self = Self { first: Day(i32::MIN), last: Day(i32::MAX) };
+}
+
+/// A range of moments, both ends included; empty if it ends before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// The first moment.
+    pub from: Moment,
+    /// The last moment.
+    pub to: Moment,
+}
+
+impl Times {
+    const FIRST: Moment = Moment { time: Instant(i64::MIN), position: 0 };
+    const LAST: Moment = Moment { time: Instant(i64::MAX), position: u64::MAX };
+    /// All time.
+    pub const ALL: Self = Self { from: Self::FIRST, to: Self::LAST };
+    /// No time.
+    pub const NONE: Self = Self { from: Self::LAST, to: Self::FIRST };
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.to < self.from
+    }
+
+    /// All moments that can lie on the days of `span`, in whatever timezone.
+    #[must_use]
+    pub fn around(span: Span) -> Self {
+        let at = |day: i64| Instant(day.saturating_mul(86_400_000));
+        let (from, to) = (at(i64::from(span.first.0) - 1), at(i64::from(span.last.0) + 2));
+        Self { from: Moment::first_of(from), to: Moment::last_of(to) }
+    }
+}
+
+/// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The days whose contributions it touches.
+    pub days: Span,
+    /// A day becomes active, or stops being active.
+    pub new_day: bool,
+    /// The first active day changes.
+    pub first_day: bool,
+    /// Money changes.
+    pub money: bool,
+    /// The orders that are counted elsewhere by last touch, or that come or go.
+    pub orders: Times,
+    /// The orders in no run whose last touch changes; their runs stay as they are.
+    pub loose: Times,
+    /// The runs whose last touch changes, or that come or go.
+    pub runs: Times,
+    /// When a new touch is. There is one at most.
+    pub new_touch: Option<Instant>,
+    /// When the last touch is that comes or goes: from there on there is no other up to the end of `loose`.
+    pub last_touch: Instant,
+    /// The orders that are counted elsewhere by first touch, or that come or go.
+    pub orders_by_first: Times,
+    /// The first touch of all changes.
+    pub first_touch: bool,
+    /// The entries of the sessions that change.
+    pub sessions: Times,
+}
+
+impl Change {
+    /// Anything may change.
+    pub const ANY: Self = Self {
+        days: Span::ALL,
+        new_day: true,
+        first_day: true,
+        money: true,
+        orders: Times::ALL,
+        loose: Times::NONE,
+        runs: Times::ALL,
+        new_touch: None,
+        last_touch: Instant(i64::MAX),
+        orders_by_first: Times::ALL,
+        first_touch: true,
+        sessions: Times::ALL,
+    };
+
+    /// Nothing that a rollup sees.
+    pub const NONE: Self = Self {
+        days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
+        new_day: false,
+        first_day: false,
+        money: false,
+        orders: Times::NONE,
+        loose: Times::NONE,
+        runs: Times::NONE,
+        new_touch: None,
+        last_touch: Instant(i64::MAX),
+        orders_by_first: Times::NONE,
+        first_touch: false,
+        sessions: Times::NONE,
+    };
+
+    /// An order comes or goes.
+    #[must_use]
+    pub fn of_order(at: Moment) -> Self {
+        let orders = Times { from: at, to: at };
+        Self { orders, orders_by_first: orders, ..Self::NONE }
+    }
+
+    /// Only how many events the session of this entry has.
+    #[must_use]
+    pub fn of_session(at: Moment) -> Self {
+        Self { sessions: Times { from: at, to: at }, ..Self::NONE }
+    }
+}

@@ -1,0 +1,240 @@
+//! Which events a question is about: those of one name, for which all filters hold.
+//!
+//! Operands are read and checked once, so that matching can't fail. Where a property is absent, null, an object or an
+//! array, it is null; built-in fields are text.
+//!
+//! | operator | operand | holds if the property is |
+//! |---|---|---|
+//! | `is` | a scalar, or a list of one or more | one of them: of the same JSON type, numbers by their exact value. null is null |
+//! | `contains` | text that is not empty | text that contains it; case is ignored |
+//! | `gt`, `gte`, `lt`, `lte` | a number | a number that compares so |
+//! | `is_set` | none | not null |
+//! | `is_not`, `not_contains`, `is_not_set` | as without the "not" | anything for which that one doesn't hold, null included |
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use crate::intake::event::Event;
+use crate::intake::fields::{Entry, Field, Number, Scalar};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
+use crate::text;
+
+/// How many filters a question may have.
+pub const MAX_FILTERS: usize = 20;
+/// How much of what was given a message repeats.
+const MAX_SHOWN_CHARS: usize = 64;
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// How a filter compares.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Operator { $($(#[$doc])* $variant,)+ }
+
+        impl Operator {
+            /// Every operator.
+            pub const ALL: &[Operator] = &[$(Operator::$variant,)+];
+
+            /// The name by which questions ask for it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Operator::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+operators! {
+    /// Equal to the operand, or to one of its list.
+    Is = "is",
+    /// Not [`Operator::Is`].
+    IsNot = "is_not",
+    /// Text that contains the operand in any case.
+    Contains = "contains",
+    /// Not [`Operator::Contains`].
+    NotContains = "not_contains",
+    /// A larger number.
+    Gt = "gt",
+    /// A number as large or larger.
+    Gte = "gte",
+    /// A smaller number.
+    Lt = "lt",
+    /// A number as small or smaller.
+    Lte = "lte",
+    /// Not null.
+    IsSet = "is_set",
+    /// Null.
+    IsNotSet = "is_not_set",
+}
+
+impl Operator {
+    /// The operator of this name, in exactly this spelling.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Operator> {
+        Operator::ALL.iter().copied().find(|operator| operator.as_str() == name)
+    }
+
+    const fn is_negated(self) -> bool {
+        matches!(self, Operator::IsNot | Operator::NotContains | Operator::IsNotSet)
+    }
+}
+
+/// One condition on a property of an event.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    field: Field,
+    test: Test,
+    /// The filter holds where the test does not.
+    negated: bool,
+}
+
+/// An operator, but for its "not", with its operand.
+#[derive(Debug, Clone)]
+enum Test {
+    AnyOf(HashSet<Scalar<'static>>),
+    /// The operand is in [`lower_case`].
+    Contains(String),
+    Compares(fn(Ordering) -> bool, Number),
+    Set,
+}
+
+impl Filter {
+    /// Reads a filter. `value` is the JSON text of the operand; null is as if absent where there must be none.
+    ///
+    /// # Errors
+    /// One of the three is not allowed; `param` of the error is `field`, `operator` or `value`.
+    pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
+        let field = Field::parse(field).map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
+        let operator = Operator::parse(operator).ok_or_else(|| {
+            let names: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+            let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
+            Invalid::parameter("operator", format!("`operator` must be one of {}, not {given:?}", names.join(", ")))
+        })?;
+        Ok(Filter { field, test: Test::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
+    }
+
+    /// Whether it can only be decided with the entry of the event's session.
+    #[must_use]
+    pub fn needs_session(&self) -> bool {
+        self.field.of_session()
+    }
+
+    /// Whether it holds for `event`, of a session with this `entry`.
+    #[must_use]
+    pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
+        self.test.holds(&self.field.value(event, entry)) != self.negated
+    }
+}
+
+impl Test {
+    fn read(operator: Operator, value: Option<&str>) -> Result<Test, Invalid> {
+        if matches!(operator, Operator::IsSet | Operator::IsNotSet) {
+            return match value {
+                None | Some("null") => Ok(Test::Set),
+                Some(given) => Err(wrong_value(operator, "absent", given)),
+            };
+        }
+        let value = value.ok_or_else(|| Invalid::missing("value"))?;
+        match operator {
+            Operator::Contains | Operator::NotContains => {
+                read_text(value).map(Test::Contains).ok_or("a string that is not empty")
+            }
+            Operator::Gt => read_number(value).map(|bound| Test::Compares(Ordering::is_gt, bound)).ok_or("a number"),
+            Operator::Gte => read_number(value).map(|bound| Test::Compares(Ordering::is_ge, bound)).ok_or("a number"),
+            Operator::Lt => read_number(value).map(|bound| Test::Compares(Ordering::is_lt, bound)).ok_or("a number"),
+            Operator::Lte => read_number(value).map(|bound| Test::Compares(Ordering::is_le, bound)).ok_or("a number"),
+            Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
+                .map(Test::AnyOf)
+                .ok_or("a string, a number, true, false or null, or a list of one or more of these"),
+        }
+        .map_err(|expected| wrong_value(operator, expected, value))
+    }
+
+    fn holds(&self, property: &Scalar<'_>) -> bool {
+        match (self, property) {
+            (Test::AnyOf(values), _) => values.contains(property),
+            (Test::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
+            (Test::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
+            (Test::Contains(_) | Test::Compares(..), _) => false,
+            (Test::Set, _) => *property != Scalar::Null,
+        }
+    }
+}
+
+fn wrong_value(operator: Operator, expected: &str, given: &str) -> Invalid {
+    let given = text::cut_chars(given, MAX_SHOWN_CHARS);
+    Invalid::parameter("value", format!("`value` of `{}` must be {expected}, not {given}", operator.as_str()))
+}
+
+fn read_text(json: &str) -> Option<String> {
+    match Scalar::parse(json)? {
+        Scalar::Text(text) if !text.is_empty() => Some(lower_case(&text)),
+        _ => None,
+    }
+}
+
+fn read_number(json: &str) -> Option<Number> {
+    match Scalar::parse(json)? {
+        Scalar::Number(number) => Some(number),
+        _ => None,
+    }
+}
+
+fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
+    let items = if json.starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+        items.into_iter().map(RawValue::get).collect()
+    } else {
+        vec![json]
+    };
+    let values: HashSet<_> = items.into_iter().map(|item| Scalar::parse(item).map(Scalar::into_owned)).collect::<Option<_>>()?;
+    Some(values).filter(|values| !values.is_empty())
+}
+
+/// Letter by letter (unlike `str::to_lowercase`, which looks at the end of words), so that a part of a text is a part of it
+/// in lower case too.
+fn lower_case(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}
+
+/// Which events count: all of it must hold.
+#[derive(Debug, Clone)]
+pub struct Predicate {
+    event_name: Option<Box<str>>,
+    filters: Vec<Filter>,
+}
+
+impl Predicate {
+    /// Of the events of this name, if one is given, those for which all filters hold.
+    ///
+    /// # Errors
+    /// `event_name` can be no event's, or there are more than [`MAX_FILTERS`] filters.
+    pub fn new(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Predicate, Invalid> {
+        let chars = event_name.map(|name| name.chars().count());
+        if chars.is_some_and(|chars| chars == 0 || chars > MAX_NAME_CHARS) {
+            return Err(Invalid::parameter("event_name", format!("`event_name` must have 1 to {MAX_NAME_CHARS} characters")));
+        }
+        if filters.len() > MAX_FILTERS {
+            let message = format!("there are {} `filters`; at most {MAX_FILTERS} are allowed", filters.len());
+            return Err(Invalid::parameter("filters", message));
+        }
+        Ok(Predicate { event_name: event_name.map(Into::into), filters })
+    }
+
+    /// Whether it can only be decided with the entries of the events' sessions.
+    #[must_use]
+    pub fn needs_session(&self) -> bool {
+        self.filters.iter().any(Filter::needs_session)
+    }
+
+    /// Whether it holds for `event`, of a session with this `entry`.
+    #[must_use]
+    pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
+        let is_named = self.event_name.as_ref().is_none_or(|name| *name == event.name);
+        is_named && self.filters.iter().all(|filter| filter.matches(event, entry))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The index of e-mail addresses: who ever had each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::paged::{Item, Number, Paged, number_of_key};
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::records::{Record, page_key};
+
+/// An identity that had an e-mail address; it may be linked to another one since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner(RecordKey);
+
+impl Item for Owner {
+    type Page = Vec<Owner>;
+    type Digest = ();
+    const LIST: u32 = 0;
+    const LISTS: u32 = 1;
+
+    fn number(&self) -> Number {
+        number_of_key(self.0)
+    }
+
+    fn to_page(items: &[Self]) -> Vec<Self> {
+        items.to_vec()
+    }
+
+    fn of_page(page: Vec<Self>) -> Option<Vec<Self>> {
+        Some(page)
+    }
+}
+
+/// Who ever had an e-mail address, in order of their keys.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EmailOwners(Paged<Owner>);
+
+impl EmailOwners {
+    /// The first one.
+    #[must_use]
+    pub fn new(owner: RecordKey) -> Self {
+        let mut owners = Self::default();
+        owners.add(owner);
+        owners
+    }
+
+    /// Whether `owner` is among them.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
+        let number = number_of_key(owner);
+        self.0.load(number, number, page)?;
+        Ok(self.0.get(number).is_some())
+    }
+
+    /// Adds one that is [not among them](EmailOwners::has).
+    pub fn add(&mut self, owner: RecordKey) {
+        self.0.insert(Owner(owner));
+    }
+
+    /// The first `most` of those whose keys are not below `from`.
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn from(
+        &mut self,
+        from: RecordKey,
+        most: usize,
+        mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
+    ) -> Result<Vec<RecordKey>, Fault> {
+        let mut owners = Vec::new();
+        let mut next = Some(number_of_key(from));
+        while let Some(number) = next.filter(|_| owners.len() < most) {
+            // One by one: more may be many pages.
+            self.0.load(number, number, &mut page)?;
+            owners.extend(self.0.get(number).map(|owner| owner.0));
+            next = self.0.after(number);
+        }
+        Ok(owners)
+    }
+}
+
+impl Record for EmailOwners {
+    const SPACE: u8 = 8;
+    const PAGE_SPACE: u8 = 12;
+    const NAME: &'static str = "email";
+    type Page = Vec<Owner>;
+
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.0.weight()
+    }
+
+    fn shed(&mut self) {
+        self.0.shed();
+    }
+
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &Vec<Owner>)) {
+        self.0.dirty(&mut |serial, page| visit(page_key(key, serial), page));
+    }
+
+    fn saved(&mut self) {
+        self.0.saved();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_come_in_parts() {
+        let unsaved = |_: u32| Err(Fault::defect("nothing was saved"));
+        let key = |number: u128| RecordKey(number << 100);
+        let mut owners = EmailOwners::new(key(0));
+        for number in 1..5_000 {
+            assert!(!owners.has(key(number), unsaved).unwrap());
+            owners.add(key(number));
+            assert!(owners.has(key(0), unsaved).unwrap() && owners.has(key(number), unsaved).unwrap());
+        }
+        assert_eq!(owners.from(key(0), 9_999, unsaved).unwrap(), (0..5_000).map(key).collect::<Vec<_>>());
+        assert_eq!(owners.from(RecordKey(key(4_000).0 + 1), 3, unsaved).unwrap(), (4_001..4_004).map(key).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,78 @@
+//! How the name of each company and group begins, by its number ([`super::group_numbers`]): what orders equals in top lists
+//! without reading their records.
+
+use crate::cells::packed::Columns;
+use crate::cells::{Cells, Kept, Value};
+use crate::ids::RecordKey;
+use crate::indexes::group_numbers::GroupNumber;
+
+/// The first 16 bytes of a name. What has a lesser one has a lesser name; of equal ones that is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamePrefix([u8; 16]);
+
+impl NamePrefix {
+    /// That of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        let mut first = [0; 16];
+        first.iter_mut().zip(name.bytes()).for_each(|(to, byte)| *to = byte);
+        Self(first)
+    }
+}
+
+impl Value for NamePrefix {
+    fn columns(self) -> Columns {
+        [u128::from_be_bytes(self.0), 0, 0, 0]
+    }
+
+    fn from_columns(columns: &Columns) -> Self {
+        Self(columns[0].to_be_bytes())
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct GroupNames;
+
+impl Kept for GroupNames {
+    const TAG: u8 = 23;
+    const NAME: &'static str = "group_names";
+    type Key = GroupNumber;
+    type Value = NamePrefix;
+}
+
+impl Cells<GroupNumber, NamePrefix> {
+    /// A group is called `name` from here on.
+    pub fn tell(&mut self, kind: RecordKey, number: u32, name: &str) {
+        self.set((kind, number), NamePrefix::of(name));
+    }
+
+    /// The prefixes of a type with their numbers, in the order of these.
+    pub fn of_kind(&self, kind: RecordKey) -> impl Iterator<Item = (u32, NamePrefix)> {
+        self.under(kind).map(|((_, number), prefix)| (number, prefix))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEAM: RecordKey = RecordKey(7);
+    const SQUAD: RecordKey = RecordKey(8);
+
+    #[test]
+    fn numbers_find_their_prefixes() {
+        let mut cells: Cells<GroupNumber, NamePrefix> = Cells::default();
+        for number in 0..3000 {
+            cells.tell(TEAM, number, &format!("team {number:05} of the house"));
+        }
+        cells.tell(TEAM, 2047, "The name that was told");
+        cells.tell(SQUAD, 0, "s");
+        let team: Vec<_> = cells.of_kind(TEAM).collect();
+        assert_eq!(team.len(), 3000);
+        let expected = [(2046, NamePrefix::of("team 02046 of the")), (2047, NamePrefix::of("The name that wa"))];
+        assert_eq!(team[2046..2048], expected);
+        assert_eq!(cells.of_kind(SQUAD).collect::<Vec<_>>(), [(0, NamePrefix::of("s"))]);
+        assert!(NamePrefix::of("ab") < NamePrefix::of("abc") && NamePrefix::of("Z") < NamePrefix::of("a"));
+    }
+}

@@ -1,0 +1,12 @@
+//! What is found by key and is no figure: the dictionary, the numbers and names of groups, and links.
+
+mod company_links;
+pub mod dictionary;
+mod group_names;
+mod group_numbers;
+mod member_aliases;
+
+pub use company_links::{CompanyLink, CompanyLinks, Link};
+pub use group_names::{GroupNames, NamePrefix};
+pub use group_numbers::{GroupNumber, GroupNumbers};
+pub use member_aliases::{KnownAs, KnownMembers};

@@ -1,0 +1,409 @@
+//! Taking an event in: from what was sent to what is logged, or to a reason why not.
+
+use serde_json::value::RawValue;
+
+use crate::acquisition::{self, Overrides, Touchpoint};
+use crate::agent::{Agent, Device};
+use crate::company::{self, CompanyKey};
+use crate::ids::KeyHasher;
+use crate::intake::country::Country;
+use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
+use crate::intake::submission::{
+    Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
+};
+use crate::money::{Amount, AmountError, Currency};
+use crate::text as page;
+use crate::time::{Instant, settle};
+
+/// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
+const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
+
+/// By whom an event is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// A browser or an app, with a public key.
+    Public,
+    /// A server, with a token.
+    Server,
+}
+
+/// What is known of the request that carried the event.
+#[derive(Debug, Clone, Copy)]
+pub struct Client<'a> {
+    /// Who sent it.
+    pub sender: Sender,
+    /// The visitor's address, as text. Never stored.
+    pub address: Option<&'a str>,
+    /// The visitor's user agent. Never stored.
+    pub user_agent: Option<&'a str>,
+    /// Where the visitor is, if that is known.
+    pub country: Option<Country>,
+    /// What the agent says, and whether it is a bot.
+    pub agent: &'a Agent,
+    /// `Sec-GPC: 1` was sent.
+    pub gpc: bool,
+    /// `DNT: 1` was sent.
+    pub dnt: bool,
+    /// The secret salt of the day of receipt.
+    pub salt: [u8; 16],
+}
+
+/// What becomes of an event.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It is to be recorded. `clamped`: its time lay too far ahead, and the time of receipt is used.
+    Record {
+        /// The event.
+        event: Box<Event>,
+        /// Whether its time was replaced.
+        clamped: bool,
+        /// What was probably not meant, in words for the sender.
+        warnings: Vec<String>,
+    },
+    /// It is not to be recorded, by the project's policy.
+    Dropped(DropReason),
+}
+
+/// Why an event was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropReason {
+    /// A crawler, a monitor or a previewer.
+    Bot,
+    /// A privacy signal, where the project drops those.
+    Consent,
+    /// Its subject was erased.
+    OptedOut,
+}
+
+impl DropReason {
+    /// As clients see it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bot => "bot",
+            Self::Consent => "consent",
+            Self::OptedOut => "opted_out",
+        }
+    }
+}
+
+/// Decides what becomes of `submission`, received at `received` by the project of `policy`.
+///
+/// # Errors
+/// A field is missing, of the wrong form or past its bound.
+pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, received: Instant) -> Result<Verdict, Invalid> {
+    let name = name(submission)?;
+    check_texts(submission)?;
+    let (time, clamped) = time(submission.timestamp, received)?;
+    let money = money(submission, policy, client.sender)?;
+    let group = group(submission)?;
+    let metadata = metadata(submission)?;
+    let overrides = overrides(submission.overrides)?;
+    let signals = signals(submission, client);
+    if client.agent.device == Device::Bot && policy.bots == BotPolicy::Drop {
+        return Ok(Verdict::Dropped(DropReason::Bot));
+    }
+    let signalled = signals.iter().any(|signal| signal == "gpc" || signal == "dnt");
+    if signalled && policy.signals == SignalsPolicy::Drop {
+        return Ok(Verdict::Dropped(DropReason::Consent));
+    }
+    let consent = granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize);
+    let warnings = warnings(submission, money.as_ref(), policy);
+    // It may say anything of anybody.
+    let metadata = metadata.filter(|_| consent);
+    let who = if consent { who(submission, policy, client, time) } else { Who::default() };
+    let email = if consent { email(name, &who, metadata) } else { Emails::default() };
+    let mut details = details(submission, metadata, &signals);
+    if !consent {
+        without_person(&mut details);
+    }
+    details.email = email.told.map(Into::into);
+    if let Some((group_type, group_id)) = &group {
+        details.group_type = Some((*group_type).into());
+        details.group_id = Some((*group_id).into());
+    }
+    if consent {
+        details.agent = Some(client.agent.clone());
+        details.acquisition = Some(touchpoint(submission, &overrides));
+        details.country = client.country;
+    }
+    let company = group.filter(|(kind, _)| *kind == "company").and_then(|(_, id)| CompanyKey::from_group_id(id));
+    let company_domain = (company.is_some() && name == "group").then(|| told_domain(metadata)).flatten();
+    let event = Event {
+        project: policy.project,
+        time,
+        received,
+        day: policy.timezone.day_of(time),
+        name: name.into(),
+        who,
+        external_id: text(submission.external_id.as_ref()).map(Into::into),
+        money,
+        company,
+        company_domain,
+        email_company: email.company,
+        details,
+    };
+    Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
+}
+
+/// What was probably not meant, in words for the sender.
+fn warnings(submission: &Submission<'_>, money: Option<&Money>, policy: &Policy) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(Money { currency, in_project: None, .. }) = money {
+        let into = policy.currency;
+        warnings.push(format!("{currency} has no rate: the money is kept, and no total in {into} counts it"));
+    }
+    let absent = |field: &Option<Text<'_>>| text(field.as_ref()).is_none();
+    for (is_there, other, name) in [
+        (submission.camel_user_id.is_some() && absent(&submission.user_id), "userId", "user_id"),
+        (submission.camel_anonymous_id.is_some() && absent(&submission.anonymous_id), "anonymousId", "anonymous_id"),
+    ] {
+        if is_there {
+            warnings.push(format!("`{other}` is not known and was ignored: the field is `{name}`"));
+        }
+    }
+    warnings
+}
+
+fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
+    let name = text(submission.name.as_ref()).ok_or_else(|| Invalid::missing("name"))?;
+    match name.chars().count() {
+        0..=MAX_NAME_CHARS => Ok(name),
+        long => Err(Invalid::parameter("name", format!("`name` has {long} characters; at most {MAX_NAME_CHARS} are allowed"))),
+    }
+}
+
+fn check_texts(s: &Submission<'_>) -> Result<(), Invalid> {
+    let fields = [
+        ("message", &s.message),
+        ("user_id", &s.user_id),
+        ("anonymous_id", &s.anonymous_id),
+        ("referrer", &s.referrer),
+        ("screen", &s.screen),
+        ("language", &s.language),
+        ("url", &s.url),
+        ("hostname", &s.hostname),
+        ("channel", &s.channel),
+        ("currency", &s.currency),
+        ("external_id", &s.external_id),
+        ("group_id", &s.group_id),
+        ("group_type", &s.group_type),
+        ("privacy_categories", &s.privacy_categories),
+        ("pc", &s.pc),
+        ("privacy_signals", &s.privacy_signals),
+        ("ps", &s.ps),
+        ("consent_source", &s.consent_source),
+        ("user_agent", &s.user_agent),
+        ("ip", &s.ip),
+    ];
+    fields.into_iter().try_for_each(|(name, field)| check_text(name, field.as_ref()))
+}
+
+fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
+    match field.map_or(0, |text| text.0.len()) {
+        0..=MAX_TEXT_BYTES => Ok(()),
+        long => Err(Invalid::parameter(name, format!("`{name}` has {long} bytes; at most {MAX_TEXT_BYTES} are allowed"))),
+    }
+}
+
+/// When it happened, and whether that was replaced by the time of receipt.
+fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, bool), Invalid> {
+    let wrong =
+        || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
+    let Some(raw) = timestamp.map(RawValue::get).filter(|raw| *raw != "null" && *raw != "\"\"") else {
+        return Ok((received, false));
+    };
+    let told = if raw.starts_with('"') {
+        let text: String = serde_json::from_str(raw).map_err(|_| wrong())?;
+        Instant::parse_rfc3339(&text)
+    } else {
+        Instant::parse_epoch_ms(raw)
+    };
+    let told = told.ok_or_else(wrong)?;
+    let settled = settle(Some(told), received).map_err(|error| {
+        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
+        let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
+        Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
+    })?;
+    Ok((settled.at, settled.clamped))
+}
+
+fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result<Option<Money>, Invalid> {
+    let currency = match text(submission.currency.as_ref()) {
+        Some(code) => Some(
+            Currency::parse(code)
+                .map_err(|_| Invalid::parameter("currency", "`currency` must be an ISO 4217 code such as USD"))?,
+        ),
+        None => None,
+    };
+    let Some(raw) = submission.value.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
+    let amount = Amount::parse(raw).map_err(|error| {
+        Invalid::parameter(
+            "value",
+            match error {
+                AmountError::NotANumber => "`value` must be a number or null".to_owned(),
+                error => format!("`value`: {error}"),
+            },
+        )
+    })?;
+    let currency = currency.unwrap_or(policy.currency);
+    Ok(Some(Money {
+        amount,
+        currency,
+        in_project: policy.convert(amount, currency, policy.currency),
+        in_organization: policy.convert(amount, currency, policy.organization_currency),
+        counted: sender == Sender::Server || !policy.server_only_revenue,
+    }))
+}
+
+/// Type and id of the group that the event names; a missing type is the company.
+fn group<'s>(submission: &'s Submission<'_>) -> Result<Option<(&'s str, &'s str)>, Invalid> {
+    let group_type = text(submission.group_type.as_ref());
+    if let Some(kind) = group_type
+        && !is_group_type(kind)
+    {
+        return Err(Invalid::parameter("group_type", "`group_type` must match ^[a-z][a-z0-9_]{0,63}$"));
+    }
+    let id = text(submission.group_id.as_ref());
+    Ok(id.map(|id| (group_type.unwrap_or("company"), id)))
+}
+
+/// Whether `kind` matches `^[a-z][a-z0-9_]{0,63}$`.
+#[must_use]
+pub fn is_group_type(kind: &str) -> bool {
+    let mut bytes = kind.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && kind.len() <= 64
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+fn metadata<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Invalid> {
+    let Some(raw) = submission.metadata.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
+    check_metadata(raw)?;
+    Ok(Some(raw))
+}
+
+fn overrides<'a>(raw: Option<&'a RawValue>) -> Result<RawOverrides<'a>, Invalid> {
+    let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(RawOverrides::default()) };
+    let wrong =
+        || Invalid::parameter("_acOverrides", "`_acOverrides` must be an object of strings: source, medium, campaign, channel");
+    if !raw.starts_with('{') {
+        return Err(wrong());
+    }
+    let overrides: RawOverrides<'a> = serde_json::from_str(raw).map_err(|_| wrong())?;
+    for (name, field) in [
+        ("_acOverrides.source", &overrides.source),
+        ("_acOverrides.medium", &overrides.medium),
+        ("_acOverrides.campaign", &overrides.campaign),
+        ("_acOverrides.channel", &overrides.channel),
+    ] {
+        check_text(name, field.as_ref())?;
+    }
+    Ok(overrides)
+}
+
+/// The signals of the event and of its request, without repetition.
+fn signals(submission: &Submission<'_>, client: &Client<'_>) -> Vec<String> {
+    let sent = text(submission.privacy_signals.as_ref()).or_else(|| text(submission.ps.as_ref()));
+    let mut signals: Vec<String> = sent.map(split).unwrap_or_default();
+    for (name, set) in [("gpc", client.gpc), ("dnt", client.dnt)] {
+        if set && !signals.iter().any(|signal| signal == name) {
+            signals.push(name.to_owned());
+        }
+    }
+    signals
+}
+
+fn split(list: &str) -> Vec<String> {
+    let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(|item| if item.len() == 3 { item.to_ascii_lowercase() } else { item.to_owned() }).collect()
+}
+
+/// Whether analytics was consented to: yes, unless categories are given without it. An empty list grants nothing.
+fn granted(submission: &Submission<'_>) -> bool {
+    match submission.privacy_categories.as_ref().or(submission.pc.as_ref()) {
+        Some(categories) => categories.0.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")),
+        None => true,
+    }
+}
+
+fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> Who {
+    let user_id = text(submission.user_id.as_ref()).map(Into::into);
+    let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
+    let visitor =
+        (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
+    Who { user_id, anonymous_id, visitor }
+}
+
+/// The cookieless visitor of the event's UTC day: nothing that lasts, and nothing that links two days.
+fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
+    let address = client.address?;
+    let date = time.0.div_euclid(86_400_000);
+    let agent = client.user_agent.unwrap_or_default();
+    let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
+    Some(KeyHasher::new(client.salt).external_id(policy.project, &name))
+}
+
+#[derive(Default)]
+struct Emails {
+    told: Option<String>,
+    company: Option<CompanyKey>,
+}
+
+/// The address that the event tells of whom it names, and the company that its domain stands for.
+fn email(name: &str, who: &Who, metadata: Option<&str>) -> Emails {
+    let tells = name == "identify" || who.user_id.is_some();
+    let trait_email = metadata.filter(|_| tells).and_then(|json| metadata_text(json, "email"));
+    let trait_email = trait_email.as_deref().and_then(company::normalise_email);
+    let id_email = who.user_id.as_deref().and_then(company::normalise_email);
+    let company = [&trait_email, &id_email].into_iter().flatten().find_map(|email| CompanyKey::from_email(email));
+    Emails { told: trait_email.or(id_email), company }
+}
+
+fn told_domain(metadata: Option<&str>) -> Option<CompanyKey> {
+    let domain = metadata_text(metadata?, "domain")?;
+    CompanyKey::from_domain(&domain)
+}
+
+fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> Details {
+    let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(Box::from);
+    let categories = s.privacy_categories.as_ref().or(s.pc.as_ref());
+    Details {
+        url: keep(&s.url),
+        hostname: keep(&s.hostname),
+        referrer: keep(&s.referrer),
+        screen: keep(&s.screen),
+        language: keep(&s.language),
+        channel: keep(&s.channel),
+        message: keep(&s.message),
+        notify: s.notify,
+        privacy_categories: categories.map(|text| text.0.as_ref().into()),
+        privacy_signals: (!signals.is_empty()).then(|| signals.join(",").into()),
+        consent_source: keep(&s.consent_source),
+        metadata: metadata.map(Into::into),
+        ..Details::default()
+    }
+}
+
+/// Leaves out what can name or describe a person: what a page's address carries, which page referred, and free text.
+fn without_person(details: &mut Details) {
+    let (hostname, url) = (details.hostname.as_deref(), details.url.as_deref());
+    let host = page::referrer_host(details.referrer.as_deref(), hostname, url);
+    details.referrer = host.map(|host| page::host_as_referrer(&host).into());
+    details.url = details.url.take().map(|url| page::page(&url).into());
+    details.message = None;
+}
+
+fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {
+    let url = text(s.url.as_ref());
+    let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
+    let told = |field: &Option<Text<'_>>| text(field.as_ref()).map(str::to_owned);
+    let overrides = Overrides {
+        source: told(&overrides.source),
+        medium: told(&overrides.medium),
+        campaign: told(&overrides.campaign),
+        channel: told(&overrides.channel),
+    };
+    acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(&overrides) })
+}

@@ -1,0 +1,94 @@
+//! The first version of the event in the log, as it was: it had no country. Only read.
+//!
+//! The types of its fields are those of today. A change of one of them that changes its bytes needs a copy of the old one here.
+
+use serde::Deserialize;
+
+use crate::acquisition::Acquisition;
+use crate::agent::Agent;
+use crate::company::CompanyKey;
+use crate::ids::ProjectId;
+use crate::intake::event::{Details, Event, Money, Who};
+use crate::time::{Day, Instant};
+
+/// An event of version 1; becomes an [`Event`].
+#[derive(Debug, Deserialize)]
+pub struct EventV1 {
+    project: ProjectId,
+    time: Instant,
+    received: Instant,
+    day: Day,
+    name: Box<str>,
+    who: Who,
+    external_id: Option<Box<str>>,
+    money: Option<Money>,
+    company: Option<CompanyKey>,
+    company_domain: Option<CompanyKey>,
+    email_company: Option<CompanyKey>,
+    details: DetailsV1,
+}
+
+#[derive(Debug, Deserialize)]
+struct DetailsV1 {
+    url: Option<Box<str>>,
+    hostname: Option<Box<str>>,
+    referrer: Option<Box<str>>,
+    screen: Option<Box<str>>,
+    language: Option<Box<str>>,
+    channel: Option<Box<str>>,
+    message: Option<Box<str>>,
+    notify: Option<bool>,
+    group_type: Option<Box<str>>,
+    group_id: Option<Box<str>>,
+    email: Option<Box<str>>,
+    privacy_categories: Option<Box<str>>,
+    privacy_signals: Option<Box<str>>,
+    consent_source: Option<Box<str>>,
+    metadata: Option<Box<str>>,
+    agent: Option<Agent>,
+    acquisition: Option<Acquisition>,
+}
+
+impl From<EventV1> for Event {
+    fn from(event: EventV1) -> Self {
+        Self {
+            project: event.project,
+            time: event.time,
+            received: event.received,
+            day: event.day,
+            name: event.name,
+            who: event.who,
+            external_id: event.external_id,
+            money: event.money,
+            company: event.company,
+            company_domain: event.company_domain,
+            email_company: event.email_company,
+            details: event.details.into(),
+        }
+    }
+}
+
+impl From<DetailsV1> for Details {
+    fn from(details: DetailsV1) -> Self {
+        Self {
+            url: details.url,
+            hostname: details.hostname,
+            referrer: details.referrer,
+            screen: details.screen,
+            language: details.language,
+            channel: details.channel,
+            message: details.message,
+            notify: details.notify,
+            group_type: details.group_type,
+            group_id: details.group_id,
+            email: details.email,
+            privacy_categories: details.privacy_categories,
+            privacy_signals: details.privacy_signals,
+            consent_source: details.consent_source,
+            metadata: details.metadata,
+            agent: details.agent,
+            acquisition: details.acquisition,
+            country: None,
+        }
+    }
+}

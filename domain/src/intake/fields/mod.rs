@@ -1,0 +1,251 @@
+//! The properties of events by which questions filter and group: built-in fields, and paths into the metadata.
+//!
+//! Reading a property can't fail: what an event doesn't have is null.
+
+mod metadata;
+mod number;
+
+use std::borrow::Cow;
+use std::fmt;
+
+pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
+pub use number::Number;
+
+use crate::acquisition::{self, Channel, Utm};
+use crate::agent::Agent;
+use crate::intake::country::Country;
+use crate::intake::event::Event;
+use crate::text;
+
+/// What the name of a property of the metadata starts with.
+const METADATA_PREFIX: &str = "metadata.";
+
+macro_rules! built_in_fields {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// A property that every event may have. All of them are text.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum BuiltIn { $($(#[$doc])* $variant,)+ }
+
+        impl BuiltIn {
+            /// Every built-in field, in the order in which the documentation lists them.
+            pub const ALL: &[BuiltIn] = &[$(BuiltIn::$variant,)+];
+
+            /// The name by which questions ask for it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(BuiltIn::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+built_in_fields! {
+    /// What happened.
+    Name = "name",
+    /// The browser's name.
+    Browser = "browser",
+    /// The browser's version in full.
+    BrowserVersion = "browser_version",
+    /// The operating system, without its version.
+    Os = "os",
+    /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
+    Device = "device",
+    /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
+    LocationCountry = "location_country",
+    /// The language tag, as sent.
+    Language = "language",
+    /// The screen, as sent.
+    Screen = "screen",
+    /// The page's host: as sent, else that of the page's address.
+    Hostname = "hostname",
+    /// The page's address without query and fragment.
+    Url = "url",
+    /// The path of the page's address.
+    Path = "path",
+    /// The `url` of the session's entry.
+    EntryUrl = "entry_url",
+    /// The external referrer's host, without `www.`.
+    Referrer = "referrer",
+    /// The parameter of the page's address, lower-cased.
+    UtmSource = "utm_source",
+    /// The parameter of the page's address, lower-cased.
+    UtmMedium = "utm_medium",
+    /// The parameter of the page's address, lower-cased.
+    UtmCampaign = "utm_campaign",
+    /// The parameter of the page's address, lower-cased.
+    UtmTerm = "utm_term",
+    /// The parameter of the page's address, lower-cased.
+    UtmContent = "utm_content",
+    /// The channel of the session's entry.
+    AcquisitionChannel = "acquisition_channel",
+    /// The notification channel, as sent.
+    Channel = "channel",
+    /// Of an event with a `value`: the currency that was sent, else the project's.
+    Currency = "currency",
+    /// The type of the group that the event names; `company` if only an id was sent.
+    GroupType = "group_type",
+    /// The group that the event names, as sent.
+    GroupId = "group_id",
+    /// The user, as sent: not whom the event turned out to be of.
+    UserId = "user_id",
+    /// Where consent was given, as sent.
+    ConsentSource = "consent_source",
+}
+
+impl BuiltIn {
+    /// The field of this name, in exactly this spelling.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<BuiltIn> {
+        BuiltIn::ALL.iter().copied().find(|field| field.as_str() == name)
+    }
+
+    /// All names, separated by commas: for messages that say what is allowed.
+    #[must_use]
+    pub fn names() -> String {
+        let names: Vec<&str> = BuiltIn::ALL.iter().map(|field| field.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// Whether it is of the event's session, which the event alone doesn't know: it needs an [`Entry`].
+    #[must_use]
+    pub const fn of_session(self) -> bool {
+        matches!(self, BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel)
+    }
+
+    /// What `event`, of a session with this `entry`, has there. An event of no session has no entry.
+    #[must_use]
+    pub fn value<'e>(self, event: &'e Event, entry: Option<&'e Entry>) -> Option<Cow<'e, str>> {
+        let details = &event.details;
+        let url = details.url.as_deref();
+        let agent = |pick: fn(&Agent) -> Option<&str>| details.agent.as_ref().and_then(pick);
+        let sent = match self {
+            BuiltIn::Name => Some(&*event.name),
+            BuiltIn::Browser => agent(|agent| agent.browser.as_deref()),
+            BuiltIn::BrowserVersion => agent(|agent| agent.browser_version.as_deref()),
+            BuiltIn::Os => agent(|agent| agent.os.as_deref()),
+            BuiltIn::Device => agent(|agent| Some(agent.device.name())),
+            BuiltIn::LocationCountry => details.country.as_ref().map(Country::as_str),
+            BuiltIn::Language => details.language.as_deref(),
+            BuiltIn::Screen => details.screen.as_deref(),
+            BuiltIn::Hostname => match details.hostname.as_deref() {
+                None => return url.and_then(text::host_of).map(Cow::Owned),
+                hostname => hostname,
+            },
+            BuiltIn::Url => return url.and_then(page).map(Cow::Owned),
+            BuiltIn::Path => url.and_then(text::path_of),
+            BuiltIn::EntryUrl => entry.and_then(|entry| entry.url.as_deref()),
+            BuiltIn::Referrer => {
+                let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), url);
+                return host.map(Cow::Owned);
+            }
+            BuiltIn::UtmSource => return utm(url, |utm| utm.source),
+            BuiltIn::UtmMedium => return utm(url, |utm| utm.medium),
+            BuiltIn::UtmCampaign => return utm(url, |utm| utm.campaign),
+            BuiltIn::UtmTerm => return utm(url, |utm| utm.term),
+            BuiltIn::UtmContent => return utm(url, |utm| utm.content),
+            BuiltIn::AcquisitionChannel => entry.and_then(|entry| entry.channel).map(Channel::name),
+            BuiltIn::Channel => details.channel.as_deref(),
+            BuiltIn::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
+            BuiltIn::GroupType => details.group_type.as_deref(),
+            BuiltIn::GroupId => details.group_id.as_deref(),
+            BuiltIn::UserId => event.who.user_id.as_deref(),
+            BuiltIn::ConsentSource => details.consent_source.as_deref(),
+        };
+        sent.map(Cow::Borrowed)
+    }
+}
+
+impl fmt::Display for BuiltIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn page(url: &str) -> Option<String> {
+    Some(text::page_url(url)).filter(|page| !page.is_empty())
+}
+
+fn utm(url: Option<&str>, pick: fn(Utm) -> Option<String>) -> Option<Cow<'static, str>> {
+    pick(acquisition::utm(url?)).map(Cow::Owned)
+}
+
+/// What every event of a session takes from the session's earliest one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The page's address, without query and fragment.
+    pub url: Option<Box<str>>,
+    /// The channel through which the visit came.
+    pub channel: Option<Channel>,
+}
+
+impl Entry {
+    /// That of a session whose earliest event is `event`.
+    #[must_use]
+    pub fn of(event: &Event) -> Entry {
+        let details = &event.details;
+        Entry {
+            url: details.url.as_deref().and_then(page).map(Into::into),
+            channel: details.acquisition.as_ref().map(|acquisition| acquisition.channel),
+        }
+    }
+}
+
+/// A property of events, by its name: `browser`, `metadata.plan.name`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// One that every event may have.
+    BuiltIn(BuiltIn),
+    /// One of the metadata.
+    Metadata(MetadataPath),
+}
+
+/// Why a text names no property.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// It is no built-in field, and not of the metadata.
+    #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names(), text::cut_chars(.0, 64))]
+    Unknown(String),
+    /// What follows `metadata.` is no path.
+    #[error("what follows metadata. {0}")]
+    Path(#[from] PathError),
+}
+
+impl Field {
+    /// Reads the name of a built-in field, or `metadata.` and a path.
+    ///
+    /// # Errors
+    /// [`FieldError`], whose message lists what is known.
+    pub fn parse(name: &str) -> Result<Field, FieldError> {
+        if let Some(path) = name.strip_prefix(METADATA_PREFIX) {
+            return Ok(Field::Metadata(MetadataPath::parse(path)?));
+        }
+        BuiltIn::parse(name).map(Field::BuiltIn).ok_or_else(|| FieldError::Unknown(name.to_owned()))
+    }
+
+    /// Whether it is of the event's session, see [`BuiltIn::of_session`].
+    #[must_use]
+    pub fn of_session(&self) -> bool {
+        matches!(self, Field::BuiltIn(field) if field.of_session())
+    }
+
+    /// What `event`, of a session with this `entry`, has there.
+    #[must_use]
+    pub fn value<'e>(&self, event: &'e Event, entry: Option<&'e Entry>) -> Scalar<'e> {
+        match self {
+            Field::BuiltIn(field) => field.value(event, entry).map_or(Scalar::Null, Scalar::Text),
+            Field::Metadata(path) => event.details.metadata.as_deref().map_or(Scalar::Null, |json| path.find(json)),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Field::BuiltIn(field) => field.fmt(f),
+            Field::Metadata(path) => write!(f, "{METADATA_PREFIX}{path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,310 @@
+//! The shapes of the answers: what the embedded API returns, and what the HTTP interface prints.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::money::{Amount, Currency};
+use crate::time::{Day, Instant};
+
+/// Which touch an order is counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum TouchModel {
+    /// The earliest session of the entity that has a source.
+    #[default]
+    FirstTouch,
+    /// The latest session with a source that began at or before the order.
+    LastTouch,
+}
+
+/// Whose touches, and whose cohorts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum EntityLevel {
+    /// Accounts: companies, and identities that have none.
+    #[default]
+    Account,
+    /// Identities.
+    Identity,
+}
+
+/// What of a touch orders are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Dimension {
+    /// The source.
+    #[default]
+    Source,
+    /// The medium.
+    Medium,
+    /// The campaign.
+    Campaign,
+}
+
+/// A word that names none of the allowed values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of {0}")]
+pub struct UnknownWord(pub &'static str);
+
+macro_rules! words {
+    ($name:ident, $all:literal: $($word:literal => $value:ident),*) => {
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                match text {
+                    $($word => Ok(Self::$value),)*
+                    _ => Err(UnknownWord($all)),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$value => $word),* })
+            }
+        }
+    };
+}
+
+words!(TouchModel, "first_touch, last_touch": "first_touch" => FirstTouch, "last_touch" => LastTouch);
+words!(EntityLevel, "account, identity": "account" => Account, "identity" => Identity);
+words!(Dimension, "source, medium, campaign": "source" => Source, "medium" => Medium, "campaign" => Campaign);
+
+/// A list that a limit may have cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The rows, in order.
+    pub rows: Vec<T>,
+    /// Whether there are more.
+    pub truncated: bool,
+}
+
+/// Unique users per day, and over the whole window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UniqueUsers {
+    /// Every day of the window, with its distinct identities.
+    pub series: Vec<(Day, u64)>,
+    /// The distinct identities of the whole window: a union, not a sum.
+    pub total: u64,
+}
+
+/// What could not be converted, by currency: revenue and orders.
+pub type Unconverted = BTreeMap<Currency, (Amount, i64)>;
+
+/// Revenue over a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevenueMetrics {
+    /// Orders less refunds, in the project's currency.
+    pub total_revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+    /// Average order value: `total_revenue` / `orders`, 0 without orders.
+    pub aov: Amount,
+    /// `total_revenue` per account that was active in the window, paying or not.
+    pub arpa: Amount,
+    /// `total_revenue` per identity that was active in the window, paying or not.
+    pub arpu: Amount,
+    /// What is left out of the totals.
+    pub unconverted: Unconverted,
+}
+
+/// Revenue by day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevenueSeries {
+    /// Every day of the window: revenue and orders.
+    pub series: Vec<(Day, Amount, i64)>,
+    /// What is left out of the series.
+    pub unconverted: Unconverted,
+}
+
+/// Revenue under one touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TouchRevenue {
+    /// The source, medium or campaign.
+    pub dimension: String,
+    /// Orders less refunds, in the project's currency.
+    pub revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+}
+
+/// Revenue by what brought the buyers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttributedRevenue {
+    /// By revenue, descending.
+    pub touches: Listed<TouchRevenue>,
+    /// What is left out for want of a rate.
+    pub unconverted: Unconverted,
+}
+
+/// Entities that were first seen in one month.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cohort {
+    /// `YYYY-MM`.
+    pub month: String,
+    /// How many, paying or not.
+    pub entities: i64,
+    /// Their orders less refunds, of all time.
+    pub revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+    /// `revenue` / `entities`.
+    pub ltv: Amount,
+}
+
+/// Lifetime value by month of first sight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LtvCohorts {
+    /// The newest month first.
+    pub cohorts: Listed<Cohort>,
+    /// What is left out for want of a rate, of all time.
+    pub unconverted: Unconverted,
+}
+
+/// Sessions that the same thing brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrafficRow {
+    /// The source, medium, campaign or channel.
+    pub name: String,
+    /// How many sessions.
+    pub sessions: i64,
+    /// How many of them have exactly one event.
+    pub bounces: i64,
+}
+
+/// The sessions that began in a window, by what brought them. Every list is by sessions, descending, and whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many sessions.
+    pub sessions: i64,
+    /// How many of them have exactly one event.
+    pub bounces: i64,
+    /// `bounces` / `sessions`, 0 to 1.
+    pub bounce_rate: Amount,
+    /// By source; sessions without one are `(direct)`.
+    pub by_source: Vec<TrafficRow>,
+    /// By medium; sessions without a source have `(none)`.
+    pub by_medium: Vec<TrafficRow>,
+    /// By campaign; sessions without a source have `(none)`.
+    pub by_campaign: Vec<TrafficRow>,
+    /// By channel.
+    pub by_channel: Vec<TrafficRow>,
+}
+
+/// How an identity is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdentityName {
+    /// By an e-mail address that it ever had; of several, the one seen last.
+    Email(String),
+    /// By its `user_id`, as sent.
+    User(String),
+}
+
+/// What an identity did in a window, over all projects of the organization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// `id_…`
+    pub identity_id: String,
+    /// How many events.
+    pub events: u64,
+    /// How many of them were pageviews.
+    pub pageviews: u64,
+    /// Sessions that began in the window.
+    pub sessions: u64,
+    /// Their mean duration in seconds.
+    pub duration_avg_sec: Amount,
+    /// The nearest-rank 90th percentile of their durations, in seconds.
+    pub duration_p90_sec: Amount,
+    /// The share of them that has exactly one event, 0 to 1.
+    pub bounce_rate: Amount,
+    /// On how many days there were events.
+    pub active_days: u64,
+    /// The first event ever.
+    pub first_seen: Instant,
+    /// The last event ever.
+    pub last_seen: Instant,
+    /// Orders less refunds, in the organization's currency.
+    pub revenue: Amount,
+}
+
+/// How often an identity had each referrer, or each page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityCounts {
+    /// `id_…`
+    pub identity_id: String,
+    /// Referrer or page, and count.
+    pub counts: Listed<(String, u64)>,
+}
+
+/// What a company did in a range, over all projects of the organization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompanyMetrics {
+    /// `co_…`
+    pub company_id: String,
+    /// The latest name told.
+    pub name: Option<String>,
+    /// Its domain, if it has one.
+    pub domain: Option<String>,
+    /// How many events.
+    pub events: u64,
+    /// How many distinct identities.
+    pub users: u64,
+    /// Sessions whose entry is its own.
+    pub sessions: u64,
+    /// Orders less refunds, in the organization's currency.
+    pub revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+    /// The first event ever.
+    pub first_seen: Instant,
+    /// The last event ever.
+    pub last_seen: Instant,
+}
+
+/// One of the most active companies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopCompany {
+    /// `co_…`
+    pub company_id: String,
+    /// The latest name told.
+    pub name: Option<String>,
+    /// Its domain, if it has one.
+    pub domain: Option<String>,
+    /// How many events.
+    pub events: u64,
+    /// How many distinct identities.
+    pub users: u64,
+    /// Orders less refunds, in the organization's currency.
+    pub revenue: Amount,
+    /// The last event ever.
+    pub last_seen: Instant,
+}
+
+/// One of a company's most active identified users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopUser {
+    /// The latest e-mail address, else the `user_id`.
+    pub resolved_identifier: String,
+    /// `id_…`
+    pub identity_id: String,
+    /// How many events at this company in the range.
+    pub events: u64,
+    /// The last event ever at this company.
+    pub last_seen: Instant,
+}
+
+/// What a group did in a range, over all projects of the organization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupMetrics {
+    /// The type.
+    pub group_type: String,
+    /// The key, as sent.
+    pub group_key: String,
+    /// The latest name told.
+    pub name: Option<String>,
+    /// How many events.
+    pub events: u64,
+    /// How many distinct identities.
+    pub users: u64,
+    /// The last event ever.
+    pub last_seen: Instant,
+}

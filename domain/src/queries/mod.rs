@@ -1,0 +1,13 @@
+//! What a project's rollups say about a window: typed answers, computed from cells and from nothing else.
+
+mod answers;
+mod organization;
+mod partial;
+mod project;
+
+pub use answers::*;
+pub use organization::{
+    CountOf, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
+};
+pub use partial::{Projects, Question, Reader};
+pub use project::{AskAttribution, AskCohorts, AskTraffic};

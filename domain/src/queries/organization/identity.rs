@@ -1,0 +1,320 @@
+//! One identity, over all projects of its organization.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::company::normalise_email;
+use crate::facts::{HitKind, Moment, Span, Times};
+use crate::fault::Fault;
+use crate::identity::{EmailOwners, Identity, Person};
+use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
+use crate::indexes::dictionary::NameId;
+use crate::money::{Amount, ratio};
+use crate::queries::answers::{IdentityCounts, IdentityName, Listed, Profile};
+use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::records::{Source, page_key};
+use crate::time::{Day, Window};
+
+/// An identity that a question is about: a user is the same in all projects, any other is of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Subject {
+    /// Its canonical id.
+    pub(super) id: RawId,
+    /// The only project that knows it, if it is no user.
+    pub(super) project: Option<ProjectId>,
+}
+
+impl Subject {
+    pub(super) fn public(&self, organization: OrganizationId) -> String {
+        self.id.public(organization, self.project.unwrap_or(ProjectId(0)))
+    }
+}
+
+impl<S: Source> Reader<'_, S> {
+    /// The record of an identity of this project, with the pages of `window`.
+    pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
+        let source = self.source;
+        let Some(Person::Identity(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
+            return Ok(None);
+        };
+        if let Some(window) = window {
+            let member = identity.member;
+            let span = Span { first: window.start, last: window.end };
+            let page = |serial| source.page::<Person>(page_key(member, serial));
+            identity.facts.load_days(span, page)?;
+            identity.facts.load_sessions(Times::around(span), page)?;
+            identity.facts.load_hits(span, page)?;
+        }
+        Ok(Some(identity)
+            .filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody)
+            .map(|identity| &**identity))
+    }
+
+    /// The record of a subject, if this project knows it.
+    fn subject(&mut self, subject: &Subject, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
+        if subject.project.is_some_and(|project| project != self.id) {
+            return Ok(None);
+        }
+        self.identity(self.hasher.identity(&subject.id), window)
+    }
+}
+
+/// Asks who has an e-mail address.
+#[derive(Debug, Clone)]
+struct AskOwners {
+    email: String,
+    /// From which owner on; there may be any number of them.
+    from: RecordKey,
+}
+
+/// How many owners of an address, or last times, are asked for with one message.
+const OWNERS_TOGETHER: usize = 256;
+
+impl Question for AskOwners {
+    /// Some of them, and from which key on there may be more.
+    type Part = (Vec<Subject>, Option<RecordKey>);
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+        let (key, source) = (reader.hasher.email(&self.email), reader.source);
+        let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
+        let owners = match reader.project.emails.get_to_load(key, || source.record(key))? {
+            Some(owners) => owners.from(self.from, OWNERS_TOGETHER, page)?,
+            None => Vec::new(),
+        };
+        let next = owners.get(OWNERS_TOGETHER - 1).and_then(|last| last.0.checked_add(1)).map(RecordKey);
+        let mut found = Vec::new();
+        let mut known = BTreeSet::new();
+        for owner in owners {
+            let owner = reader.project.resolve(owner, source)?;
+            let project = reader.id;
+            if let Some(identity) = reader.identity(owner, None)?
+                && known.insert(owner)
+            {
+                let project = (!matches!(identity.id, RawId::User(_))).then_some(project);
+                found.push(Subject { id: identity.id.clone(), project });
+            }
+        }
+        Ok((found, next))
+    }
+}
+
+/// Asks when some identities were last seen.
+#[derive(Debug, Clone)]
+struct AskLastSeen {
+    subjects: Vec<Subject>,
+}
+
+impl Question for AskLastSeen {
+    type Part = Vec<Option<Moment>>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Option<Moment>>, Fault> {
+        let seen = |subject| Ok(reader.subject(subject, None)?.and_then(|identity| Some(identity.seen?.1)));
+        self.subjects.iter().map(seen).collect()
+    }
+}
+
+/// Whom a question is about: of several who share an e-mail address, the one seen last.
+async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Subject>, P::Error> {
+    let email = match who {
+        IdentityName::User(user) => return Ok(Some(Subject { id: RawId::User(user.as_str().into()), project: None })),
+        IdentityName::Email(email) => email,
+    };
+    let Some(email) = normalise_email(email) else { return Ok(None) };
+    let mut best: Option<(Option<Moment>, Subject)> = None;
+    let mut from = Some(RecordKey(0));
+    while let Some(first) = from {
+        let parts = projects.each(AskOwners { email: email.clone(), from: first }).await?;
+        // Those that a project told beyond where another one stopped are told again.
+        from = parts.iter().filter_map(|(_, next)| *next).min();
+        let mut known: HashSet<Subject> = HashSet::new();
+        let mut subjects: Vec<Subject> = parts.into_iter().flat_map(|(subjects, _)| subjects).collect();
+        subjects.retain(|subject| known.insert(subject.clone()));
+        if subjects.len() < 2 && first == RecordKey(0) && from.is_none() {
+            return Ok(subjects.pop());
+        }
+        let parts = projects.each(AskLastSeen { subjects: subjects.clone() }).await?;
+        let last_seen = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).max();
+        let seen = subjects.into_iter().enumerate().map(|(at, subject)| (last_seen(at), subject));
+        best = best.into_iter().chain(seen).max_by_key(|(seen, _)| *seen);
+    }
+    Ok(best.map(|(_, subject)| subject))
+}
+
+/// Asks what an identity did.
+#[derive(Debug, Clone)]
+struct AskProfile {
+    subject: Subject,
+    window: Window,
+}
+
+/// What an identity did in one project.
+#[derive(Debug)]
+struct ProfilePart {
+    events: u64,
+    pageviews: u64,
+    durations_ms: Vec<i64>,
+    bounces: u64,
+    days: BTreeSet<Day>,
+    seen: Option<(Moment, Moment)>,
+    revenue: Amount,
+}
+
+impl Question for AskProfile {
+    type Part = Option<ProfilePart>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<ProfilePart>, Fault> {
+        let window = self.window;
+        let Some(identity) = reader.subject(&self.subject, Some(window))? else { return Ok(None) };
+        let span = Span { first: window.start, last: window.end };
+        let mut part = ProfilePart {
+            events: 0,
+            pageviews: 0,
+            durations_ms: Vec::new(),
+            bounces: 0,
+            days: identity.facts.active_days(span).collect(),
+            seen: identity.seen,
+            revenue: Amount::ZERO,
+        };
+        for entry in identity.facts.days(span) {
+            part.events += u64::from(entry.sums.events);
+            part.pageviews += u64::from(entry.sums.pageviews);
+            part.revenue += entry.sums.money.as_ref().map(|money| money.organization_revenue).unwrap_or_default();
+        }
+        for session in identity.facts.sessions(Times::around(span)).filter(|session| window.contains(session.day)) {
+            part.durations_ms.push(session.last.0 - session.at.time.0);
+            part.bounces += u64::from(session.events == 1);
+        }
+        Ok(Some(part))
+    }
+}
+
+impl ProfilePart {
+    fn merge(mut self, other: Self) -> Self {
+        self.events += other.events;
+        self.pageviews += other.pageviews;
+        self.durations_ms.extend(other.durations_ms);
+        self.bounces += other.bounces;
+        self.days.extend(other.days);
+        let seen = self.seen.zip(other.seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+        self.seen = seen.or(self.seen).or(other.seen);
+        self.revenue += other.revenue;
+        self
+    }
+}
+
+/// Milliseconds as seconds.
+fn seconds(ms: i64) -> Amount {
+    Amount::from_micros(i128::from(ms) * 1000)
+}
+
+/// The nearest-rank 90th percentile: the least value that at least 90 % of all are not above.
+fn p90(mut values: Vec<i64>) -> i64 {
+    let rank = (values.len() * 9).div_ceil(10);
+    let Some(at) = rank.checked_sub(1) else { return 0 };
+    *values.select_nth_unstable(at).1
+}
+
+/// What an identity did in a window. `None`: there is no such identity.
+///
+/// # Errors
+/// A project did not answer.
+pub async fn profile<P: Projects>(
+    projects: &P,
+    organization: OrganizationId,
+    who: &IdentityName,
+    window: Window,
+) -> Result<Option<Profile>, P::Error> {
+    let Some(subject) = find(projects, who).await? else { return Ok(None) };
+    let parts = projects.each(AskProfile { subject: subject.clone(), window }).await?;
+    let Some(part) = parts.into_iter().flatten().reduce(ProfilePart::merge) else { return Ok(None) };
+    let Some((first, last)) = part.seen else { return Ok(None) };
+    let sessions = part.durations_ms.len() as u64;
+    Ok(Some(Profile {
+        identity_id: subject.public(organization),
+        events: part.events,
+        pageviews: part.pageviews,
+        sessions,
+        duration_avg_sec: ratio(part.durations_ms.iter().map(|ms| seconds(*ms)).sum(), sessions),
+        duration_p90_sec: seconds(p90(part.durations_ms)),
+        bounce_rate: ratio(Amount::from_units(i64::try_from(part.bounces).unwrap_or(i64::MAX)), sessions),
+        active_days: part.days.len() as u64,
+        first_seen: first.time,
+        last_seen: last.time,
+        revenue: part.revenue,
+    }))
+}
+
+/// What of an identity is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountOf {
+    /// Events by their external referrer.
+    Referrers,
+    /// Pageviews by their page.
+    Pages,
+}
+
+/// Asks how often an identity had each referrer or page.
+#[derive(Debug, Clone)]
+struct AskCounts {
+    subject: Subject,
+    window: Window,
+    of: CountOf,
+}
+
+impl Question for AskCounts {
+    type Part = Option<Vec<(String, u64)>>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<Vec<(String, u64)>>, Fault> {
+        let Some(identity) = reader.subject(&self.subject, Some(self.window))? else { return Ok(None) };
+        let mut counts: BTreeMap<NameId, u64> = BTreeMap::new();
+        for hit in identity.facts.hits(Span { first: self.window.start, last: self.window.end }) {
+            match (hit.what, self.of) {
+                (HitKind::Page(name), CountOf::Pages) | (HitKind::Referrer(name), CountOf::Referrers) => {
+                    *counts.entry(name).or_default() += u64::from(hit.count);
+                }
+                _ => {}
+            }
+        }
+        let named = |(name, count)| Ok((reader.project.names.text(name, reader.source)?.to_owned(), count));
+        counts.into_iter().map(named).collect::<Result<_, Fault>>().map(Some)
+    }
+}
+
+/// How often an identity had each referrer or page in a window. `None`: there is no such identity.
+///
+/// # Errors
+/// A project did not answer.
+pub async fn counts<P: Projects>(
+    projects: &P,
+    organization: OrganizationId,
+    who: &IdentityName,
+    of: CountOf,
+    window: Window,
+    limit: usize,
+) -> Result<Option<IdentityCounts>, P::Error> {
+    let Some(subject) = find(projects, who).await? else { return Ok(None) };
+    let parts = projects.each(AskCounts { subject: subject.clone(), window, of }).await?;
+    let mut total: Option<BTreeMap<String, u64>> = None;
+    for part in parts.into_iter().flatten() {
+        let total = total.get_or_insert_default();
+        part.into_iter().for_each(|(name, count)| *total.entry(name).or_default() += count);
+    }
+    let Some(total) = total else { return Ok(None) };
+    let mut rows: Vec<(String, u64)> = total.into_iter().collect();
+    rank(&mut rows, |(_, count)| *count, |(name, _)| name.clone());
+    let truncated = rows.len() > limit;
+    rows.truncate(limit);
+    Ok(Some(IdentityCounts { identity_id: subject.public(organization), counts: Listed { rows, truncated } }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::p90;
+
+    #[test]
+    fn the_nearest_rank_is_a_value_that_is_there() {
+        assert_eq!(p90(vec![]), 0);
+        assert_eq!(p90(vec![7]), 7);
+        assert_eq!(p90((1..=10).rev().collect()), 9);
+        assert_eq!(p90((1..=11).collect()), 10);
+    }
+}

@@ -1,0 +1,125 @@
+//! Revenue by attribution, and lifetime value by cohort.
+
+use std::collections::HashMap;
+
+use crate::acquisition::{DIRECT, NONE};
+use crate::cells::count_of;
+use crate::contribution::Sign;
+use crate::fault::Fault;
+use crate::indexes::dictionary::NameId;
+use crate::money::ratio;
+use crate::project::Project;
+use crate::queries::answers::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
+use crate::queries::partial::{Question, Reader, candidates, rank};
+use crate::records::Source;
+use crate::rollups::{CohortSums, TouchSums, Under};
+use crate::time::{Day, Month, Window};
+
+/// Asks for the orders of a window by what brought the buyers.
+#[derive(Debug, Clone, Copy)]
+pub struct AskAttribution {
+    /// First or last touch.
+    pub model: TouchModel,
+    /// Of accounts or of identities.
+    pub level: EntityLevel,
+    /// By source, medium or campaign.
+    pub dimension: Dimension,
+    /// Of which days.
+    pub window: Window,
+    /// At most so many rows.
+    pub limit: usize,
+}
+
+impl Question for AskAttribution {
+    type Part = AttributedRevenue;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
+        let mut sums = self.sums(reader.project);
+        // What has no source has no medium and no campaign either, and shows as they do where only these are missing.
+        let nothing = if self.dimension == Dimension::Source { DIRECT } else { NONE };
+        if let Some(missing) = sums.remove(&None) {
+            let id = reader.project.names.find(nothing, reader.hasher, reader.source)?;
+            sums.entry(id).or_default().add(missing, Sign::Plus);
+        }
+        let mut rows: Vec<(Option<NameId>, TouchSums)> = sums.into_iter().collect();
+        let total = rows.len();
+        candidates(&mut rows, self.limit, |(_, sums)| sums.revenue);
+        let mut touches = Vec::with_capacity(rows.len());
+        for (id, sums) in rows {
+            let dimension = match id {
+                Some(id) => reader.project.names.text(id, reader.source)?,
+                None => nothing,
+            };
+            touches.push(TouchRevenue { dimension: dimension.to_owned(), revenue: sums.revenue, orders: sums.orders });
+        }
+        rank(&mut touches, |row| row.revenue, |row| row.dimension.clone());
+        touches.truncate(self.limit);
+        let truncated = total > self.limit;
+        let unconverted = reader.project.rollups.revenue.sums(self.window.start, self.window.end).unconverted;
+        Ok(AttributedRevenue { touches: Listed { rows: touches, truncated }, unconverted })
+    }
+}
+
+impl AskAttribution {
+    /// Sums by the name of the dimension; none is that of a session without a source.
+    fn sums(&self, project: &Project) -> HashMap<Option<NameId>, TouchSums> {
+        let rollups = &project.rollups;
+        let (first, last, bundles) = match self.level {
+            EntityLevel::Identity => {
+                (&rollups.first_touch_by_identity, &rollups.last_touch_by_identity, &rollups.bundles_by_identity)
+            }
+            EntityLevel::Account => {
+                (&rollups.first_touch_by_account, &rollups.last_touch_by_account, &rollups.bundles_by_account)
+            }
+        };
+        let cells = match self.model {
+            TouchModel::FirstTouch => first,
+            TouchModel::LastTouch => last,
+        };
+        let mut sums: HashMap<Option<NameId>, TouchSums> = HashMap::new();
+        for ((_, under), row) in cells.between(self.window.start.0, self.window.end.0) {
+            let touch = match under {
+                Under::Touch(touch) => touch,
+                Under::Bundle(bundle) => bundles.get(bundle).flatten(),
+            };
+            let name = touch.map(|touch| match self.dimension {
+                Dimension::Source => touch.source,
+                Dimension::Medium => touch.medium,
+                Dimension::Campaign => touch.campaign,
+            });
+            sums.entry(name).or_default().add(row, Sign::Plus);
+        }
+        sums
+    }
+}
+
+/// Asks for lifetime value by month of first sight.
+#[derive(Debug, Clone, Copy)]
+pub struct AskCohorts {
+    /// Of accounts or of identities.
+    pub level: EntityLevel,
+    /// At most so many months, the newest first.
+    pub limit: usize,
+}
+
+impl Question for AskCohorts {
+    type Part = LtvCohorts;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<LtvCohorts, Fault> {
+        let rollups = &reader.project.rollups;
+        let cells = match self.level {
+            EntityLevel::Identity => &rollups.cohorts_by_identity,
+            EntityLevel::Account => &rollups.cohorts_by_account,
+        };
+        let cohort = |(month, sums): (i32, CohortSums)| Cohort {
+            month: Month(month).to_string(),
+            entities: sums.entities,
+            revenue: sums.revenue,
+            orders: sums.orders,
+            ltv: ratio(sums.revenue, count_of(sums.entities)),
+        };
+        let rows = cells.iter().rev().take(self.limit).map(cohort).collect();
+        let cohorts = Listed { rows, truncated: cells.len() > self.limit };
+        Ok(LtvCohorts { cohorts, unconverted: rollups.revenue.sums(Day(i32::MIN), Day(i32::MAX)).unconverted })
+    }
+}

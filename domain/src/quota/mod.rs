@@ -1,0 +1,283 @@
+//! How many different things of each kind a project may have, and which events would make one more.
+
+#[cfg(test)]
+mod tests;
+
+use crate::acquisition::Acquisition;
+use crate::company;
+use crate::company::AccountSlot;
+use crate::facts::Moment;
+use crate::fault::Fault;
+use crate::identity::{Identity, Person};
+use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::intake::event::Event;
+use crate::project::{Cardinality, Project};
+use crate::records::Source;
+use crate::text;
+
+/// A kind of things whose number is bounded in each project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Quota {
+    /// Groups of all types but `company`.
+    Groups,
+    /// Companies.
+    Companies,
+    /// Sources, mediums, campaigns and referrers.
+    Sources,
+    /// Pages.
+    Pages,
+}
+
+impl Quota {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Groups, Self::Companies, Self::Sources, Self::Pages];
+
+    /// Its name in errors and metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Groups => "groups",
+            Self::Companies => "companies",
+            Self::Sources => "sources",
+            Self::Pages => "pages",
+        }
+    }
+}
+
+/// How many different things of each kind a project may have, over its lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// Groups of all types but `company`.
+    pub groups: usize,
+    /// Companies; one that is known by several keys counts once for each.
+    pub companies: usize,
+    /// Sources, mediums, campaigns and referrers, together.
+    pub sources: usize,
+    /// Pages.
+    pub pages: usize,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { groups: 1_000_000, companies: 1_000_000, sources: 100_000, pages: 1_000_000 }
+    }
+}
+
+impl Quotas {
+    /// No limit of any kind.
+    pub const UNLIMITED: Self = Self { groups: usize::MAX, companies: usize::MAX, sources: usize::MAX, pages: usize::MAX };
+
+    /// The limit of one kind.
+    #[must_use]
+    pub fn limit(&self, quota: Quota) -> usize {
+        match quota {
+            Quota::Groups => self.groups,
+            Quota::Companies => self.companies,
+            Quota::Sources => self.sources,
+            Quota::Pages => self.pages,
+        }
+    }
+
+    /// The kinds of which a project has as many as it may.
+    #[must_use]
+    pub fn reached(&self, has: Cardinality) -> Reached {
+        let count = |quota| match quota {
+            Quota::Groups => has.groups,
+            Quota::Companies => has.companies,
+            Quota::Sources => has.sources,
+            Quota::Pages => has.pages,
+        };
+        let bit = |quota: Quota| if count(quota) >= self.limit(quota) { Reached::bit(quota) } else { 0 };
+        Reached(Quota::ALL.into_iter().map(bit).sum())
+    }
+}
+
+/// The kinds of which a project has as many as it may.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reached(u8);
+
+impl Reached {
+    fn bit(quota: Quota) -> u8 {
+        1 << quota as u8
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether this kind is one of them.
+    #[must_use]
+    pub fn has(self, quota: Quota) -> bool {
+        self.0 & Self::bit(quota) != 0
+    }
+}
+
+/// What an event names of the kinds whose quotas are reached: keys only, so that it can be sent to the thread of the project's
+/// state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mentions {
+    things: Vec<Thing>,
+    who: Who,
+    at: Option<Moment>,
+}
+
+/// Something that an event names, and when it makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thing {
+    /// A group or company that the event names outright.
+    Group(Quota, RecordKey),
+    /// The domain that a `group` event reports for a company. A company that has one already keeps it.
+    Domain { company: RecordKey, domain: RecordKey },
+    /// The company of an e-mail address. It is made only for an identity that has no company yet.
+    EmailCompany(RecordKey),
+    /// A page or a referrer.
+    Name(Quota, RecordKey),
+    /// A source, medium or campaign. An event that makes the last session longer brings none.
+    Touch(RecordKey),
+}
+
+/// The keys of whom an event is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Who {
+    user: Option<RecordKey>,
+    other: Option<RecordKey>,
+}
+
+impl Mentions {
+    /// What `event` names of the kinds that are `reached`.
+    #[must_use]
+    pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
+        let mut mentions =
+            Self { things: Vec::new(), who: Who::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
+        mentions.add_groups(event, reached, hasher);
+        let who = &event.who;
+        let anonymous = who.anonymous_id.as_deref().map(|id| hasher.anonymous(id));
+        let visitor = || who.visitor.map(|visitor| hasher.identity(&RawId::Visitor(visitor)));
+        mentions.who = match who.user_id.as_deref() {
+            Some(user) => Who { user: Some(hasher.user(user)), other: anonymous },
+            None => Who { user: None, other: anonymous.or_else(visitor) },
+        };
+        let is_somebody = mentions.who != Who::default();
+        if is_somebody {
+            mentions.add_personal(event, reached, hasher);
+        }
+        mentions
+    }
+
+    /// Whether it names nothing of these kinds.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
+    fn add_groups(&mut self, event: &Event, reached: Reached, hasher: &KeyHasher) {
+        let details = &event.details;
+        match (&event.company, &details.group_type, &details.group_id) {
+            (Some(company), ..) if reached.has(Quota::Companies) => {
+                let key = hasher.company(company.as_str());
+                self.things.push(Thing::Group(Quota::Companies, key));
+                let domain = event.company_domain.as_ref().filter(|_| &*event.name == "group" && !company.is_domain());
+                self.things.extend(domain.map(|domain| Thing::Domain { company: key, domain: hasher.company(domain.as_str()) }));
+            }
+            (None, Some(kind), Some(id)) if **kind != *company::GROUP_TYPE && reached.has(Quota::Groups) => {
+                self.things.push(Thing::Group(Quota::Groups, hasher.group(kind, id)));
+            }
+            _ => {}
+        }
+    }
+
+    /// What is counted of somebody's events only.
+    fn add_personal(&mut self, event: &Event, reached: Reached, hasher: &KeyHasher) {
+        let details = &event.details;
+        if reached.has(Quota::Companies) && event.company.is_none() {
+            self.things.extend(event.email_company.as_ref().map(|company| Thing::EmailCompany(hasher.company(company.as_str()))));
+        }
+        if reached.has(Quota::Pages) && event.is_pageview() {
+            let page = details.url.as_deref().map(text::page);
+            self.things.extend(page.map(|page| Thing::Name(Quota::Pages, hasher.name(page))));
+        }
+        if reached.has(Quota::Sources) {
+            let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref());
+            self.things.extend(host.map(|host| Thing::Name(Quota::Sources, hasher.name(&host))));
+            if let Some(Acquisition { source, medium, campaign, .. }) =
+                details.acquisition.as_ref().filter(|acquisition| !acquisition.is_direct())
+            {
+                self.things.extend([source, medium, campaign].map(|text| Thing::Touch(hasher.name(text))));
+            }
+        }
+    }
+}
+
+impl Project {
+    /// The first kind of things of which an event would make a new one, of those that it mentions.
+    ///
+    /// # Errors
+    /// A record could not be read back.
+    pub fn would_exceed<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<Option<Quota>, Fault> {
+        for thing in &mentions.things {
+            let (quota, is_new) = match *thing {
+                Thing::Group(quota, key) => (quota, self.is_new_group(key, source)?),
+                Thing::Domain { company, domain } => {
+                    let is_linked =
+                        matches!(self.accounts.get(company, || source.record(company))?, Some(AccountSlot::Linked(_)));
+                    (Quota::Companies, !is_linked && self.is_new_group(domain, source)?)
+                }
+                Thing::EmailCompany(key) => {
+                    (Quota::Companies, self.is_new_group(key, source)? && !self.has_company(mentions.who, source)?)
+                }
+                Thing::Name(quota, key) => (quota, self.is_new_name(key, source)?),
+                Thing::Touch(key) => (Quota::Sources, self.is_new_name(key, source)? && !self.goes_on(mentions, source)?),
+            };
+            if is_new {
+                return Ok(Some(quota));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_new_group<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<bool, Fault> {
+        Ok(self.groups.get(key, || source.record(key))?.is_none())
+    }
+
+    fn is_new_name<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<bool, Fault> {
+        Ok(self.names.ids.get(key, || source.record(key))?.is_none())
+    }
+
+    fn identity<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<Option<&Identity>, Fault> {
+        Ok(match self.people.get(key, || source.record(key))? {
+            Some(Person::Identity(identity)) => Some(identity),
+            _ => None,
+        })
+    }
+
+    /// Whether an event of these would be one of an identity that has a company.
+    fn has_company<S: Source>(&mut self, who: Who, source: &S) -> Result<bool, Fault> {
+        let mut keys = [who.user, who.other];
+        if let (None, Some(other)) = (who.user, who.other) {
+            keys = [Some(self.resolve(other, source)?), None];
+        }
+        // An anonymous id that has no user yet brings its company along; a linked one brings nothing.
+        for key in keys.into_iter().flatten() {
+            if self.identity(key, source)?.is_some_and(|identity| identity.company.is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the event makes the last session of its identity longer. `false` for an event that joins two histories:
+    /// it counts as the beginning of a session.
+    fn goes_on<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<bool, Fault> {
+        let Who { user, other } = mentions.who;
+        let key = match (user, other) {
+            (Some(_), Some(other)) if self.identity(other, source)?.is_some() => return Ok(false),
+            (Some(user), _) => user,
+            (None, Some(other)) => self.resolve(other, source)?,
+            (None, None) => return Ok(false),
+        };
+        let Some(at) = mentions.at else { return Ok(false) };
+        Ok(self.identity(key, source)?.is_some_and(|identity| identity.facts.extends_last_session(at).is_some()))
+    }
+}

@@ -1,0 +1,82 @@
+//! The control data on the server: one organization, its projects and its token.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+
+use headcount_model::Json;
+
+use crate::error::{Result, harness, violation};
+use crate::http::{Connection, Request};
+use crate::server::Launch;
+
+/// Exchange rates of the organization; CHF has none.
+pub const RATES: &str = r#"{"EUR": 1.08, "GBP": 1.27, "JPY": 0.0067}"#;
+/// Timezone of the organization: it has clock changes, and its days differ from those of UTC.
+pub const TIMEZONE: &str = "Europe/Berlin";
+/// Currencies of the projects.
+const CURRENCIES: [&str; 4] = ["USD", "EUR", "JPY", "USD"];
+
+/// A project.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Project id.
+    pub id: String,
+    /// Public key.
+    pub key: String,
+    /// Reporting currency.
+    pub currency: &'static str,
+}
+
+/// The organization.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// API token of role owner with every scope.
+    pub token: String,
+    /// The projects.
+    pub projects: Vec<Project>,
+}
+
+impl Tenant {
+    /// Creates the organization and its projects in an empty data directory.
+    ///
+    /// # Errors
+    /// A request fails.
+    pub async fn make(launch: &Launch) -> Result<Tenant> {
+        let output = launch.command(&["init", "--json"]).stderr(Stdio::inherit()).output()?;
+        let made = Json::parse(&String::from_utf8_lossy(&output.stdout)).map_err(|error| harness(format!("init: {error}")))?;
+        let text = |json: &Json, name: &str| json.field(name).text().map(str::to_owned);
+        let missing = || harness(format!("init printed {made}"));
+        let token = text(&made, "api_token").ok_or_else(missing)?;
+        let first = Project {
+            id: text(&made, "project_id").ok_or_else(missing)?,
+            key: text(&made, "public_key").ok_or_else(missing)?,
+            currency: CURRENCIES[0],
+        };
+        let server = launch.start().await?;
+        let mut tenant = Tenant { token, projects: vec![first] };
+        let settings = format!(r#"{{"timezone":"{TIMEZONE}","fx_rates":{RATES}}}"#);
+        manage(server.address, &tenant.token, "PATCH", "/organization", &settings, 200).await?;
+        for (number, currency) in CURRENCIES.into_iter().enumerate().skip(1) {
+            let body = format!(r#"{{"name":"project {number}","currency":"{currency}"}}"#);
+            let made = manage(server.address, &tenant.token, "POST", "/projects", &body, 201).await?;
+            let missing = || harness(format!("POST /projects answered {made}"));
+            let id = text(&made, "project_id").ok_or_else(missing)?;
+            let key = text(&made, "public_key").ok_or_else(missing)?;
+            tenant.projects.push(Project { id, key, currency });
+        }
+        server.terminate().await?;
+        Ok(tenant)
+    }
+}
+
+/// Sends a management request, and expects `status`.
+///
+/// # Errors
+/// A violation if the response has another status.
+pub async fn manage(address: SocketAddr, token: &str, method: &str, path: &str, body: &str, status: u16) -> Result<Json> {
+    let response = Connection::open(address).await?.send(&Request::with_body(method, path, token, body)).await?;
+    if response.status != status {
+        return Err(violation(format!("{method} {path} answered {}: {}", response.status, response.body)));
+    }
+    Ok(response.json())
+}
