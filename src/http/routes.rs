@@ -6,6 +6,9 @@ use utoipa::openapi::HttpMethod;
 
 use crate::http::respond::error::ApiError;
 
+/// Paths where GET records an event. HEAD must change nothing, so that it is not answered there.
+const RECORDING_PATHS: [&str; 1] = ["/i"];
+
 /// The handlers of one path.
 struct Endpoint {
     path: String,
@@ -21,7 +24,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// Adds a documented operation. An operation for GET answers HEAD, too.
+    /// Adds a documented operation. One for GET answers HEAD, too, except on [`RECORDING_PATHS`].
     pub(crate) fn operation<P, F, Args>(&mut self, handler: F)
     where
         P: utoipa::Path,
@@ -32,7 +35,7 @@ impl Router {
         for documented in P::methods() {
             let method = method(&documented);
             self.on(&P::path(), method.clone(), handler.clone());
-            if method == Method::GET {
+            if method == Method::GET && !RECORDING_PATHS.contains(&P::path().as_str()) {
                 self.on(&P::path(), Method::HEAD, handler.clone());
             }
         }
