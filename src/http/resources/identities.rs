@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{IdentityCounts, IdentityName, Profile};
+use headcount_domain::queries::{IdentityCounts, IdentitySelector, Profile};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -147,10 +147,10 @@ impl From<IdentityCounts> for TopPagesAnswer {
 }
 
 /// Returns the user that exactly one of the two parameters names.
-fn identity_name(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentityName, ApiError> {
+fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector, ApiError> {
     match (email, user_id) {
-        (Some(email), None) => Ok(IdentityName::Email(email.0.clone())),
-        (None, Some(user)) => Ok(IdentityName::User(user.0.clone())),
+        (Some(email), None) => Ok(IdentitySelector::Email(email.0.clone())),
+        (None, Some(user)) => Ok(IdentitySelector::User(user.0.clone())),
         (both, _) => {
             let given = if both.is_some() { "both are" } else { "neither is" };
             let message = format!("exactly one of `email` and `user_id` is required; {given} given");
@@ -172,8 +172,8 @@ fn identity_name(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<I
 pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
-    let name = identity_name(email, user_id)?;
-    let profile = state.engine.identity_profile(question.subject.id, &name, window.0);
+    let user = identity_selector(email, user_id)?;
+    let profile = state.engine.identity_profile(question.subject.id, &user, window.0);
     question.reply_if_found(IDENTITY, profile, ProfileAnswer::from).await
 }
 
@@ -190,8 +190,8 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
 pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
-    let name = identity_name(email, user_id)?;
-    let counts = state.engine.identity_referrers(question.subject.id, &name, window.0, limit.rows());
+    let user = identity_selector(email, user_id)?;
+    let counts = state.engine.identity_referrers(question.subject.id, &user, window.0, limit.rows());
     question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
@@ -208,8 +208,8 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
 pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
-    let name = identity_name(email, user_id)?;
-    let counts = state.engine.identity_top_pages(question.subject.id, &name, window.0, limit.rows());
+    let user = identity_selector(email, user_id)?;
+    let counts = state.engine.identity_top_pages(question.subject.id, &user, window.0, limit.rows());
     question.reply_if_found(IDENTITY, counts, TopPagesAnswer::from).await
 }
 
