@@ -13,7 +13,10 @@ use std::time::Instant;
 use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
 use super::options::{Check, StoreOptions};
-use super::sled::{Database, Handle, Pairs, PartitionState, States, pair_key, read_states, verify_states, wait_until_closed};
+use super::sled::{
+    Database, Handle, Pairs, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
+    write_seals,
+};
 use super::tables::{Prepared, TableChanges, TableList, Tables, UncheckedTables, scan_tables};
 use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
@@ -96,6 +99,7 @@ impl DiskStore {
             return Err(StoreError::damaged("sled is empty, but there are tables"));
         }
         let states = found.unwrap_or_default();
+        check_seals(dir, &states)?;
         if options.check != Check::Quick {
             database.with(|handle| verify_states(handle, &states))?;
         }
@@ -254,6 +258,7 @@ impl Inner {
         let (state, batch) = self.watch(self.database.with(|handle| before.next(partition, changes, handle)))?;
         let Err(error) = self.watch(self.database.with(|handle| handle.write(&batch))) else {
             commits.states.insert(partition, state);
+            write_seals(&self.dir, &commits.states);
             self.publish(partition, tables);
             return Ok(());
         };

@@ -7,6 +7,7 @@
 mod database;
 mod guard;
 mod handle;
+mod seals;
 mod state;
 
 #[cfg(test)]
@@ -14,4 +15,5 @@ mod tests;
 
 pub(super) use database::Database;
 pub(super) use handle::{Handle, Pairs, wait_until_closed};
+pub(super) use seals::{check_seals, write_seals};
 pub(super) use state::{PartitionState, States, pair_key, read_states, verify_states};

@@ -13,10 +13,8 @@
 //! the page is read. Of 900 flips (half of them in `db`, of 6 MB) 402 damaged the store: 240 made sled panic and 67 made
 //! it report an error at open, 83 lost the tail of the log silently, and 12 were found by reading
 //! all values; in 5 of these every read succeeded, with wrong answers. Nothing hung.
-//! So checksums per value are not enough: only a digest over all pairs of a partition tells.
-//!
-//! A lost tail leaves each partition whole, at an earlier checkpoint. That is no damage: the position is that of the checkpoint, the log
-//! has what followed, and a manifest whose tables are gone is found when they are opened.
+//! So checksums per value are not enough: a digest over all pairs of a partition shows lost updates, and
+//! [seals](super::seals) show a lost tail.
 
 use std::collections::BTreeMap;
 
@@ -49,6 +47,11 @@ pub(in crate::store) struct PartitionState {
 pub(in crate::store) type States = BTreeMap<PartitionId, PartitionState>;
 
 impl PartitionState {
+    /// The number of the last checkpoint.
+    pub(super) fn checkpoint(&self) -> u64 {
+        self.checkpoint
+    }
+
     fn add(&mut self, key: &[u8], value: &[u8]) {
         self.pairs = self.pairs.wrapping_add(1);
         self.digest = self.digest.wrapping_add(pair_hash(key, value));
