@@ -93,8 +93,10 @@ fn write_for_ever(store: &DiskStore, partition: u16) {
             let len = if number == 7 { 50_000 } else { 60 };
             let value = [&position.to_be_bytes()[..], &vec![1; len]].concat();
             checkpoint.put(&key(partition, &format!("value {number}")), &value).unwrap();
-            let part = [&partition.to_be_bytes()[..], &[2], format!("part {number}").as_bytes()].concat();
-            checkpoint.put(&part, &value[..60]).unwrap();
+            if number % 10 == 0 {
+                let part = [&partition.to_be_bytes()[..], &[2], format!("part {number}").as_bytes()].concat();
+                checkpoint.put(&part, &value).unwrap();
+            }
         }
         // Each checkpoint has a key of its own, which the next one removes.
         checkpoint.put(&key(partition, &format!("mark {position}")), b"").unwrap();
@@ -155,7 +157,7 @@ fn whole(store: &DiskStore, partition: u16, position: u64) {
     };
     store.scan(&partition.to_be_bytes(), visit).unwrap();
     if position > 0 {
-        assert_eq!(values, 400);
+        assert_eq!(values, 220);
         assert_eq!(marks, [format!("mark {position}")]);
     }
 }
