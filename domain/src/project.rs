@@ -10,12 +10,15 @@ use crate::identity::EmailOwners;
 use crate::identity::IdentitySlot;
 use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
+use crate::limits::Limits;
 use crate::records::Record;
 use crate::rollups::{self, Rollups};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Project {
+    /// The sizes that bound the work of one step.
+    pub limits: Limits,
     /// Identities and linked anonymous ids.
     pub people: Table<IdentitySlot>,
     /// Companies, as this project knows which are one.
@@ -93,7 +96,30 @@ macro_rules! for_each_table {
     }};
 }
 
+impl Default for Project {
+    fn default() -> Self {
+        Self::new(Limits::DEFAULT)
+    }
+}
+
 impl Project {
+    /// A project of which nothing is known.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            people: Table::default(),
+            accounts: Table::default(),
+            groups: Table::default(),
+            company_ids: Table::default(),
+            emails: Table::default(),
+            dictionary: Dictionary::default(),
+            rollups: Rollups::new(&limits),
+            orphans: Vec::new(),
+            frozen_parts: Vec::new(),
+        }
+    }
+
     /// What a saved project consists of, in order: each kind of record and of rows, in one line each. A store that consists of anything
     /// else was made by another version.
     #[must_use]

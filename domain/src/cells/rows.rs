@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::keys::{Key, Value};
 use super::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use super::parts::{FrozenPart, Parts};
+use crate::limits::Limits;
 
 /// The rows of one kind in one project, sorted by key.
 pub struct Cells<K, V> {
@@ -14,7 +15,7 @@ pub struct Cells<K, V> {
 
 impl<K, V> Default for Cells<K, V> {
     fn default() -> Self {
-        Self { parts: Parts::default(), kind: PhantomData }
+        Self::new(&Limits::DEFAULT)
     }
 }
 
@@ -109,6 +110,12 @@ impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
 const MAX_NUMBER: u32 = 1 << 26;
 
 impl<K, V> Cells<K, V> {
+    /// No rows.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self { parts: Parts::new(limits.part_bytes), kind: PhantomData }
+    }
+
     /// How many rows there are.
     #[must_use]
     pub fn len(&self) -> usize {

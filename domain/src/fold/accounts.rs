@@ -9,6 +9,7 @@ use crate::facts::{Order, Session, Span};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
 use crate::records::{Record, page_key};
@@ -42,15 +43,15 @@ impl Share<'_> {
         }
     }
 
-    fn apply(&self, facts: &mut Facts) {
+    fn apply(&self, facts: &mut Facts, limits: &Limits) {
         match self {
-            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign),
+            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign, limits),
             Self::Touches { gone, new } => {
-                gone.iter().for_each(|touch| facts.remove_touch(touch.at));
-                new.iter().for_each(|touch| facts.add_touch(*touch));
+                gone.iter().for_each(|touch| facts.remove_touch(touch.at, limits));
+                new.iter().for_each(|touch| facts.add_touch(*touch, limits));
             }
-            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone()),
-            Self::Order(order, Sign::Minus) => facts.remove_order(order.at),
+            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone(), limits),
+            Self::Order(order, Sign::Minus) => facts.remove_order(order.at, limits),
         }
     }
 }
@@ -87,7 +88,7 @@ impl<S: Source> Fold<'_, S> {
     fn share(&mut self, company: RecordKey, share: &Share<'_>) -> Result<(), Fault> {
         let key = self.resolve_company(company)?;
         let source = self.source;
-        let Project { accounts, rollups, .. } = &mut *self.project;
+        let Project { accounts, rollups, limits, .. } = &mut *self.project;
         if let Some(AccountSlot::Canonical(account)) = accounts.get_mut(key, || source.record(key))? {
             let facts = &mut account.facts;
             let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
@@ -95,7 +96,7 @@ impl<S: Source> Fold<'_, S> {
             let change = share.change(facts);
             loop {
                 facts.load_recut(change, page)?;
-                let Some(recut) = facts.recut(change) else { break };
+                let Some(recut) = facts.recut(change, limits) else { break };
                 facts.load_change(recut.change(), page)?;
                 rollups.contribute(EntityKind::Account, facts, Sign::Minus, &recut.change());
                 facts.apply_recut(&recut, key);
@@ -103,8 +104,8 @@ impl<S: Source> Fold<'_, S> {
             }
             facts.load_change(change, page)?;
             rollups.contribute(EntityKind::Account, facts, Sign::Minus, &change);
-            facts.defer_attribution(key, change);
-            share.apply(facts);
+            facts.defer_attribution(key, change, limits);
+            share.apply(facts, limits);
             rollups.contribute(EntityKind::Account, facts, Sign::Plus, &change);
         }
         Ok(())

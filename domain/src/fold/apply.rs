@@ -27,7 +27,7 @@ impl<S: Source> Fold<'_, S> {
         contribute_own(self.project, identity, &change, Sign::Minus);
         // Nobody's days never move to another company, so which one they named need not be kept.
         let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);
-        identity.facts.add_day(day, kept, sums, Sign::Plus);
+        identity.facts.add_day(day, kept, sums, Sign::Plus, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
@@ -42,8 +42,8 @@ impl<S: Source> Fold<'_, S> {
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.defer_attribution(identity.history_key, change);
-        identity.facts.replace_sessions(&met, joined.clone());
+        identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
+        identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
     }
@@ -53,7 +53,7 @@ impl<S: Source> Fold<'_, S> {
         loop {
             let page = self.pages_of(identity);
             identity.facts.load_recut(change, page)?;
-            let Some(recut) = identity.facts.recut(change) else { return Ok(()) };
+            let Some(recut) = identity.facts.recut(change, &self.project.limits) else { return Ok(()) };
             identity.facts.load_change(recut.change(), page)?;
             contribute_own(self.project, identity, &recut.change(), Sign::Minus);
             identity.facts.apply_recut(&recut, identity.history_key);
@@ -68,7 +68,7 @@ impl<S: Source> Fold<'_, S> {
             _ => DirtyRange::NONE,
         };
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.extend_last_session(time);
+        identity.facts.extend_last_session(time, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
     }
 
@@ -76,7 +76,7 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn add_count(&mut self, identity: &mut Identity, hit: DailyCount) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_count(&hit, page)?;
-        identity.facts.add_count(hit);
+        identity.facts.add_count(hit, &self.project.limits);
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_order(order.at, page)?;
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.add_order(order.clone());
+        identity.facts.add_order(order.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
             // Nobody's orders are under no touch, whatever the company's are.

@@ -82,11 +82,12 @@ impl<S: Source> Fold<'_, S> {
     /// A company was told its domain: answers of the whole organization look for it here.
     pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
-        self.project.rollups.company_links.remember(company, domain, told);
-        if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
-            group.tell_alias(company, |serial| source.page::<Group>(page_key(domain, serial)))?;
+        let Project { groups, rollups, limits, .. } = &mut *self.project;
+        rollups.company_links.remember(company, domain, told);
+        if let Some(group) = groups.get_mut(domain, || source.record(domain))? {
+            group.tell_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;
             let told = group.count_aliases();
-            self.project.rollups.company_links.remember_most(told);
+            rollups.company_links.remember_most(told);
         }
         Ok(())
     }
@@ -157,14 +158,14 @@ impl<S: Source> Fold<'_, S> {
         sign: Sign,
     ) -> Result<(), Fault> {
         let source = self.source;
-        let Project { groups, rollups, .. } = &mut *self.project;
+        let Project { groups, rollups, limits, .. } = &mut *self.project;
         let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
         let load = |serial| source.page::<Group>(page_key(key, serial));
-        group.add(day, sums, sign, load)?;
+        group.add(day, sums, sign, limits, load)?;
         match (sign, member) {
-            (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, load)?,
+            (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, limits, load)?,
             (Sign::Plus, Some((None, did))) => group.add_nobody(day, did),
-            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, load)?,
+            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, limits, load)?,
             // Nobody's days are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }

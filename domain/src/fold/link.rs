@@ -1,7 +1,5 @@
 //! Whose an event is: raw ids, links, and two histories that become one.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use crate::contribution::Sign;
 use crate::facts::Span;
 use crate::facts::{DirtyRange, GroupRef, Times};
@@ -12,14 +10,6 @@ use crate::ids::{IdentityId, RecordKey};
 use crate::intake::event::Event;
 use crate::records::Source;
 use crate::records::{Record, page_key};
-
-/// How many items a history has at most that is moved to a user who has fewer.
-static SHORT_HISTORY: AtomicUsize = AtomicUsize::new(64);
-
-/// Changes what counts as a short history: answers don't depend on it, and tests show that with none.
-pub fn set_short_history(items: usize) {
-    SHORT_HISTORY.store(items, Ordering::Relaxed);
-}
 
 impl<S: Source> Fold<'_, S> {
     /// Whose event it is. Links the anonymous id on the way, if this is its first link.
@@ -82,7 +72,7 @@ impl<S: Source> Fold<'_, S> {
     /// own key), unless the larger one's company changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
-        let (mut base, mut small) = if other.facts.len() > user.facts.len().max(SHORT_HISTORY.load(Ordering::Relaxed)) {
+        let (mut base, mut small) = if other.facts.len() > user.facts.len().max(self.project.limits.short_history) {
             (other, user)
         } else {
             (user, other)

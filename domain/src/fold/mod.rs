@@ -5,7 +5,6 @@ mod apply;
 mod groups;
 mod link;
 
-pub use self::link::set_short_history;
 use crate::acquisition::Channel;
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
@@ -122,16 +121,16 @@ impl<S: Source> Fold<'_, S> {
             return Ok(());
         }
         self.record_alias(identity);
-        let (key, source) = (self.hasher.email(email), self.source);
+        let (key, source, limits) = (self.hasher.email(email), self.source, &self.project.limits);
         let emails = &mut self.project.emails;
         let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
         let Some(owners) = emails.get_to_load(key, || source.record(key))? else {
-            emails.insert(key, EmailOwners::new(person));
+            emails.insert(key, EmailOwners::new(person, limits));
             return Ok(());
         };
         // What is as it was is not saved again.
         if !owners.has(person, page)? {
-            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person));
+            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person, limits));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use crate::fault::Fault;
 use crate::ids::{KeyHasher, ProjectId};
+use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
 
@@ -40,6 +41,11 @@ pub trait Projects: Sync {
 
     /// How many there are.
     fn count(&self) -> usize;
+
+    /// The sizes that bound the work of one step.
+    fn limits(&self) -> Limits {
+        Limits::DEFAULT
+    }
 
     /// Makes the keys of their records.
     fn hasher(&self) -> &KeyHasher;

@@ -9,6 +9,7 @@ use crate::contribution::Sign;
 use crate::facts::Moment;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::records::{Record, page_key};
 use crate::time::{Day, Instant};
 use serde::{Deserialize, Serialize};
@@ -152,11 +153,11 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn tell_alias(&mut self, company: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub fn tell_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(company);
         self.aliases.load(number, number, load)?;
         if self.aliases.get(number).is_none() {
-            self.aliases.insert(Alias(company));
+            self.aliases.insert(Alias(company), limits);
         }
         Ok(())
     }
@@ -180,10 +181,17 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub fn add(
+        &mut self,
+        day: Day,
+        sums: &GroupSums,
+        sign: Sign,
+        limits: &Limits,
+        load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
         let number = day_sort_key(day);
         self.sums.load(number, number, load)?;
-        self.sums.change(number, |days| {
+        self.sums.change(number, limits, |days| {
             let at = place_near_end(days, |(other, _)| *other < day);
             match days.get_mut(at) {
                 Some((there, held)) if *there == day => {
@@ -209,10 +217,17 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub fn add_member(
+        &mut self,
+        day: Day,
+        member: RecordKey,
+        did: MemberDay,
+        limits: &Limits,
+        mut load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
         let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
-        let is_new = self.visits.change(number, |visits| {
+        let is_new = self.visits.change(number, limits, |visits| {
             let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
             match visits.get_mut(at) {
                 Some(visit) if (visit.day, visit.member) == (day, member) => {
@@ -227,7 +242,7 @@ impl Group {
             }
         });
         if is_new {
-            self.enroll(day, member, load)?;
+            self.enroll(day, member, limits, load)?;
         }
         if let Some((first, last)) = did.seen.at(day) {
             self.first_seen.extend(first, Instant::min);
@@ -237,10 +252,10 @@ impl Group {
     }
 
     /// A member has one active day more.
-    fn enroll(&mut self, day: Day, member: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+    fn enroll(&mut self, day: Day, member: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(member);
         self.roster.load(number, number, load)?;
-        let (before, after) = self.roster.change(number, |roster| {
+        let (before, after) = self.roster.change(number, limits, |roster| {
             let at = roster.partition_point(|other| other.member < member);
             match roster.get_mut(at) {
                 Some(known) if known.member == member => {
@@ -284,15 +299,21 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub fn remove_member(
+        &mut self,
+        day: Day,
+        member: RecordKey,
+        limits: &Limits,
+        mut load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
         let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
-        let removed = self.visits.change(number, |visits| {
+        let removed = self.visits.change(number, limits, |visits| {
             let at = visits.binary_search_by_key(&(day, member), |visit| (visit.day, visit.member)).ok()?;
             Some(visits.remove(at).did)
         });
         let Some(did) = removed else { return Ok(()) };
-        self.dismiss(day, member, load)?;
+        self.dismiss(day, member, limits, load)?;
         let Some((first, last)) = did.seen.at(day) else { return Ok(()) };
         for (edge, at) in [(&mut self.first_seen, first), (&mut self.last_seen, last)] {
             if *edge == Edge::At(at) {
@@ -306,11 +327,11 @@ impl Group {
     }
 
     /// A member has one active day less. Its other days are looked through only if it was the last of several.
-    fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+    fn dismiss(&mut self, day: Day, member: RecordKey, limits: &Limits, mut load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(member);
         self.roster.load(number, number, &mut load)?;
         let find = |roster: &[Membership]| roster.binary_search_by_key(&member, |known| known.member).ok();
-        let left = self.roster.change(number, |roster| {
+        let left = self.roster.change(number, limits, |roster| {
             let at = find(roster)?;
             roster[at].days -= 1;
             Some(if roster[at].days == 0 { (roster.remove(at).last, 0) } else { (roster[at].last, roster[at].days) })
@@ -320,7 +341,7 @@ impl Group {
             Some((last, _)) if last == day => {
                 self.visits.load(SortKey::MIN, last_in_day(day), load)?;
                 let last = self.last_day_until(day, member).unwrap_or(day);
-                self.roster.change(number, |roster| {
+                self.roster.change(number, limits, |roster| {
                     if let Some(at) = find(roster) {
                         roster[at].last = last;
                     }

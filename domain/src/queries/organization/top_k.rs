@@ -105,7 +105,7 @@ pub(super) struct Leading {
 
 /// Who may be among the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
-    let mut most = first_asked(limit);
+    let mut most = first_asked(limit, projects.limits().top_margin);
     loop {
         let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
         if let Some(leading) = alone(&parts, limit) {
@@ -128,11 +128,9 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     }
 }
 
-/// How many each project is asked for first: mostly enough. As few as there are rows where tests have tiny pages, so that they
-/// see what happens when it is not.
-fn first_asked(limit: usize) -> usize {
-    let items = crate::cache::paged::page_items();
-    limit.max(1).saturating_mul(1 + items / 200) + items / 25
+/// How many groups each project is asked for first: mostly enough.
+fn first_asked(limit: usize, margin: usize) -> usize {
+    limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
 /// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
