@@ -112,7 +112,8 @@ impl Held {
     }
 
     fn stop(&mut self) {
-        self.saved.stop(std::mem::replace(&mut self.state, Project::new(self.state.limits)));
+        let limits = self.state.limits;
+        self.saved.stop(std::mem::replace(&mut self.state, Project::new(limits)));
         (self.since, self.begun_at) = (Vec::new(), 0);
     }
 
