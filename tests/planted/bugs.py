@@ -29,7 +29,7 @@ BUGS = [
     ("the short spelling of the categories wins", "match submission.privacy_categories.as_ref().or(submission.pc.as_ref()) {", "match submission.pc.as_ref().or(submission.privacy_categories.as_ref()) {"),
     ("signals that make anonymous don't", "granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize)", "granted(submission)"),
     ("cookieless visitors are told apart where they mustn't be", "anonymous_id.is_none() && policy.cookieless)", "anonymous_id.is_none())"),
-    ("a cookieless visitor is the same on all days", "let date = time.0.div_euclid(86_400_000);", "let date = time.0.div_euclid(i64::MAX);"),
+    ("a cookieless visitor is the same on all days", "let date = time.utc_day();", "let date = time.0.div_euclid(i64::MAX);"),
     ("accounts are counted as users", "level == own && change.new_day", "level != EntityKind::Nobody && change.new_day"),
     ("users without a company are no accounts", "if level == EntityKind::Identity && identity.company.is_none() {", "if level == EntityKind::Account {"),
     ("a new day forgets the next one's gap", "let last = if new_day { next().unwrap_or(day) } else { day };", "let _ = next;\n        let last = day;"),

@@ -339,7 +339,7 @@ fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: 
 /// The cookieless visitor of the event's UTC day: nothing that lasts, and nothing that links two days.
 fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
     let address = client.address?;
-    let date = time.0.div_euclid(86_400_000);
+    let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
     Some(KeyHasher::new(client.salt).external_id(policy.project, &name))

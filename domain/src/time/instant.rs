@@ -18,10 +18,10 @@ pub const EARLIEST: Instant = Instant(631_152_000_000);
 pub struct Instant(pub i64);
 
 impl Instant {
-    /// So many milliseconds since the epoch.
+    /// The number of its UTC day, counted from 1970-01-01.
     #[must_use]
-    pub const fn from_epoch_ms(epoch_ms: i64) -> Instant {
-        Instant(epoch_ms)
+    pub const fn utc_day(self) -> i64 {
+        self.0.div_euclid(MS_PER_DAY)
     }
 
     /// Milliseconds since the epoch.
@@ -74,12 +74,6 @@ impl Instant {
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Instant {
         Instant(self.0.saturating_add(ms))
-    }
-
-    /// Milliseconds from `earlier` to this; negative if `earlier` is later.
-    #[must_use]
-    pub const fn ms_since(self, earlier: Instant) -> i64 {
-        self.0.saturating_sub(earlier.0)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
 use crate::records::{NoSource, Record as _};
-use crate::time::{Day, Instant, Window};
+use crate::time::{Day, Instant, MS_PER_DAY, Window};
 
 type Days = BTreeMap<(RecordKey, i32), (u32, Instant, Instant)>;
 
@@ -18,7 +18,7 @@ fn unsaved(_: u32) -> Result<GroupPage, Fault> {
 }
 
 fn at(day: i32, second: u32) -> Instant {
-    Instant(i64::from(day) * 86_400_000 + i64::from(second) * 1000)
+    Instant(i64::from(day) * MS_PER_DAY + i64::from(second) * 1000)
 }
 
 fn compare(group: &mut Group, days: &Days, window: Window) {
