@@ -9,7 +9,8 @@ use crate::facts::{Moment, Sums};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::identity::Identity;
-use crate::ids::{IdentityId, PublicCompany, RecordKey};
+use crate::identity::IdentityId;
+use crate::ids::{PublicCompany, RecordKey};
 use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
 use crate::intake::submission::metadata_text;
@@ -26,23 +27,21 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
-        let (kind, key) = match (&event.company, &details.group_type, &details.group_id) {
-            (Some(company), ..) => (COMPANY, self.company(company)?),
+        let (kind, key, number) = match (&event.company, &details.group_type, &details.group_id) {
+            (Some(company), ..) => {
+                let key = self.company(company)?;
+                (COMPANY, key, self.ensure_group(key, COMPANY, company.as_str())?)
+            }
             (None, Some(kind), Some(id)) if **kind != *COMPANY => {
                 let key = self.hasher.group(kind, id);
-                self.ensure_group(key, kind, id)?;
-                (&**kind, key)
+                (&**kind, key, self.ensure_group(key, kind, id)?)
             }
             _ => return Ok(None),
         };
         if &*event.name == "group" {
             self.tell(event, key, at)?;
         }
-        let source = self.source;
-        let Some(group) = self.project.groups.get(key, || source.record(key))? else {
-            return Err(Fault::damaged_store("the record of a group is missing"));
-        };
-        Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
+        Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), number, kind == COMPANY)))
     }
 
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
@@ -61,15 +60,17 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
+    /// The number of a group, whose record exists from here on.
+    fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<u32, Fault> {
         let source = self.source;
-        if self.project.groups.get(key, || source.record(key))?.is_none() {
-            let kind_key = self.hasher.group_type(kind);
-            let number = self.project.rollups.group_numbers.assign(kind_key, key);
-            self.project.rollups.group_names.tell(kind_key, number, id);
-            self.project.groups.insert(key, Group::new(kind, id, number));
+        if let Some(group) = self.project.groups.get(key, || source.record(key))? {
+            return Ok(group.number);
         }
-        Ok(())
+        let kind_key = self.hasher.group_type(kind);
+        let number = self.project.rollups.group_numbers.assign(kind_key, key);
+        self.project.rollups.group_names.tell(kind_key, number, id);
+        self.project.groups.insert(key, Group::new(kind, id, number));
+        Ok(number)
     }
 
     pub(super) fn ensure_company_group(&mut self, key: RecordKey, company: &CompanyKey) -> Result<(), Fault> {

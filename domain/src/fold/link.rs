@@ -5,8 +5,8 @@ use crate::facts::Span;
 use crate::facts::{DirtyRange, GroupRef, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
-use crate::identity::{Association, Identity, IdentitySlot};
-use crate::ids::{IdentityId, RecordKey};
+use crate::identity::{Association, Identity, IdentityId, IdentitySlot, Link, SentKeys, takes_link};
+use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::Source;
 use crate::records::{Record, page_key};
@@ -14,32 +14,17 @@ use crate::records::{Record, page_key};
 impl<S: Source> Fold<'_, S> {
     /// Whose event it is. Links the anonymous id on the way, if this is its first link.
     pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
-        let who = &event.who;
-        match (&who.user_id, &who.anonymous_id, who.visitor) {
-            (Some(user), None, _) => {
-                let key = self.hasher.user(user);
-                self.ensure_person(key, || IdentityId::User(user.clone()))?;
-                Ok(key)
-            }
-            (Some(user), Some(anonymous), _) => {
-                let key = self.hasher.user(user);
-                self.ensure_person(key, || IdentityId::User(user.clone()))?;
-                self.link(self.hasher.anonymous(anonymous), key)?;
-                Ok(key)
-            }
-            (None, Some(anonymous), _) => {
-                let key = self.hasher.anonymous(anonymous);
-                let key = self.project.resolve(key, self.source)?;
-                self.ensure_person(key, || IdentityId::Anonymous(anonymous.clone()))?;
-                Ok(key)
-            }
-            (None, None, visitor) => {
-                let id = visitor.map_or(IdentityId::Nobody, IdentityId::Visitor);
-                let key = self.hasher.identity(&id);
-                self.ensure_person(key, || id)?;
-                Ok(key)
-            }
+        let keys = SentKeys::of(&event.who, self.hasher);
+        let key = match (keys.named(), &event.who.anonymous_id) {
+            (Some(anonymous), Some(_)) if keys.user.is_none() => self.project.resolve(anonymous, self.source)?,
+            (Some(key), _) => key,
+            (None, _) => self.hasher.nobody(),
+        };
+        self.ensure_person(key, || event.who.id())?;
+        if let Some(link) = keys.link(self.position) {
+            self.link(link)?;
         }
+        Ok(key)
     }
 
     fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> IdentityId) -> Result<(), Fault> {
@@ -50,14 +35,14 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Gives the whole history of an anonymous id to a user, unless it has been linked before.
-    fn link(&mut self, anonymous: RecordKey, user: RecordKey) -> Result<(), Fault> {
+    /// Gives the whole history of an anonymous id to a user, if the link counts.
+    fn link(&mut self, Link { anonymous, user, .. }: Link) -> Result<(), Fault> {
         let source = self.source;
-        let former = match self.project.people.get(anonymous, || source.record(anonymous))? {
-            Some(IdentitySlot::Alias(_)) => return Ok(()),
-            Some(IdentitySlot::Canonical(_)) => self.take_identity(anonymous)?,
-            None => None,
-        };
+        let slot = self.project.people.get(anonymous, || source.record(anonymous))?;
+        if !takes_link(slot) {
+            return Ok(());
+        }
+        let former = if slot.is_some() { self.take_identity(anonymous)? } else { None };
         self.project.people.insert(anonymous, IdentitySlot::Alias(user));
         if let Some(former) = former
             && let Some(user_identity) = self.take_identity(user)?

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, FactsPage, Moment};
-use crate::ids::{IdentityId, RecordKey};
+use crate::identity::IdentityId;
+use crate::ids::RecordKey;
 use crate::intake::event::Position;
 use crate::records::{Record, page_key};
 
