@@ -1,4 +1,4 @@
-//! Names of things: typed ids with one spelling each.
+//! Typed ids with one spelling each, and the keys of records.
 //!
 //! Projects and organizations are 64 random bits, shown as a prefix and eleven base62 digits. Identities and companies
 //! are found by a 128-bit keyed hash of what names them ([`KeyHasher`]); what clients see of them is [`public_id`],
@@ -103,7 +103,7 @@ impl fmt::Debug for RecordKey {
 }
 
 impl RecordKey {
-    /// The digit that tells users' keys: of the half that hash maps don't look at.
+    /// The bit that marks the keys of users, in the half that hash maps ignore.
     const OF_USER: u128 = 1 << 64;
 
     /// Whether it is the key of a user, and not that of any other identity.
@@ -118,7 +118,7 @@ impl RecordKey {
         (self.0 >> 64) as u64
     }
 
-    /// As the key of a user, or of another identity.
+    /// The same key, marked as that of a user or of another identity.
     fn with_user_bit(self, user: bool) -> Self {
         Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })
     }

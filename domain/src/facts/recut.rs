@@ -118,7 +118,7 @@ impl Facts {
         Recut { old: Some(run), left: is_left.then_some(large), new, change }
     }
 
-    /// Does what [`Facts::recut`] told. `owner` is the entity's own key.
+    /// Applies what [`Facts::recut`] returned. `owner` is the entity's own key.
     pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
         let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {

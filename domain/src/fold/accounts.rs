@@ -1,4 +1,4 @@
-//! What a company of a project gets of its identities' facts, and companies that turn out to be one.
+//! Propagates identity facts to accounts, and merges companies with their domains.
 
 use crate::company::CompanyKey;
 use crate::company::{Account, AccountSlot};
@@ -23,7 +23,7 @@ enum Share<'s> {
 }
 
 impl Share<'_> {
-    /// Brings into memory what it touches.
+    /// Loads the pages it touches.
     fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
@@ -57,7 +57,7 @@ impl Share<'_> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// The key of a company, whose records exist from here on.
+    /// The key of a company. Creates its records if there are none.
     pub(super) fn company(&mut self, company: &CompanyKey) -> Result<RecordKey, Fault> {
         let (key, source) = (self.hasher.company(company.as_str()), self.source);
         if self.project.accounts.get(key, || source.record(key))?.is_none() {
@@ -119,13 +119,13 @@ impl<S: Source> Fold<'_, S> {
         })
     }
 
-    /// Gives the whole history of a company to the domain that it was told, unless it is a domain or was told before.
+    /// Moves the whole history of a company to its domain, unless it is a domain itself or already linked.
     pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
             Some(AccountSlot::Canonical(account)) if !account.key.is_domain() => account.clone(),
             Some(AccountSlot::Alias(_)) => {
-                // Told again: it may have been told earlier than was known.
+                // Reported again, perhaps by an event that happened earlier.
                 let key = self.hasher.company(domain.as_str());
                 self.project.rollups.company_links.remember(company, key, told);
                 return Ok(());

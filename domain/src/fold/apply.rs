@@ -1,5 +1,5 @@
-//! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
-//! identity's company and group get their share.
+//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts, puts the
+//! new contributions in, and propagates the change to the identity's company and group.
 
 use crate::contribution::EntityKind;
 use crate::contribution::Sign;
@@ -12,7 +12,7 @@ use crate::records::Source;
 use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds `sums` of events that named `named` themselves, or nothing.
+    /// Adds `sums` of events that name the group `named`, or none.
     pub(super) fn add_day(
         &mut self,
         identity: &mut Identity,
@@ -25,7 +25,7 @@ impl<S: Source> Fold<'_, S> {
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        // Nobody's days never move to another company, so which one they named need not be kept.
+        // Days without consent never move to another company, so their group is not kept.
         let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);
         identity.facts.add_day(day, kept, sums, Sign::Plus, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
@@ -48,7 +48,7 @@ impl<S: Source> Fold<'_, S> {
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Brings the runs of orders into the shape that a change of touches needs.
+    /// Cuts the runs of orders as a change of touches needs.
     fn recut(&mut self, identity: &mut Identity, change: DirtyRange) -> Result<(), Fault> {
         loop {
             let page = self.pages_of(identity);
@@ -61,7 +61,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Makes the last session longer by an event at `time`: its entry and its touch stay, but it may be no bounce any more.
+    /// Extends the last session by an event at `time`. Its entry and touch stay; it may stop being a bounce.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),

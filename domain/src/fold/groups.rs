@@ -1,4 +1,4 @@
-//! What companies and groups, as they were told, get of identities' facts.
+//! Propagates identity facts to companies and groups, under their reported keys.
 
 use crate::company::CompanyKey;
 use crate::company::group::{CompanyById, Group, GroupSums, MemberDay};
@@ -23,7 +23,7 @@ use crate::time::Day;
 const COMPANY: &str = crate::company::GROUP_TYPE;
 
 impl<S: Source> Fold<'_, S> {
-    /// The group that the event names, whose record exists from here on, and what the event tells of it.
+    /// The group that the event names. Creates its record, and records its name and its domain.
     pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
@@ -60,7 +60,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// The number of a group, whose record exists from here on.
+    /// The number of a group. Creates its record if there is none.
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<u32, Fault> {
         let source = self.source;
         if let Some(group) = self.project.groups.get(key, || source.record(key))? {
@@ -80,7 +80,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// A company was told its domain: answers of the whole organization look for it here.
+    /// Records a company's link to its domain, for answers of the whole organization.
     pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let Project { groups, rollups, limits, .. } = &mut *self.project;
@@ -93,7 +93,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// What a company or group gets of an identity's day: the company as an account too.
+    /// Propagates an identity's day to its company and group, and to the company as an account.
     pub(super) fn share_day(
         &mut self,
         identity: &Identity,
@@ -127,7 +127,7 @@ impl<S: Source> Fold<'_, S> {
         self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, None, sign)
     }
 
-    /// Some sessions became one.
+    /// Propagates a merge of sessions.
     pub(super) fn share_replaced_sessions(
         &mut self,
         identity: &Identity,
@@ -149,7 +149,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Adds or takes out what was counted on `day`, and what one member, or nobody, did of it.
+    /// Adds or takes out sums of `day`, and the activity of one member or of events without consent.
     fn change_group(
         &mut self,
         key: RecordKey,
@@ -174,7 +174,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// What lists of members are to know of an identity whose key in them may not be a user's own.
+    /// Records who an identity is, if its key in lists of members is not a user's own.
     pub(super) fn record_alias(&mut self, identity: &Identity) {
         if identity.history_key.is_user() {
             return;

@@ -1,4 +1,4 @@
-//! Whose an event is: raw ids, links, and two histories that become one.
+//! The identity of an event, links, and merges of two histories.
 
 use crate::contribution::Sign;
 use crate::facts::Span;
@@ -12,7 +12,7 @@ use crate::records::Source;
 use crate::records::{Record, page_key};
 
 impl<S: Source> Fold<'_, S> {
-    /// Whose event it is. Links the anonymous id on the way, if this is its first link.
+    /// The key of the event's identity. Records the link of its anonymous id, if it is the first.
     pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
         let keys = SentKeys::of(&event.who, self.hasher);
         let key = match (keys.named(), &event.who.anonymous_id) {
@@ -53,8 +53,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Both histories as one. Costs what the smaller side holds, or a short history's items (so that most users go by their
-    /// own key), unless the larger one's company changes.
+    /// Merges both histories. Costs the smaller history's items, or a short history's (so that most users keep their own key),
+    /// unless the larger one's company changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
         let (mut base, mut small) = if other.facts.len() > user.facts.len().max(self.project.limits.short_history) {
@@ -82,7 +82,7 @@ impl<S: Source> Fold<'_, S> {
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
         }
-        // Addresses find the linked id, and that finds the user.
+        // The e-mail index finds the linked id, which finds the user.
         for (email, told) in small.emails.iter() {
             base.emails.tell(email, *told);
         }
@@ -92,7 +92,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(base)
     }
 
-    /// Of two associations the one that was recorded first counts for both histories.
+    /// Keeps the association that was recorded first, for both histories.
     fn adopt_company(&mut self, base: &mut Identity, other: Option<Association>) -> Result<(), Fault> {
         let company = base.company.into_iter().chain(other).min();
         if company.map(|told| told.company) == base.company.map(|told| told.company) {
@@ -105,7 +105,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(base, Sign::Plus)
     }
 
-    /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.
+    /// Adds or takes out all contributions of an identity, of every kind. All its pages must be loaded.
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
         contribute_own(self.project, identity, &DirtyRange::ANY, sign);
         let own = identity.company.map(|association| association.company);
@@ -125,7 +125,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Takes an identity out of its slot, to be changed; [`Fold::put_identity`] puts it back. Only the box moves.
+    /// Takes an identity out of its slot to change it; [`Fold::put_identity`] puts it back. Only the box moves.
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {

@@ -1,4 +1,4 @@
-//! The one way in: an event is folded into the facts of whom it is of, and every rollup follows.
+//! Folding: an event changes the facts of its identity, and every rollup follows. There is no other way to change state.
 
 mod accounts;
 mod apply;
@@ -51,13 +51,13 @@ struct Fold<'a, S> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds the event itself, and the association and the e-mail address that it may tell.
+    /// Adds the event to its identity, with the association and the e-mail address that it may report.
     fn record(&mut self, event: &Event, person: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
         let is_somebody = identity.id != IdentityId::Nobody;
-        // What most events do is to make the last session longer, and nothing else of it changes.
+        // Most events only extend the last session.
         let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
         let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
@@ -79,7 +79,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// The first association that is recorded counts for all events of the identity, earlier ones included.
+    /// Records an association, unless one is known. The first one counts for all events of the identity, earlier ones included.
     fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<GroupRef>) -> Result<(), Fault> {
         if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
@@ -100,7 +100,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(identity, Sign::Plus)
     }
 
-    /// The session that the event is by itself.
+    /// The event as a session of its own.
     fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
@@ -129,7 +129,7 @@ impl<S: Source> Fold<'_, S> {
             emails.insert(key, EmailOwners::new(person, limits));
             return Ok(());
         };
-        // What is as it was is not saved again.
+        // An unchanged record is not saved again.
         if !owners.has(person, page)? {
             emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person, limits));
         }

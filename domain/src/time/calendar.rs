@@ -41,7 +41,7 @@ impl Day {
         (year as i32, month as i32, day as i32)
     }
 
-    /// The day after. The last day that can be told stays itself.
+    /// The next day. Saturates at the last representable day.
     #[must_use]
     pub const fn next(self) -> Day {
         self.plus(1)

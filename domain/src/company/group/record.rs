@@ -23,18 +23,18 @@ pub struct Group {
     pub key: Box<str>,
     /// Its number among those of its type.
     pub number: u32,
-    /// The latest name that was told, and when.
+    /// The most recently reported name, and when.
     pub name: Option<(Moment, Box<str>)>,
-    /// The companies that were told to be this domain, in this project.
+    /// The keys of the companies that are linked to this domain in this project.
     pub(super) aliases: Paged<Alias>,
     pub(super) sums: Paged<DaySums>,
     pub(super) roster: Paged<Membership>,
     pub(super) visits: Paged<ActiveDay>,
-    /// How many members have each day as their last.
+    /// The number of members by last active day.
     pub(super) by_last: Vec<(Day, u32)>,
     pub(super) first_seen: Edge,
     pub(super) last_seen: Edge,
-    /// The first and the last event of nobody, which is never taken out.
+    /// The first and the last event without consent, which are never taken out.
     pub(super) nobody: Option<(Instant, Instant)>,
 }
 
@@ -88,12 +88,12 @@ impl Record for CompanyById {
     }
 }
 
-/// When members did something first, or last.
+/// The first or last activity of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Edge {
     Never,
     At(Instant),
-    /// It was taken out: it is to be looked for.
+    /// Taken out: to be looked up again.
     Unknown,
 }
 
@@ -121,7 +121,7 @@ impl From<Option<Instant>> for Edge {
 const DAYS_OVERLAP: i32 = 5;
 
 impl Group {
-    /// A group of which nothing is known.
+    /// An empty group.
     #[must_use]
     pub fn new(kind: &str, key: &str, number: u32) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Group {
         }
     }
 
-    /// Takes a name that was told at a moment, if none was told later. `true`: it is the latest.
+    /// Records a name reported at a moment, unless a later one is known. Returns whether it is the latest.
     pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
@@ -149,7 +149,7 @@ impl Group {
         is_latest
     }
 
-    /// A company was told to be this domain.
+    /// Records that a company is linked to this domain.
     ///
     /// # Errors
     /// A page could not be loaded.
@@ -162,13 +162,13 @@ impl Group {
         Ok(())
     }
 
-    /// How many companies were told to be this domain.
+    /// The number of companies that are linked to this domain.
     #[must_use]
     pub fn count_aliases(&self) -> usize {
         self.aliases.len()
     }
 
-    /// The companies that were told to be this domain, in this project.
+    /// The keys of the companies that are linked to this domain in this project.
     ///
     /// # Errors
     /// A page could not be loaded.
@@ -177,7 +177,7 @@ impl Group {
         Ok(self.aliases.iter().map(|alias| alias.0))
     }
 
-    /// Adds or takes out what was counted on `day`.
+    /// Adds or takes out sums of `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
@@ -206,14 +206,14 @@ impl Group {
         Ok(())
     }
 
-    /// Nobody did something on `day`.
+    /// Adds events without consent on `day`.
     pub fn add_nobody(&mut self, day: Day, did: MemberDay) {
         if let Some((first, last)) = did.seen.at(day) {
             self.nobody = Some(self.nobody.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
     }
 
-    /// Adds what a member did on `day`.
+    /// Adds the activity of a member on `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
@@ -251,7 +251,7 @@ impl Group {
         Ok(())
     }
 
-    /// A member has one active day more.
+    /// Adds an active day of a member to the roster.
     fn enroll(&mut self, day: Day, member: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(member);
         self.roster.load(number, number, load)?;
@@ -295,7 +295,7 @@ impl Group {
         }
     }
 
-    /// Takes out what a member did on `day`: all that it did here that day.
+    /// Takes out all activity of a member on `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
@@ -326,7 +326,7 @@ impl Group {
         Ok(())
     }
 
-    /// A member has one active day less. Its other days are looked through only if it was the last of several.
+    /// Removes an active day of a member from the roster. Its other days are read only if it was the last of several.
     fn dismiss(&mut self, day: Day, member: RecordKey, limits: &Limits, mut load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(member);
         self.roster.load(number, number, &mut load)?;

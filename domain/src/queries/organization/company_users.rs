@@ -70,7 +70,7 @@ impl Query for MembersQuery {
     }
 }
 
-/// An id, the latest e-mail address, and when that was told.
+/// An id, and the most recently reported e-mail address with its time.
 type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids of some users and their latest e-mail addresses.
@@ -116,7 +116,7 @@ impl Query for LastSeenAtQuery {
     }
 }
 
-/// The record of somebody in this project, if there is one.
+/// The record of an identity in this project, if there is one.
 fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     let key = match who {
         MemberRef::User(user) => user,
