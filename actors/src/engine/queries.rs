@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries;
 use headcount_domain::queries::{
@@ -12,7 +13,8 @@ use headcount_domain::queries::{
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::{AskError, Engine};
+use super::handle::Engine;
+use super::shard_client::{AskError, Pending};
 
 /// The projects of an organization, asked on their shards.
 struct Asked<'e> {
@@ -29,7 +31,7 @@ impl<'e> Asked<'e> {
     fn new(engine: &'e Engine, projects: Vec<ProjectId>) -> Self {
         let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, project) in projects.iter().enumerate() {
-            of_shard.entry(engine.shard_of(*project)).or_default().push(place);
+            of_shard.entry(engine.inner.shards.shard_of(*project)).or_default().push(place);
         }
         let together = of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
         Self { engine, projects, together }
@@ -50,8 +52,7 @@ impl Projects for Asked<'_> {
     async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
         // All are asked before the first answer is waited for.
-        let asked: Vec<_> =
-            self.together.iter().map(|places| self.engine.post_to_several(of(places), question.clone())).collect();
+        let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
         let mut parts: Vec<(usize, Q::Part)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
             parts.extend(places.iter().copied().zip(answer?.wait().await?));
@@ -62,6 +63,21 @@ impl Projects for Asked<'_> {
 }
 
 impl Engine {
+    /// Sends a query to several projects of one shard. Their parts come in the order of the projects.
+    fn send_query<Q: Question + Sync>(
+        &self,
+        projects: Vec<ProjectId>,
+        query: Q,
+    ) -> Result<Pending<Result<Vec<Q::Part>, Fault>>, AskError> {
+        let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
+        self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
+    }
+
+    /// Answers a query about one project.
+    async fn ask_project<Q: Question + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Part, AskError> {
+        self.ask_shard(project, move |shard| shard.answer(project, &query)).await
+    }
+
     /// Revenue of a window by what brought the buyers, at most `limit` rows.
     ///
     /// # Errors
@@ -75,7 +91,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<AttributedRevenue, AskError> {
-        self.post(project, AskAttribution { model, level, dimension, window, limit })?.wait().await
+        self.ask_project(project, AskAttribution { model, level, dimension, window, limit }).await
     }
 
     /// Lifetime value by the month of first sight, the newest `limit` months.
@@ -83,7 +99,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.post(project, AskCohorts { level, limit })?.wait().await
+        self.ask_project(project, AskCohorts { level, limit }).await
     }
 
     /// Sessions and bounces of a window, by source, medium, campaign and channel.
@@ -91,7 +107,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.post(project, AskTraffic { window })?.wait().await
+        self.ask_project(project, AskTraffic { window }).await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.

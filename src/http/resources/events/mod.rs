@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use headcount_actors::ingest::Permit;
 use headcount_actors::ingest::{BatchReceipt, MAX_BATCH_EVENTS, Origin, Prepared, Receipt, Refusal, Status};
-use headcount_actors::registry::{KeyedProject, PublicKey, Scope};
+use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::policy::Policy;
@@ -148,13 +148,13 @@ impl From<BatchReceipt> for BatchAnswer {
 
 /// Where events go, and how many may.
 struct Destination<'a> {
-    project: Arc<KeyedProject>,
+    project: Arc<ProjectConfig>,
     allowance: Allowance<'a>,
 }
 
 impl Destination<'_> {
     /// That of a server, whose token names the project.
-    fn of_server(project: Arc<KeyedProject>) -> Self {
+    fn of_server(project: Arc<ProjectConfig>) -> Self {
         Self { project, allowance: Allowance::UNLIMITED }
     }
 }
@@ -287,14 +287,14 @@ async fn track_one(
 async fn record(
     state: &AppState,
     tracker: &Tracker,
-    project: Arc<KeyedProject>,
+    project: Arc<ProjectConfig>,
     body: &[u8],
     origin: &Origin<'_>,
     permit: Permit,
 ) -> Result<TrackAnswer, ApiError> {
     let engine = &state.engine;
     let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
-    let mut prepared = engine.judge(project, |policy| engine.prepare(policy, body, origin), is_recorded).await??;
+    let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, origin), is_recorded).await??;
     let warnings = prepared.take_warnings();
     Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
 }
@@ -366,7 +366,8 @@ async fn track_batch(
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
     };
-    let prepared = engine.judge(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+    let prepared =
+        engine.with_pinned_config(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
     Ok(engine.record_batch(tracker, prepared, permit).await?.into())
 }
 
