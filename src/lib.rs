@@ -4,7 +4,7 @@
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::answers::IdentityName;
+//! use headcount::answers::IdentitySelector;
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
@@ -24,7 +24,7 @@
 //! let users = engine.ask(project, move |project| project.unique_users(week)).await?;
 //! println!("{} users in seven days", users.total);
 //! let organization = engine.registry().organizations()[0].id;
-//! if let Some(ada) = engine.identity_profile(organization, &IdentityName::User("ada".into()), week).await? {
+//! if let Some(ada) = engine.identity_profile(organization, &IdentitySelector::User("ada".into()), week).await? {
 //!     println!("ada: {} sessions, {} earned", ada.sessions, ada.revenue);
 //! }
 //! for company in engine.top_companies(organization, week, 10).await?.rows {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::ids::{KeyHasher, ProjectId, RawId, RecordKey};
+use headcount_domain::ids::{IdentityId, KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
@@ -257,7 +257,7 @@ impl<'h> Users<'h> {
         if !matches {
             return Ok(());
         }
-        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&RawId::Visitor(visitor)));
+        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&IdentityId::Visitor(visitor)));
         match user.or(anonymous).or_else(visitor) {
             Some(key) => self.active.push(on_day(&bytes(key), &event.day.0.to_be_bytes())),
             None => Ok(()),

@@ -7,8 +7,9 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries;
 use headcount_domain::queries::{
-    AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel, Traffic,
+    AttributedRevenue, AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
+    IdentityCounts, IdentitySelector, Listed, LtvCohorts, Profile, Projects, Query, TopCompany, TopUser, TouchModel, Traffic,
+    TrafficQuery,
 };
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
@@ -49,11 +50,11 @@ impl Projects for Asked<'_> {
         self.engine.hasher()
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
         // All are asked before the first answer is waited for.
         let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
-        let mut parts: Vec<(usize, Q::Part)> = Vec::with_capacity(self.projects.len());
+        let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
             parts.extend(places.iter().copied().zip(answer?.wait().await?));
         }
@@ -64,17 +65,17 @@ impl Projects for Asked<'_> {
 
 impl Engine {
     /// Sends a query to several projects of one shard. Their parts come in the order of the projects.
-    fn send_query<Q: Question + Sync>(
+    fn send_query<Q: Query + Sync>(
         &self,
         projects: Vec<ProjectId>,
         query: Q,
-    ) -> Result<Pending<Result<Vec<Q::Part>, Fault>>, AskError> {
+    ) -> Result<Pending<Result<Vec<Q::Partial>, Fault>>, AskError> {
         let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
         self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
     }
 
     /// Answers a query about one project.
-    async fn ask_project<Q: Question + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Part, AskError> {
+    async fn ask_project<Q: Query + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, AskError> {
         self.ask_shard(project, move |shard| shard.answer(project, &query)).await
     }
 
@@ -91,7 +92,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<AttributedRevenue, AskError> {
-        self.ask_project(project, AskAttribution { model, level, dimension, window, limit }).await
+        self.ask_project(project, AttributionQuery { model, level, dimension, window, limit }).await
     }
 
     /// Lifetime value by the month of first sight, the newest `limit` months.
@@ -99,7 +100,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.ask_project(project, AskCohorts { level, limit }).await
+        self.ask_project(project, CohortsQuery { level, limit }).await
     }
 
     /// Sessions and bounces of a window, by source, medium, campaign and channel.
@@ -107,7 +108,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.ask_project(project, AskTraffic { window }).await
+        self.ask_project(project, TrafficQuery { window }).await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.
@@ -117,7 +118,7 @@ impl Engine {
     pub async fn identity_profile(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
     ) -> Result<Option<Profile>, AskError> {
         queries::profile(&self.asked(organization), organization, who, window).await
@@ -130,7 +131,7 @@ impl Engine {
     pub async fn identity_referrers(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {
@@ -144,7 +145,7 @@ impl Engine {
     pub async fn identity_top_pages(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {

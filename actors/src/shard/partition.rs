@@ -10,11 +10,11 @@ use dashmap::DashMap;
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Question, Reader};
+use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{PartitionId, Store};
@@ -74,7 +74,7 @@ struct ProjectState {
     complete: bool,
     changed: bool,
     /// How many rows and texts `reached` was found by.
-    counted: (usize, NameCounts),
+    counted: (usize, TermCounts),
     reached: Reached,
 }
 
@@ -85,7 +85,7 @@ impl ProjectState {
 
     /// Finds which quotas the project has reached. `true`: other ones than before.
     fn count(&mut self, context: &PartitionContext) -> bool {
-        let counted = (self.project.rollups.group_numbers.len(), self.project.names.counts);
+        let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
             return false;
         }
@@ -249,7 +249,7 @@ impl Partition {
     }
 
     /// Answers a question about a project.
-    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let Self { stored_as, context, projects, .. } = self;
         let state = state(projects, context, *stored_as, id)?;
         let source = state.source(&*context.store, *stored_as, id);
@@ -352,7 +352,7 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.dictionary.counts })?;
         }
         // The position is the partition's, whatever the project of the collector.
         self.serial += 1;
@@ -409,7 +409,7 @@ impl Partition {
 
     /// The checkpoint is durable.
     pub(crate) fn mark_durable(&mut self) {
-        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
     }
@@ -444,7 +444,7 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let mut project = Project::default();
     load_cells(&*context.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.names.counts = names;
+    project.dictionary.counts = names;
     let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
     // Before the version is there, which says that the project was loaded.
     context.limits.set(id, reached);

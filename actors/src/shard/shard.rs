@@ -7,7 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::History;
@@ -189,7 +189,7 @@ impl Shard {
     }
 
     /// Answers a query about a project.
-    pub(crate) fn answer<Q: Question>(&mut self, project: ProjectId, query: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, project: ProjectId, query: &Q) -> Result<Q::Partial, Fault> {
         self.read(project, |partition| partition.answer(project, query))
     }
 

@@ -11,7 +11,7 @@ use headcount_domain::agent::Agent;
 use headcount_domain::ids::KeyHasher;
 use headcount_domain::intake::event::Event;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{AskAttribution, Dimension, EntityLevel, Question, Reader, TouchModel};
+use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, Query, Reader, TouchModel};
 use headcount_domain::records::NoSource;
 use headcount_domain::time::{Day, Instant, Window};
 
@@ -73,7 +73,7 @@ fn measure((name, body): &Shape, events: usize) {
     let took = began.elapsed();
     let window = Window { start: Day(0), end: Day(30_000) };
     let (model, level, dimension) = (TouchModel::FirstTouch, EntityLevel::Account, Dimension::Source);
-    let query = AskAttribution { model, level, dimension, window, limit: 100 };
+    let query = AttributionQuery { model, level, dimension, window, limit: 100 };
     let began = Clock::now();
     let mut reader = Reader { id: policy.project, project: &mut project, hasher: &hasher, source: &NoSource };
     let rows = query.answer(&mut reader).unwrap().touches.rows.len();

@@ -3,7 +3,7 @@
 use super::keys::{Key, Value};
 
 /// Rows that are kept. A new kind is one file in `rollups/` and one line in its list.
-pub trait Kept {
+pub trait StoredCells {
     /// Its tag on disk: unique, never reused.
     const TAG: u8;
     /// Its name in logs and in `verify`.

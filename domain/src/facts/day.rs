@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::group_ref::Named;
+use super::group_ref::GroupRef;
 use crate::contribution::Sign;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
@@ -135,8 +135,8 @@ pub struct DayEntry {
     /// The day.
     pub day: Day,
     /// The group that its events named themselves, if all of them named the same.
-    pub named: Option<Box<Named>>,
-    /// Whether they named several groups, or some of them none: then each has a [`NamedDay`].
+    pub named: Option<Box<GroupRef>>,
+    /// Whether they named several groups, or some of them none: then each has a [`GroupDay`].
     pub several: bool,
     /// Their sums.
     pub sums: Sums,
@@ -144,11 +144,11 @@ pub struct DayEntry {
 
 /// One day, one named group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedDay {
+pub struct GroupDay {
     /// The day.
     pub day: Day,
     /// The group that its events named themselves.
-    pub named: Option<Named>,
+    pub named: Option<GroupRef>,
     /// Their sums.
     pub sums: Sums,
 }

@@ -51,7 +51,7 @@ impl Times {
 
 /// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct DirtyRange {
     /// The days whose contributions it touches.
     pub days: Span,
     /// A day becomes active, or stops being active.
@@ -78,7 +78,7 @@ pub struct Change {
     pub sessions: Times,
 }
 
-impl Change {
+impl DirtyRange {
     /// Anything may change.
     pub const ANY: Self = Self {
         days: Span::ALL,

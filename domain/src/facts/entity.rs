@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::daily_count::Hit;
-use super::day::{self, DayEntry, MoneySums, NamedDay, Sums};
-use super::dirty_range::{Change, Span, Times};
-use super::group_ref::Named;
+use super::daily_count::DailyCount;
+use super::day::{self, DayEntry, GroupDay, MoneySums, Sums};
+use super::dirty_range::{DirtyRange, Span, Times};
+use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
 use super::moment::Moment;
 use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
 use super::touch::{Touch, TouchAt};
-use crate::cache::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
+use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Instant};
@@ -24,14 +24,14 @@ use crate::time::{Day, Instant};
 pub struct Facts {
     pub(super) days: Paged<DayEntry>,
     /// Of the days on which several groups were named.
-    pub(super) named: Paged<NamedDay>,
+    pub(super) named: Paged<GroupDay>,
     /// Of an identity: by their entries.
     pub(super) sessions: Paged<Session>,
     /// Of a company: the touches of the sessions that are its own.
     pub(super) touches: Paged<TouchAt>,
     pub(super) orders: Paged<Order>,
     /// By day and name.
-    pub(super) hits: Paged<Hit>,
+    pub(super) daily_counts: Paged<DailyCount>,
     /// The first touch of all.
     pub(super) first_touch: Option<TouchAt>,
     /// All money of all time.
@@ -43,11 +43,11 @@ pub struct Facts {
 }
 
 /// How many orders an entity has at most before another first touch makes a bundle of them.
-static LOOSE_ORDERS: AtomicUsize = AtomicUsize::new(32);
+static MAX_INLINE_ORDERS: AtomicUsize = AtomicUsize::new(32);
 
 /// Changes how many orders an entity has before they are bundled: answers don't depend on it, and tests show that with few.
 pub fn set_loose_orders(orders: usize) {
-    LOOSE_ORDERS.store(orders, Ordering::Relaxed);
+    MAX_INLINE_ORDERS.store(orders, Ordering::Relaxed);
 }
 
 impl Facts {
@@ -71,16 +71,16 @@ impl Facts {
     /// The last active day before `day`.
     #[must_use]
     pub fn active_before(&self, day: Day) -> Option<Day> {
-        self.days.before(number_of_day(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
+        self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
     /// The days of `span`, in order.
     pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
-        self.days.range(number_of_day(span.first), number_of_day(span.last))
+        self.days.range(day_sort_key(span.first), day_sort_key(span.last))
     }
 
     /// The days of `span` by the group that was named, in order of day.
-    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<Named>, &Sums)> {
+    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
         let mut alone = self.days(span).filter(|entry| !entry.several).peekable();
         let mut several = self.named.range(first_in_day(span.first), last_in_day(span.last)).peekable();
         std::iter::from_fn(move || {
@@ -105,17 +105,17 @@ impl Facts {
 
     /// The sessions whose entries lie in `times`, in order.
     pub fn sessions(&self, times: Times) -> impl Iterator<Item = &Session> {
-        self.sessions.range(times.from.number(), times.to.number())
+        self.sessions.range(times.from.sort_key(), times.to.sort_key())
     }
 
     /// The orders and refunds in `times`, in order.
     pub fn orders(&self, times: Times) -> impl Iterator<Item = &Order> {
-        self.orders.range(times.from.number(), times.to.number())
+        self.orders.range(times.from.sort_key(), times.to.sort_key())
     }
 
     /// What was counted on the days of `span`.
-    pub fn hits(&self, span: Span) -> impl Iterator<Item = Hit> {
-        self.hits.range(first_in_day(span.first), last_in_day(span.last)).copied()
+    pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
+        self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
 
     /// All touches of a company, in order.
@@ -136,9 +136,9 @@ impl Facts {
         self.bundle.as_deref().copied()
     }
 
-    /// Bundles the orders under `key`, from here on and for good, if `change` moves them all and they are many.
-    pub fn bundle_orders(&mut self, key: RecordKey, change: Change) {
-        let is_many = || self.orders.len() > LOOSE_ORDERS.load(Ordering::Relaxed);
+    /// Defers attribution of the orders under `key`, from here on and for good, if `change` moves them all and they are many.
+    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange) {
+        let is_many = || self.orders.len() > MAX_INLINE_ORDERS.load(Ordering::Relaxed);
         if change.first_touch && self.bundle.is_none() && is_many() {
             self.bundle = Some(Box::new(key));
         }
@@ -159,9 +159,9 @@ impl Facts {
     }
 
     /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
-    pub fn add_day(&mut self, day: Day, named: Option<Named>, sums: &Sums, sign: Sign) {
+    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
-        let number = number_of_day(day);
+        let number = day_sort_key(day);
         let Some(known) = self.days.get(number) else {
             let sums = sums.clone();
             return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums });
@@ -170,7 +170,7 @@ impl Facts {
         let differs = !several && known.named.as_deref() != named.as_ref();
         if differs {
             // From here on each that was named is kept for itself.
-            let former = NamedDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
+            let former = GroupDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
             self.named.insert(former);
         }
         if several || differs {
@@ -189,14 +189,14 @@ impl Facts {
         });
     }
 
-    fn add_named(&mut self, day: Day, named: Option<Named>, sums: &Sums, sign: Sign) {
-        let number = lists::number_of_named(day, named);
+    fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
+        let number = lists::group_sort_key(day, named);
         let there = self.named.get(number).is_some();
         if !there {
-            return self.named.insert(NamedDay { day, named, sums: sums.clone() });
+            return self.named.insert(GroupDay { day, named, sums: sums.clone() });
         }
         self.named.change(number, |days| {
-            let at = days.partition_point(|entry| entry.number() < number);
+            let at = days.partition_point(|entry| entry.sort_key() < number);
             days[at].sums.add(sums, sign);
         });
     }
@@ -208,17 +208,17 @@ impl Facts {
 
     /// Takes out the order of the moment `at`.
     pub fn remove_order(&mut self, at: Moment) {
-        self.orders.remove(at.number());
+        self.orders.remove(at.sort_key());
     }
 
     /// Counts a hit.
-    pub fn add_hit(&mut self, hit: Hit) {
-        let number = hit.number();
-        self.hits.change(number, |hits| {
-            let at = place_near_end(hits, |other| other.number() < number);
-            match hits.get_mut(at) {
-                Some(there) if there.number() == number => there.count += hit.count,
-                _ => insert_tight(hits, at, hit),
+    pub fn add_count(&mut self, hit: DailyCount) {
+        let number = hit.sort_key();
+        self.daily_counts.change(number, |daily_counts| {
+            let at = place_near_end(daily_counts, |other| other.sort_key() < number);
+            match daily_counts.get_mut(at) {
+                Some(there) if there.sort_key() == number => there.count += hit.count,
+                _ => insert_tight(daily_counts, at, hit),
             }
         });
     }
@@ -231,14 +231,14 @@ impl Facts {
 
     /// Takes out the touch of the moment `at`, of a company.
     pub fn remove_touch(&mut self, at: Moment) {
-        self.touches.remove(at.number());
+        self.touches.remove(at.sort_key());
         self.lost_touch(at);
     }
 
     /// Puts `session` in the place of those that it was joined from.
     pub fn replace_sessions(&mut self, joined: &[Session], session: Session) {
         for former in joined {
-            self.sessions.remove(former.at.number());
+            self.sessions.remove(former.at.sort_key());
         }
         let touch = session.touch_at();
         self.sessions.insert(session);
@@ -264,7 +264,7 @@ impl Facts {
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
-        let earlier = self.sessions.range(Number::MIN, last.number()).rev();
+        let earlier = self.sessions.range(SortKey::MIN, last.sort_key()).rev();
         let mut met: Vec<Session> = earlier.take_while(|other| session.meets(other)).cloned().collect();
         met.reverse();
         met
@@ -285,7 +285,7 @@ impl Facts {
 
     /// Makes the last session longer by an event at `time`.
     pub fn extend_last_session(&mut self, time: Instant) {
-        self.sessions.change(Number::MAX, |sessions| {
+        self.sessions.change(SortKey::MAX, |sessions| {
             if let Some(session) = sessions.last_mut() {
                 session.events += 1;
                 session.last = session.last.max(time);
@@ -302,7 +302,7 @@ impl Facts {
         self.sessions.dirty(visit);
         self.touches.dirty(visit);
         self.orders.dirty(visit);
-        self.hits.dirty(visit);
+        self.daily_counts.dirty(visit);
     }
 
     /// All changes are on their way to the store.
@@ -312,7 +312,7 @@ impl Facts {
         self.sessions.saved();
         self.touches.saved();
         self.orders.saved();
-        self.hits.saved();
+        self.daily_counts.saved();
     }
 
     /// Lets go of pages that are saved.
@@ -322,32 +322,32 @@ impl Facts {
         self.sessions.shed();
         self.touches.shed();
         self.orders.shed();
-        self.hits.shed();
+        self.daily_counts.shed();
     }
 
     /// The names of all sealed pages.
     pub fn serials(&self) -> impl Iterator<Item = u32> {
-        let by_day = self.days.serials().chain(self.named.serials()).chain(self.hits.serials());
+        let by_day = self.days.serials().chain(self.named.serials()).chain(self.daily_counts.serials());
         by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
     }
 
     /// How many items there are: what going through them costs.
     #[must_use]
     pub fn len(&self) -> usize {
-        let by_day = self.days.len() + self.named.len() + self.hits.len();
+        let by_day = self.days.len() + self.named.len() + self.daily_counts.len();
         by_day + self.sessions.len() + self.touches.len() + self.orders.len()
     }
 
     /// What they take in memory beside themselves, in bytes, roughly.
     #[must_use]
     pub fn weight(&self) -> usize {
-        // Named groups and money are boxed; a day in two has one.
-        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<Named>()
+        // Groups and money are boxed; a day in two has one.
+        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<GroupRef>()
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
             + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
             + self.runs.as_ref().map_or(0, |runs| runs.weight());
-        boxed + lists + self.orders.weight() + self.hits.weight() + alone
+        boxed + lists + self.orders.weight() + self.daily_counts.weight() + alone
     }
 }

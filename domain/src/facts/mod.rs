@@ -18,13 +18,13 @@ mod runs;
 mod session;
 mod touch;
 
-pub use daily_count::{Hit, HitKind};
-pub use day::{DayEntry, MoneySums, NamedDay, SeenOnDay, Sums};
-pub use dirty_range::{Change, Span, Times};
+pub use daily_count::{CountKey, DailyCount};
+pub use day::{DayEntry, GroupDay, MoneySums, SeenOnDay, Sums};
+pub use dirty_range::{DirtyRange, Span, Times};
 pub use entity::{Facts, set_loose_orders};
-pub use group_ref::Named;
+pub use group_ref::GroupRef;
 pub use lists::{FactsPage, TouchEnds};
-pub use load::Pages;
+pub use load::LoadFactsPage;
 pub use moment::Moment;
 pub use order::Order;
 pub use recut::{Recut, set_loose_run};

@@ -192,7 +192,7 @@ pub struct Traffic {
 
 /// How an identity is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityName {
+pub enum IdentitySelector {
     /// By an e-mail address that it ever had; of several, the one seen last.
     Email(String),
     /// By its `user_id`, as sent.

@@ -32,7 +32,7 @@ use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
 use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Projects, Question as Asked, Reader};
+use headcount_domain::queries::{Projects, Query as Asked, Reader};
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
@@ -136,7 +136,7 @@ impl Held {
         }
     }
 
-    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
+    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Partial, Fault> {
         let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: hasher(), source: &self.saved };
         question.answer(&mut reader)
     }
@@ -174,7 +174,7 @@ impl Projects for Folded {
         hasher()
     }
 
-    async fn each<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    async fn scatter<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let held = self.projects.values();
         held.map(|held| held.lock().unwrap_or_else(PoisonError::into_inner).ask(&question)).collect()
     }

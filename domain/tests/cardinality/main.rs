@@ -19,7 +19,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::queries::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::queries::{Projects, Query, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
@@ -91,7 +91,7 @@ impl Projects for One {
         hasher()
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let (project, source) = &mut *self.0.lock().unwrap();
         let reads = source.reads.get();
         let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: hasher(), source })?;
@@ -188,7 +188,7 @@ impl Sizes {
     fn save(&mut self, project: &mut Project) {
         project.freeze();
         while project.drain_frozen(usize::MAX, self) {}
-        project.settle();
+        project.mark_durable();
         project.evict(usize::MAX, usize::MAX);
         project.evict(usize::MAX, usize::MAX);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_domain::intake::event::{Details, Event, Who};
+use headcount_domain::intake::event::{Details, Event, SentIds};
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
@@ -144,7 +144,7 @@ fn event(project: ProjectId, user: u64) -> Event {
         received: Instant(1_641_600_000_000),
         day: Day(19_000),
         name: "order".into(),
-        who: Who { user_id: Some(format!("user-{user}").into()), ..Who::default() },
+        who: SentIds { user_id: Some(format!("user-{user}").into()), ..SentIds::default() },
         external_id: Some(format!("order-{user}").into()),
         money: None,
         company: None,

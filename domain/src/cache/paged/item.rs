@@ -9,35 +9,35 @@ use crate::ids::RecordKey;
 use crate::time::Day;
 
 /// Where an item belongs in its list.
-pub type Number = i128;
+pub type SortKey = i128;
 
 /// The number of a day, or of something that a day has one of.
 #[must_use]
-pub fn number_of_day(day: Day) -> Number {
-    Number::from(day.0)
+pub fn day_sort_key(day: Day) -> SortKey {
+    SortKey::from(day.0)
 }
 
 /// The number of a day's item with this key: the day, and the first 96 bits of the key, which is a hash.
 #[must_use]
-pub fn number_in_day(day: Day, key: RecordKey) -> Number {
+pub fn sort_key_in_day(day: Day, key: RecordKey) -> SortKey {
     first_in_day(day) | (key.0 >> 32).cast_signed()
 }
 
-/// The least number of a day in a list of [`number_in_day`].
+/// The least number of a day in a list of [`sort_key_in_day`].
 #[must_use]
-pub fn first_in_day(day: Day) -> Number {
-    Number::from(day.0) << 96
+pub fn first_in_day(day: Day) -> SortKey {
+    SortKey::from(day.0) << 96
 }
 
-/// The greatest number of a day in a list of [`number_in_day`].
+/// The greatest number of a day in a list of [`sort_key_in_day`].
 #[must_use]
-pub fn last_in_day(day: Day) -> Number {
+pub fn last_in_day(day: Day) -> SortKey {
     first_in_day(day) | ((1 << 96) - 1)
 }
 
 /// The number of a key.
 #[must_use]
-pub fn number_of_key(key: RecordKey) -> Number {
+pub fn record_sort_key(key: RecordKey) -> SortKey {
     (key.0 ^ (1 << 127)).cast_signed()
 }
 
@@ -55,7 +55,7 @@ pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send 
     const SIZE: usize = 1;
 
     /// Where it belongs.
-    fn number(&self) -> Number;
+    fn sort_key(&self) -> SortKey;
 
     /// A page of these.
     fn to_page(items: &[Self]) -> Self::Page;
@@ -71,9 +71,9 @@ pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send 
 }
 
 /// The items of a list with numbers from `first` to `last`.
-pub(super) fn within<T: Item>(items: &[T], first: Number, last: Number) -> std::slice::Iter<'_, T> {
-    let from = place_near_end(items, |item| item.number() < first);
-    let to = place_near_end(items, |item| item.number() <= last);
+pub(super) fn within<T: Item>(items: &[T], first: SortKey, last: SortKey) -> std::slice::Iter<'_, T> {
+    let from = place_near_end(items, |item| item.sort_key() < first);
+    let to = place_near_end(items, |item| item.sort_key() <= last);
     items[from..to.max(from)].iter()
 }
 

@@ -14,6 +14,6 @@ mod sums;
 mod tests;
 mod window;
 
-pub use pages::{GroupPage, Pages};
+pub use pages::{GroupPage, LoadGroupPage};
 pub use record::{CompanyById, Group};
 pub use sums::{GroupSums, MemberDay};

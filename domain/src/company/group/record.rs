@@ -1,9 +1,9 @@
 //! The record of a group.
 
-use super::pages::{Alias, DaySums, GroupPage, Membership, Pages, Visit};
+use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
 use super::sums::{GroupSums, MemberDay};
 use crate::cache::paged::{
-    Number, Paged, first_in_day, insert_tight, last_in_day, number_in_day, number_of_day, number_of_key, place_near_end,
+    Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end, record_sort_key, sort_key_in_day,
 };
 use crate::contribution::Sign;
 use crate::facts::Moment;
@@ -28,7 +28,7 @@ pub struct Group {
     pub(super) aliases: Paged<Alias>,
     pub(super) sums: Paged<DaySums>,
     pub(super) roster: Paged<Membership>,
-    pub(super) visits: Paged<Visit>,
+    pub(super) visits: Paged<ActiveDay>,
     /// How many members have each day as their last.
     pub(super) by_last: Vec<(Day, u32)>,
     pub(super) first_seen: Edge,
@@ -152,8 +152,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn tell_alias(&mut self, company: RecordKey, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(company);
+    pub fn tell_alias(&mut self, company: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(company);
         self.aliases.load(number, number, load)?;
         if self.aliases.get(number).is_none() {
             self.aliases.insert(Alias(company));
@@ -171,8 +171,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn aliases(&mut self, load: impl Pages) -> Result<impl Iterator<Item = RecordKey>, Fault> {
-        self.aliases.load(Number::MIN, Number::MAX, load)?;
+    pub fn aliases(&mut self, load: impl LoadGroupPage) -> Result<impl Iterator<Item = RecordKey>, Fault> {
+        self.aliases.load(SortKey::MIN, SortKey::MAX, load)?;
         Ok(self.aliases.iter().map(|alias| alias.0))
     }
 
@@ -180,8 +180,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_day(day);
+    pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = day_sort_key(day);
         self.sums.load(number, number, load)?;
         self.sums.change(number, |days| {
             let at = place_near_end(days, |(other, _)| *other < day);
@@ -209,8 +209,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_in_day(day, member);
+    pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
         let is_new = self.visits.change(number, |visits| {
             let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
@@ -221,7 +221,7 @@ impl Group {
                     false
                 }
                 _ => {
-                    insert_tight(visits, at, Visit { day, member, did });
+                    insert_tight(visits, at, ActiveDay { day, member, did });
                     true
                 }
             }
@@ -237,8 +237,8 @@ impl Group {
     }
 
     /// A member has one active day more.
-    fn enroll(&mut self, day: Day, member: RecordKey, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(member);
+    fn enroll(&mut self, day: Day, member: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
         self.roster.load(number, number, load)?;
         let (before, after) = self.roster.change(number, |roster| {
             let at = roster.partition_point(|other| other.member < member);
@@ -284,8 +284,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_in_day(day, member);
+    pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
         let removed = self.visits.change(number, |visits| {
             let at = visits.binary_search_by_key(&(day, member), |visit| (visit.day, visit.member)).ok()?;
@@ -306,8 +306,8 @@ impl Group {
     }
 
     /// A member has one active day less. Its other days are looked through only if it was the last of several.
-    fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(member);
+    fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
         self.roster.load(number, number, &mut load)?;
         let find = |roster: &[Membership]| roster.binary_search_by_key(&member, |known| known.member).ok();
         let left = self.roster.change(number, |roster| {
@@ -318,7 +318,7 @@ impl Group {
         match left {
             Some((last, 0)) => self.move_last(Some(last), None),
             Some((last, _)) if last == day => {
-                self.visits.load(Number::MIN, last_in_day(day), load)?;
+                self.visits.load(SortKey::MIN, last_in_day(day), load)?;
                 let last = self.last_day_until(day, member).unwrap_or(day);
                 self.roster.change(number, |roster| {
                     if let Some(at) = find(roster) {
@@ -333,7 +333,7 @@ impl Group {
     }
 
     fn last_day_until(&self, day: Day, member: RecordKey) -> Option<Day> {
-        let mut visits = self.visits.range(Number::MIN, last_in_day(day)).rev();
+        let mut visits = self.visits.range(SortKey::MIN, last_in_day(day)).rev();
         visits.find(|visit| visit.member == member).map(|visit| visit.day)
     }
 
@@ -341,7 +341,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn seen(&mut self, mut load: impl Pages) -> Result<Option<(Instant, Instant)>, Fault> {
+    pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
         if self.first_seen == Edge::Unknown {
             let first_day =
                 self.visits.first().map_or(Day(i32::MIN), |number| Day(i32::try_from(number >> 96).unwrap_or(i32::MIN)));
@@ -363,7 +363,7 @@ impl Group {
     fn seen_within(
         &mut self,
         (first, last): (Day, Day),
-        load: impl Pages,
+        load: impl LoadGroupPage,
     ) -> Result<impl Iterator<Item = (Instant, Instant)>, Fault> {
         let (first, last) = (first_in_day(first), last_in_day(last));
         self.visits.load(first, last, load)?;

@@ -7,19 +7,19 @@ use super::parts::Keys;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::CompanyLink;
-use crate::queries::partial::{Projects, Question, Reader};
+use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 
 /// Asks what some companies are linked to.
 #[derive(Debug, Clone)]
-struct AskLinks {
+struct LinksQuery {
     companies: Keys,
 }
 
-impl Question for AskLinks {
-    type Part = Vec<Option<CompanyLink>>;
+impl Query for LinksQuery {
+    type Partial = Vec<Option<CompanyLink>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let links = &reader.project.rollups.company_links;
         if links.is_empty() {
             return Ok(vec![None; self.companies.len()]);
@@ -30,19 +30,19 @@ impl Question for AskLinks {
 
 /// The companies that some keys mean organization-wide.
 pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
-    let parts = projects.each(AskLinks { companies: companies.clone() }).await?;
+    let parts = projects.scatter(LinksQuery { companies: companies.clone() }).await?;
     let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
     Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
 }
 
 /// Asks which companies were told to be these domains.
 #[derive(Debug, Clone)]
-struct AskAliases {
+struct AliasesQuery {
     domains: Keys,
 }
 
-impl Question for AskAliases {
-    type Part = Vec<Keys>;
+impl Query for AliasesQuery {
+    type Partial = Vec<Keys>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Keys>, Fault> {
         let mut aliases = Vec::with_capacity(self.domains.len());
@@ -57,9 +57,9 @@ impl Question for AskAliases {
 }
 
 /// All keys that each of some companies was told by anywhere, its own first.
-pub(super) async fn told_keys<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
+pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
     let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
-    for part in projects.each(AskAliases { domains: companies.clone() }).await? {
+    for part in projects.scatter(AliasesQuery { domains: companies.clone() }).await? {
         for (keys, aliases) in told.iter_mut().zip(part) {
             let new: Keys = aliases.into_iter().filter(|alias| !keys.contains(alias)).collect();
             keys.extend(new);

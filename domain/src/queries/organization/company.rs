@@ -1,15 +1,15 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
-use super::aliases::told_keys;
-use super::parts::{self, NamedPart};
+use super::aliases::aliases_of;
+use super::parts::{self, Description};
 use super::top_k::{self, Leading, TopRow};
 use crate::company::{CompanyKey, normalise_domain};
 use crate::fault::Fault;
 use crate::ids::{OrganizationId, PublicCompany, RecordKey};
 use crate::indexes::CompanyLink;
 use crate::queries::answers::{CompanyMetrics, Listed, TopCompany};
-use crate::queries::partial::{Projects, Question, Reader};
+use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use crate::time::Window;
 
@@ -17,14 +17,14 @@ use crate::company::GROUP_TYPE as COMPANY;
 
 /// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
 #[derive(Debug, Clone)]
-struct AskById {
+struct CompanyByIdQuery {
     company: PublicCompany,
 }
 
-impl Question for AskById {
-    type Part = Option<(RecordKey, Option<CompanyLink>)>;
+impl Query for CompanyByIdQuery {
+    type Partial = Option<(RecordKey, Option<CompanyLink>)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (key, source) = (reader.hasher.public_company(self.company), reader.source);
         let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
         Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
@@ -38,7 +38,7 @@ pub(super) async fn by_id<P: Projects>(
     id: &str,
 ) -> Result<Option<RecordKey>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
-    let found: Vec<_> = projects.each(AskById { company }).await?.into_iter().flatten().collect();
+    let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
     let link = found.iter().filter_map(|(_, link)| *link).min();
     Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
@@ -79,7 +79,7 @@ async fn metrics<P: Projects>(
     company: RecordKey,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
+    let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
     let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
@@ -97,11 +97,11 @@ async fn metrics<P: Projects>(
     }))
 }
 
-fn public(named: &NamedPart, organization: OrganizationId) -> String {
+fn public(named: &Description, organization: OrganizationId) -> String {
     PublicCompany::of(named.key.as_deref().unwrap_or_default()).to_id(organization)
 }
 
-fn domain(named: &NamedPart) -> Option<String> {
+fn domain(named: &Description) -> Option<String> {
     let key = named.key.as_deref()?;
     normalise_domain(key).filter(|domain| domain == key)
 }
@@ -118,7 +118,7 @@ pub async fn top_companies<P: Projects>(
 ) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
-        true => told_keys(projects, keys).await?,
+        true => aliases_of(projects, keys).await?,
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;

@@ -5,5 +5,5 @@ mod revenue;
 mod traffic;
 mod unique_users;
 
-pub use attribution::{AskAttribution, AskCohorts};
-pub use traffic::AskTraffic;
+pub use attribution::{AttributionQuery, CohortsQuery};
+pub use traffic::TrafficQuery;
