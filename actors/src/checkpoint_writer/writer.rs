@@ -17,7 +17,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(4);
 
 /// Work for the checkpoint thread.
-enum Command {
+pub(super) enum Command {
     Write(Box<Job>),
     /// Retry the postponed checkpoint of this partition now.
     RetryNow(u16),
@@ -28,8 +28,8 @@ enum Command {
 /// A handle to both threads; they end when the last one is dropped.
 #[derive(Clone)]
 pub(crate) struct CheckpointWriter {
-    commands: Sender<Command>,
-    merges: Sender<MergeJob>,
+    pub(super) commands: Sender<Command>,
+    pub(super) merges: Sender<MergeJob>,
     stop: Arc<StopSignal>,
 }
 

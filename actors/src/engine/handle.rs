@@ -30,7 +30,7 @@ use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition
 use crate::verifier::DamageNote;
 
 /// How many scans of the log run at once; each keeps a core busy.
-const MAX_SCANS: usize = 2;
+pub(super) const MAX_SCANS: usize = 2;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]

@@ -312,6 +312,9 @@ fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {
 mod tests {
     use std::time::{Duration, Instant as Stopwatch};
 
+    use headcount_domain::queries::UniqueUsersQuery;
+
+    use super::super::handle::MAX_SCANS;
     use super::*;
     use crate::engine::EngineConfig;
     use crate::ingest::NewEvent;
@@ -375,7 +378,7 @@ mod tests {
                 if batch % 4 == 2 && checkpoint_events < u64::MAX {
                     tokio::time::sleep(Duration::from_millis(1_200)).await;
                 }
-                let expected = engine.ask(project, |project| project.unique_users(window())).await.unwrap();
+                let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
                 assert!(expected.total > 20);
                 for sort_bytes in [200, SORT_BYTES] {
                     assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
@@ -417,7 +420,7 @@ mod tests {
             let _ = tokio::time::timeout(Duration::from_millis(1), scan).await;
         }
         let began = Stopwatch::now();
-        while engine.scans().available_permits() < MAX_SCANS {
+        while engine.inner.scans.available_permits() < MAX_SCANS {
             assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -5,11 +5,9 @@ use std::hash::Hasher as _;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::queries;
 use headcount_domain::queries::{
-    AttributedRevenue, AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentitySelector, Listed, LtvCohorts, Profile, Projects, Query, TopCompany, TopUser, TouchModel, Traffic,
-    TrafficQuery,
+    self, CompanyMetrics, CountOf, GroupMetrics, IdentityCounts, IdentitySelector, Listed, Profile, Projects, Query, TopCompany,
+    TopUser,
 };
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
@@ -18,7 +16,7 @@ use super::handle::Engine;
 use super::shard_client::{AskError, Pending};
 
 /// The projects of an organization, asked on their shards.
-struct Asked<'e> {
+struct OrganizationProjects<'e> {
     engine: &'e Engine,
     projects: Vec<ProjectId>,
     /// The places of those that one message asks.
@@ -28,7 +26,7 @@ struct Asked<'e> {
 /// How many projects one message asks at most, so that a shard can do something else in between.
 const TOGETHER: usize = 16;
 
-impl<'e> Asked<'e> {
+impl<'e> OrganizationProjects<'e> {
     fn new(engine: &'e Engine, projects: Vec<ProjectId>) -> Self {
         let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, project) in projects.iter().enumerate() {
@@ -39,7 +37,7 @@ impl<'e> Asked<'e> {
     }
 }
 
-impl Projects for Asked<'_> {
+impl Projects for OrganizationProjects<'_> {
     type Error = AskError;
 
     fn count(&self) -> usize {
@@ -74,41 +72,12 @@ impl Engine {
         self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
     }
 
-    /// Answers a query about one project.
-    async fn ask_project<Q: Query + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, AskError> {
+    /// Answers a query about one project, on its shard's thread.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask<Q: Query + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, AskError> {
         self.ask_shard(project, move |shard| shard.answer(project, &query)).await
-    }
-
-    /// Revenue of a window by what brought the buyers, at most `limit` rows.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn revenue_by_attribution(
-        &self,
-        project: ProjectId,
-        model: TouchModel,
-        level: EntityLevel,
-        dimension: Dimension,
-        window: Window,
-        limit: usize,
-    ) -> Result<AttributedRevenue, AskError> {
-        self.ask_project(project, AttributionQuery { model, level, dimension, window, limit }).await
-    }
-
-    /// Lifetime value by the month of first sight, the newest `limit` months.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.ask_project(project, CohortsQuery { level, limit }).await
-    }
-
-    /// Sessions and bounces of a window, by source, medium, campaign and channel.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.ask_project(project, TrafficQuery { window }).await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.
@@ -254,9 +223,9 @@ impl Engine {
         Ok((incarnation, hash.digest128()))
     }
 
-    fn asked(&self, organization: OrganizationId) -> Asked<'_> {
+    fn asked(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         // An organization that is unknown has no projects.
         let projects = self.registry().projects(organization).unwrap_or_default();
-        Asked::new(self, projects.iter().map(|project| project.id).collect())
+        OrganizationProjects::new(self, projects.iter().map(|project| project.id).collect())
     }
 }

@@ -68,7 +68,7 @@ enum Current {
 /// See the module.
 pub(super) struct Checkpointer {
     policy: CheckpointPolicy,
-    round_began: Stopwatch,
+    pub(super) round_began: Stopwatch,
     due: VecDeque<u16>,
     current: Option<Current>,
     /// The checkpoints at the writer: job and time of freezing.

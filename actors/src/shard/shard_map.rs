@@ -57,9 +57,7 @@ mod tests {
 
     #[test]
     fn the_partition_of_a_project_is_stable() {
-        assert_eq!([1, 2, u64::MAX].map(|id| partition_of(ProjectId(id))), STABLE);
+        // Different values would lose the state of every project.
+        assert_eq!([1, 2, u64::MAX].map(|id| partition_of(ProjectId(id))), [51, 28, 19]);
     }
-
-    /// Changing these loses the state of every project.
-    const STABLE: [u16; 3] = [0, 0, 0];
 }

@@ -6,6 +6,7 @@ use std::fs::File;
 use clap::Parser;
 use headcount_actors::EngineConfig;
 use headcount_actors::ingest::NewEvent;
+use headcount_domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_domain::time::Window;
 
 use super::*;
@@ -70,10 +71,8 @@ async fn orders(engine: &Engine) -> (u64, i64) {
     let window =
         Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now())
             .unwrap();
-    engine
-        .ask(project, move |project| (project.unique_users(window).total, project.revenue_metrics(window).orders))
-        .await
-        .unwrap()
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap().total;
+    (users, engine.ask(project, RevenueMetricsQuery { window }).await.unwrap().orders)
 }
 
 #[test]
@@ -314,7 +313,7 @@ fn an_access_log_of_2015() {
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
         let utc = headcount_domain::time::Timezone::UTC;
         let window = Window::resolve(Some("2015-05-17"), Some("2015-05-20"), utc, engine.clock().now()).unwrap();
-        let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+        let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
         let by_day: Vec<u64> = users.series.iter().map(|(_, users)| *users).collect();
         assert_eq!(by_day, [365, 660, 586, 532]);
         engine.close().await;

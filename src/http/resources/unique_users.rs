@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::UniqueUsers;
+use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -82,7 +82,7 @@ pub async fn count_unique_users_per_day(
     let tag = Tag::of_project(&state, &caller, today, &request, &body).await?;
     let users = async {
         match predicate {
-            None => state.engine.ask(caller.project, move |project| project.unique_users(window)).await,
+            None => state.engine.ask(caller.project, UniqueUsersQuery { window }).await,
             Some(predicate) => state.engine.scan_unique_users(caller.project, window, predicate).await,
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::queries::{AttributedRevenue, Dimension, TouchModel, TouchRevenue};
+use headcount_domain::queries::{AttributedRevenue, AttributionQuery, Dimension, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::openapi::schema::Object;
 use utoipa::{IntoParams, ToSchema};
@@ -91,7 +91,8 @@ pub async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) ->
     let (model, level, dimension) = (query.word("model")?, query.word("level")?, query.word("dimension")?);
     let (window, today) = asked.window()?;
     let limit = query.limit(MAX_ROWS, DEFAULT_ROWS)?;
-    let revenue = state.engine.revenue_by_attribution(asked.caller.project, model, level, dimension, window, limit);
+    let query = AttributionQuery { model, level, dimension, window, limit };
+    let revenue = state.engine.ask(asked.caller.project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
         currency: asked.currency(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),

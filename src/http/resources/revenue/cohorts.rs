@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::queries::{Cohort, LtvCohorts};
+use headcount_domain::queries::{Cohort, CohortsQuery, LtvCohorts};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -87,7 +87,7 @@ pub async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Re
     let asked = Asked::read(&state, &request, &["level", "limit", "start_date", "end_date"])?;
     let level = asked.query.word("level")?;
     let limit = asked.query.limit(MAX_COHORTS, DEFAULT_COHORTS)?;
-    let ltv = state.engine.ltv_cohorts(asked.caller.project, level, limit);
+    let ltv = state.engine.ask(asked.caller.project, CohortsQuery { level, limit });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
         currency: asked.currency(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),

@@ -9,7 +9,9 @@ use std::fmt::Display;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::engine::AskError;
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{EntityLevel, RevenueMetrics, RevenueSeries, Unconverted};
+use headcount_domain::queries::{
+    EntityLevel, RevenueMetrics, RevenueMetricsQuery, RevenueSeries, RevenueSeriesQuery, Unconverted,
+};
 use headcount_domain::time::{Day, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -122,7 +124,7 @@ impl<'r> Asked<'r> {
 pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let asked = Asked::read(&state, &request, &["start_date", "end_date"])?;
     let (window, today) = asked.window()?;
-    let metrics = state.engine.ask(asked.caller.project, move |project| project.revenue_metrics(window));
+    let metrics = state.engine.ask(asked.caller.project, RevenueMetricsQuery { window });
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),
         orders: metrics.orders,
@@ -148,7 +150,7 @@ pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result
 pub async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let asked = Asked::read(&state, &request, &["start_date", "end_date"])?;
     let (window, today) = asked.window()?;
-    let revenue = state.engine.ask(asked.caller.project, move |project| project.revenue_series(window));
+    let revenue = state.engine.ask(asked.caller.project, RevenueSeriesQuery { window });
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
     let answer = |revenue: RevenueSeries| TimeseriesAnswer {
