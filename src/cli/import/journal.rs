@@ -19,7 +19,7 @@ use headcount_storage::files::{PRIVATE_FILE, create_private_dir, sync_dir, write
 use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
-use super::subject::{Identity, Subject};
+use super::source_file::{Identity, Subject};
 use crate::cli::runtime::since_epoch;
 
 /// The directory of journals in a data directory.

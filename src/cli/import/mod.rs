@@ -11,7 +11,7 @@ mod lines;
 mod pipeline;
 mod remote;
 mod report;
-mod subject;
+mod source_file;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +36,7 @@ use events::{Format, Reading, Tags};
 use journal::{Journal, Resume};
 use lines::{Opening, Place};
 use report::{Reporter, Summary};
-use subject::Subject;
+use source_file::Subject;
 
 /// The flags of `import`.
 #[derive(Debug, Clone, clap::Args)]
