@@ -8,6 +8,8 @@ use crate::ids::{KeyHasher, ProjectId};
 use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Reads a project's state; loads records that are not in memory.
 #[derive(Debug)]
@@ -23,9 +25,9 @@ pub struct Reader<'a, S> {
 }
 
 /// A query of one project.
-pub trait Query: Clone + Send + 'static {
+pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// The answer of one project.
-    type Partial: Send + 'static;
+    type Partial: Send + Serialize + DeserializeOwned + 'static;
 
     /// Computes the answer.
     ///

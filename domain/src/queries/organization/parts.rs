@@ -9,6 +9,7 @@ use crate::indexes::MemberAlias;
 use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
+use serde::{Deserialize, Serialize};
 
 /// The reported keys of one company or group, its canonical key first.
 pub(super) type Keys = Vec<RecordKey>;
@@ -23,7 +24,7 @@ impl<S: Source> Reader<'_, S> {
 }
 
 /// Asks for names of companies or groups, and when they were seen.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribeQuery {
     groups: Vec<Keys>,
     /// Of which type they are, and the window whose events are asked for, too.
@@ -31,7 +32,7 @@ struct DescribeQuery {
 }
 
 /// The name of a group, and when it was seen.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Description {
     /// Its canonical key, as text.
     pub(super) key: Option<Box<str>>,
@@ -111,7 +112,7 @@ pub(super) async fn named<P: Projects>(
 }
 
 /// Asks for the figures of companies or groups.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FiguresQuery {
     /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
     groups: Vec<(Keys, bool)>,
@@ -119,7 +120,7 @@ pub(super) struct FiguresQuery {
 }
 
 /// The figures of a group in one project.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FiguresPartial {
     sums: GroupSums,
     /// The number of its distinct identities that only this project knows.
@@ -129,7 +130,7 @@ pub(super) struct FiguresPartial {
 }
 
 /// An identity of an organization.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum MemberRef {
     /// A user: the same in all projects.
     User(RecordKey),
