@@ -20,7 +20,7 @@ use headcount_storage::keyspace::Key;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
-use crate::engine::config::{OpenError, directory};
+use crate::engine::{OpenError, directory};
 use crate::fault;
 use crate::shard::stored_types;
 

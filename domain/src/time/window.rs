@@ -1,6 +1,7 @@
 //! The days that a question is about.
 
 use super::{Day, Instant, Timezone};
+use serde::{Deserialize, Serialize};
 
 /// How many days a window has if nothing is asked: 30 days before today, and today.
 pub const DEFAULT_WINDOW_DAYS: u32 = 31;
@@ -8,7 +9,7 @@ pub const DEFAULT_WINDOW_DAYS: u32 = 31;
 pub const MAX_WINDOW_DAYS: i64 = 3_660;
 
 /// Whole days, both ends inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Window {
     /// The first day.
     pub start: Day,
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(days, ["2024-02-28", "2024-02-29", "2024-03-01"]);
         assert_eq!(window.len(), 3);
         assert!(window.contains(window.start) && window.contains(window.end));
-        assert!(!window.contains(window.end.next()) && !window.contains(window.start.prev()));
+        assert!(!window.contains(window.end.next()) && !window.contains(window.start.plus(-1)));
         assert_eq!(Window::last_days(0, Timezone::UTC, now).len(), 1);
         assert!(Window::depends_on_today(Some("2024-01-01"), None));
         assert!(!Window::depends_on_today(Some("2024-01-01"), Some("2024-01-02")));
