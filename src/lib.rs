@@ -1,22 +1,22 @@
 //! Self-hosted product and web analytics, revenue and account intelligence in one process.
 //!
-//! The program `headcount` ([`cli`]) serves all of it over HTTP ([`server`], [`http`]). The same engine works inside any
-//! Rust program, whatever runtime that has: it brings its own threads.
+//! The program `headcount` ([`cli`]) serves the engine over HTTP ([`server`], [`http`]). [`Engine`] also embeds in other Rust
+//! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::answers::IdentityName;
+//! use headcount::answers::IdentitySelector;
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let engine = Engine::open(EngineConfig::new("./analytics"))?;
 //! let now = engine.clock().now();
-//! // The first time: an organization, a project and their keys, which are shown this once.
+//! // On the first start: creates an organization, a project and their keys. They are not shown again.
 //! let project = engine.registry().initialize(now)?.project_id;
 //!
 //! let event = NewEvent::new("checkout").user("ada").with(Field::Currency, "EUR").value("12.50")?;
 //! let receipt = engine.track(project, &event).await?;
-//! // It is on disk, and in every figure, by now.
+//! // The event is on disk and included in every figure.
 //! println!("recorded as {:?} at {:?}", receipt.id, receipt.position);
 //!
 //! let timezone = engine.registry().policy(project).ok_or("no such project")?.policy.timezone;
@@ -24,7 +24,7 @@
 //! let users = engine.ask(project, move |project| project.unique_users(week)).await?;
 //! println!("{} users in seven days", users.total);
 //! let organization = engine.registry().organizations()[0].id;
-//! if let Some(ada) = engine.identity_profile(organization, &IdentityName::User("ada".into()), week).await? {
+//! if let Some(ada) = engine.identity_profile(organization, &IdentitySelector::User("ada".into()), week).await? {
 //!     println!("ada: {} sessions, {} earned", ada.sessions, ada.revenue);
 //! }
 //! for company in engine.top_companies(organization, week, 10).await?.rows {

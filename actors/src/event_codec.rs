@@ -33,7 +33,7 @@ mod tests {
     use headcount_domain::company::CompanyKey;
     use headcount_domain::ids::ProjectId;
     use headcount_domain::intake::country::Country;
-    use headcount_domain::intake::event::{Details, Money, Who};
+    use headcount_domain::intake::event::{Details, Money, SentIds};
     use headcount_domain::money::{Amount, Currency};
     use headcount_domain::time::{Day, Instant};
 
@@ -51,7 +51,7 @@ mod tests {
             received: Instant(1_700_000_000_250),
             day: Day(19_675),
             name: "order".into(),
-            who: Who { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
+            who: SentIds { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
             external_id: text("o-1"),
             money: Some(Money {
                 amount: Amount::parse("12.5").unwrap(),
@@ -71,7 +71,7 @@ mod tests {
             received: Instant(0),
             day: Day(-1),
             name: "\u{e9}".into(),
-            who: Who::default(),
+            who: SentIds::default(),
             external_id: None,
             money: None,
             company: None,

@@ -158,7 +158,7 @@ async fn quotas_hold_from_the_first_event_after_a_start_whether_from_checkpoint_
     // Without what was derived, everything is replayed: nothing of it is refused.
     std::fs::remove_dir_all(dir.path().join("store")).unwrap();
     let (engine, project) = open(dir.path(), Quotas { pages: 1, ..TINY });
-    let has = engine.ask(project, |project| (project.rollups.group_numbers.len(), project.names.counts)).await.unwrap();
+    let has = engine.ask(project, |project| (project.rollups.group_numbers.len(), project.dictionary.counts)).await.unwrap();
     assert_eq!((has.0, has.1.pages, has.1.sources), (4, 2, 3), "groups and companies, pages, sources");
     assert!(engine.track(project, &page("/b")).await.is_ok(), "known, although there are more than allowed");
     assert!(engine.track(project, &page("/new")).await.is_err());

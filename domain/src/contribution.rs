@@ -2,7 +2,7 @@
 
 /// As what an entity contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum EntityKind {
     /// One identity.
     Identity,
     /// One account: a company, or an identity that has none.

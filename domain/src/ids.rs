@@ -90,7 +90,7 @@ fn from_base62(text: &str) -> Option<u128> {
 
 /// How an event names somebody: by `user_id`, by `anonymous_id`, by a derived visitor id, or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum RawId {
+pub enum IdentityId {
     /// The `user_id` as sent. The same in all projects of an organization.
     User(Box<str>),
     /// The `anonymous_id` as sent. Known in its project only.
@@ -132,7 +132,7 @@ impl RecordKey {
     }
 
     /// As the key of a user, or of another identity.
-    fn told_apart(self, user: bool) -> Self {
+    fn with_user_bit(self, user: bool) -> Self {
         Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })
     }
 }
@@ -165,25 +165,25 @@ impl KeyHasher {
 
     /// The key of the record of `id`.
     #[must_use]
-    pub fn identity(&self, id: &RawId) -> RecordKey {
+    pub fn identity(&self, id: &IdentityId) -> RecordKey {
         match id {
-            RawId::User(name) => self.user(name),
-            RawId::Anonymous(name) => self.anonymous(name),
-            RawId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()).told_apart(false),
-            RawId::Nobody => self.hash(3, 0, &[]).told_apart(false),
+            IdentityId::User(name) => self.user(name),
+            IdentityId::Anonymous(name) => self.anonymous(name),
+            IdentityId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()).with_user_bit(false),
+            IdentityId::Nobody => self.hash(3, 0, &[]).with_user_bit(false),
         }
     }
 
     /// The key of the record of the user `name`.
     #[must_use]
     pub fn user(&self, name: &str) -> RecordKey {
-        self.hash(0, 0, name.as_bytes()).told_apart(true)
+        self.hash(0, 0, name.as_bytes()).with_user_bit(true)
     }
 
     /// The key of the record of the anonymous id `name`.
     #[must_use]
     pub fn anonymous(&self, name: &str) -> RecordKey {
-        self.hash(1, 0, name.as_bytes()).told_apart(false)
+        self.hash(1, 0, name.as_bytes()).with_user_bit(false)
     }
 
     /// The key of a company's record.
@@ -300,7 +300,7 @@ impl PublicCompany {
     }
 }
 
-impl RawId {
+impl IdentityId {
     /// The id as sent; nothing for visitors and nobody.
     #[must_use]
     pub fn text(&self) -> String {
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn kinds_of_names_never_share_a_key() {
         let hasher = KeyHasher::new([7; 16]);
-        let keys = [hasher.user("a"), hasher.anonymous("a"), hasher.company("a"), hasher.identity(&RawId::Nobody)];
+        let keys = [hasher.user("a"), hasher.anonymous("a"), hasher.company("a"), hasher.identity(&IdentityId::Nobody)];
         for (i, key) in keys.iter().enumerate() {
             assert!(keys[i + 1..].iter().all(|other| other != key));
         }

@@ -7,9 +7,9 @@ use crate::company;
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
 use crate::identity::EmailOwners;
-use crate::identity::Person;
+use crate::identity::IdentitySlot;
 use crate::ids::{KeyHasher, RecordKey};
-use crate::indexes::dictionary::{NameCounts, NameId, NameText, Names};
+use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
 use crate::records::Record;
 use crate::rollups::{self, Rollups};
 
@@ -17,7 +17,7 @@ use crate::rollups::{self, Rollups};
 #[derive(Debug, Default)]
 pub struct Project {
     /// Identities and linked anonymous ids.
-    pub people: Table<Person>,
+    pub people: Table<IdentitySlot>,
     /// Companies, as this project knows which are one.
     pub accounts: Table<AccountSlot>,
     /// Companies and groups, as they were told.
@@ -27,7 +27,7 @@ pub struct Project {
     /// Identities by e-mail address.
     pub emails: Table<EmailOwners>,
     /// The dictionary.
-    pub names: Names,
+    pub dictionary: Dictionary,
     /// The maintained figures.
     pub rollups: Rollups,
     /// Pages of records that are no more: their key spaces and keys, until a checkpoint takes them.
@@ -83,11 +83,11 @@ macro_rules! for_each_table {
             $body
         }
         {
-            let $table: &mut Table<NameId> = &mut project.names.ids;
+            let $table: &mut Table<TermId> = &mut project.dictionary.ids;
             $body
         }
         {
-            let $table: &mut Table<NameText> = &mut project.names.texts;
+            let $table: &mut Table<TermText> = &mut project.dictionary.texts;
             $body
         }
     }};
@@ -124,8 +124,8 @@ impl Project {
     }
 
     /// The checkpoint that was collected last is in the store.
-    pub fn settle(&mut self) {
-        for_each_table!(self, table => table.settle());
+    pub fn mark_durable(&mut self) {
+        for_each_table!(self, table => table.mark_durable());
     }
 
     /// How many different things it was told of. Known without looking at them, also right after a start.
@@ -133,7 +133,7 @@ impl Project {
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
         let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
-        let NameCounts { pages, sources } = self.names.counts;
+        let TermCounts { pages, sources } = self.dictionary.counts;
         Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
     }
 

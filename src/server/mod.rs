@@ -116,8 +116,8 @@ impl Server {
         Self::listen(&config.listen)?.serve(engine, config)
     }
 
-    /// Takes the address, before there is an engine. Connections wait until [`Listening::serve`], or are told so by
-    /// [`Listening::answer_meanwhile`].
+    /// Binds the address before there is an engine. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
+    /// answers them.
     ///
     /// # Errors
     /// [`StartError::Listen`].

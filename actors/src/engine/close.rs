@@ -21,7 +21,7 @@ impl Engine {
     pub async fn close(&self) {
         self.inner.closing.store(true, Ordering::SeqCst);
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
-        let group = Arc::clone(&self.inner.group);
+        let group = Arc::clone(&self.inner.log);
         if !finished(until, move || group.close()).await {
             tracing::warn!("the log takes too long to close");
         }
@@ -61,7 +61,7 @@ async fn finished(until: tokio::time::Instant, work: impl FnOnce() + Send + 'sta
 impl Drop for Inner {
     /// An engine that nobody closed stops all the same, without a last checkpoint.
     fn drop(&mut self) {
-        self.group.close();
+        self.log.close();
         self.health.stop();
         if let Some(threads) = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             threads.stop();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::ids::{KeyHasher, ProjectId, RawId, RecordKey};
+use headcount_domain::ids::{IdentityId, KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
@@ -152,16 +152,13 @@ impl Scan<'_> {
         let partition = partition_of(self.project);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let result = self.engine.reader().read(
-            |number| (number == partition).then_some(0),
-            |record: Record<'_>| {
-                if record.first > self.until {
-                    return ControlFlow::Break(());
-                }
-                outcome = self.take(&record, &mut batch, visit);
-                if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
+        let result = self.engine.history().read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
+            if record.first > self.until {
+                return ControlFlow::Break(());
+            }
+            outcome = self.take(&record, &mut batch, visit);
+            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         outcome?;
         result.map_err(|error| ScanError::Read(error.to_string()))?;
         self.hand_over(&mut batch, visit)
@@ -266,7 +263,7 @@ impl<'h> Users<'h> {
         if !matches {
             return Ok(());
         }
-        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&RawId::Visitor(visitor)));
+        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&IdentityId::Visitor(visitor)));
         match user.or(anonymous).or_else(visitor) {
             Some(key) => self.active.push(on_day(&bytes(key), &event.day.0.to_be_bytes())),
             None => Ok(()),

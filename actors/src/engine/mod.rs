@@ -32,9 +32,9 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{GroupCommit, LogReader};
+use headcount_storage::log::{Commit, GroupCommit, History};
 use tokio::sync::{Semaphore, oneshot};
 
 use self::open::{Parts, State};
@@ -95,7 +95,7 @@ struct Inner {
     secrets: Secrets,
     versions: Arc<Versions>,
     memory: Arc<Shares>,
-    reader: LogReader,
+    history: Arc<dyn History>,
     dead: Arc<DeadLetters>,
     damage: Arc<DamageNote>,
     gate: Gate,
@@ -107,7 +107,7 @@ struct Inner {
     limits: Arc<Limits>,
     shards: Vec<Addr<ShardActor>>,
     ingest: Addr<IngestActor>,
-    group: Arc<GroupCommit<Ticket>>,
+    log: Arc<dyn Commit<Ticket>>,
     incarnation: u128,
     closing: AtomicBool,
     draining: AtomicBool,
@@ -139,7 +139,7 @@ impl<R: Send, F: FnOnce(&mut Shard) -> R + Send> Asking for Asked<R, F> {
 }
 
 /// A question on its way to several projects.
-pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Question>::Part>, Fault>>;
+pub(crate) type PostedParts<Q> = Posted<Result<Vec<<Q as Query>::Partial>, Fault>>;
 
 impl<R> Posted<R> {
     async fn received(self) -> Result<R, AskError> {
@@ -195,14 +195,14 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Parts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Parts { registry, secrets, log, reader, dead, state, lock, incarnation } = opened;
+        let Parts { registry, secrets, log, history, dead, state, lock, incarnation } = opened;
         let State { shards, versions, limits, memory, keeper, keeper_thread, verifier, damage } = state;
         let assignment = open::assignment(shards.len());
         let health = shards.first().map(Shard::health).unwrap_or_default();
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), assignment);
         let group = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
-        let group = Arc::new(group);
+        let group: Arc<dyn Commit<Ticket>> = Arc::new(group);
         let ingest = start_ingest(&system, Arc::clone(&group), Arc::clone(&health))?;
         let inner = Inner {
             gate: Gate::of_bodies(config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission)),
@@ -215,13 +215,13 @@ impl Engine {
             versions,
             limits,
             memory,
-            reader,
+            history,
             dead,
             health,
             damage,
             shards: addresses,
             ingest,
-            group,
+            log: group,
             incarnation,
             closing: AtomicBool::new(false),
             draining: AtomicBool::new(false),
@@ -271,8 +271,8 @@ impl Engine {
         &self.inner.scans
     }
 
-    pub(crate) fn reader(&self) -> &LogReader {
-        &self.inner.reader
+    pub(crate) fn history(&self) -> &Arc<dyn History> {
+        &self.inner.history
     }
 
     pub(crate) fn is_dead(&self, position: Position) -> bool {
@@ -381,16 +381,16 @@ impl Engine {
     }
 
     /// Sends a question on its way, without waiting for the answer.
-    pub(crate) fn post<Q: Question + Sync>(
+    pub(crate) fn post<Q: Query + Sync>(
         &self,
         project: ProjectId,
         question: Q,
-    ) -> Result<Posted<Result<Q::Part, Fault>>, AskError> {
+    ) -> Result<Posted<Result<Q::Partial, Fault>>, AskError> {
         self.post_to_shard(project, move |shard| shard.answer(project, &question))
     }
 
     /// Sends a question on its way to several projects of one shard, at once. Their parts come in their order.
-    pub(crate) fn post_to_several<Q: Question + Sync>(
+    pub(crate) fn post_to_several<Q: Query + Sync>(
         &self,
         projects: Vec<ProjectId>,
         question: Q,
@@ -417,7 +417,7 @@ impl Engine {
     /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
-        Tracker { ingest: IngestActor::new(Arc::clone(&self.inner.group), Arc::clone(&self.inner.health)).start() }
+        Tracker { ingest: IngestActor::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.health)).start() }
     }
 
     /// Has `/readyz` fail from here on, so that nobody sends new work here; what comes is still done.

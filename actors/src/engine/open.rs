@@ -7,7 +7,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Log, LogReader};
+use headcount_storage::log::{History, Log};
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use crate::checkpoint_writer::Keeper;
@@ -37,10 +37,10 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let reader = log.reader();
+    let history: Arc<dyn History> = Arc::new(log.reader());
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
-    let opening = Opening { derived: &derived, config, reader: &reader, dead: &dead };
-    let (store, format) = derived.open(format, reader.last_position() == 0)?;
+    let opening = Opening { derived: &derived, config, history: &history, dead: &dead };
+    let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
         Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
@@ -49,7 +49,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
         }
         Err(fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::Defect, .. }) => return Err(fault.into()),
     };
-    let (reflected, last) = (state.reflected(), reader.last_position());
+    let (reflected, last) = (state.reflected(), log.last_position());
     if reflected > last {
         return Err(OpenError::Directory(format!(
             "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; restore it \
@@ -58,14 +58,14 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     }
     derived.remove_old();
     let incarnation = format.incarnation.number();
-    Ok(Parts { registry, secrets, log, reader, dead, state, lock, incarnation })
+    Ok(Parts { registry, secrets, log, history, dead, state, lock, incarnation })
 }
 
 pub(crate) struct Parts {
     pub(crate) registry: Registry,
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
-    pub(crate) reader: LogReader,
+    pub(crate) history: Arc<dyn History>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: State,
     pub(crate) lock: DirLock,
@@ -96,7 +96,7 @@ impl State {
 struct Opening<'a> {
     derived: &'a Derived<'a>,
     config: &'a EngineConfig,
-    reader: &'a LogReader,
+    history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
 }
 
@@ -149,9 +149,9 @@ impl Opening<'_> {
             let checkpoints = Checkpoints::new(keeper.clone(), self.config.checkpoints);
             let probe = self.config.probe.clone();
             let memory = Memory::new(self.config.record_bytes(), Arc::clone(&shares));
-            Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
+            Shard::open(&numbers, shared.clone(), Arc::clone(self.history), Arc::clone(self.dead), probe, checkpoints, memory)
         };
-        self.config.progress.begin(count, self.reader.last_position());
+        self.config.progress.begin(count, last_position(&**self.history));
         let open = |shard: usize| {
             let opened = open(shard);
             self.config.progress.reached(shard, Position::MAX);
@@ -175,6 +175,11 @@ impl Opening<'_> {
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
         Ok((shards, shared, shares))
     }
+}
+
+/// The last position of any partition.
+pub(crate) fn last_position(history: &dyn History) -> Position {
+    (0..PARTITIONS).map(|partition| history.last_position(partition)).max().unwrap_or(0)
 }
 
 /// Which shard hosts each partition.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries;
 use headcount_domain::queries::{
-    AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel, Traffic,
+    AttributedRevenue, AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
+    IdentityCounts, IdentitySelector, Listed, LtvCohorts, Profile, Projects, Query, TopCompany, TopUser, TouchModel, Traffic,
+    TrafficQuery,
 };
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
@@ -43,12 +44,16 @@ impl Projects for Asked<'_> {
         self.projects.len()
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {
+    fn hasher(&self) -> &KeyHasher {
+        self.engine.hasher()
+    }
+
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
         // All are asked before the first answer is waited for.
         let asked: Vec<_> =
             self.together.iter().map(|places| self.engine.post_to_several(of(places), question.clone())).collect();
-        let mut parts: Vec<(usize, Q::Part)> = Vec::with_capacity(self.projects.len());
+        let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
             parts.extend(places.iter().copied().zip(answer?.wait().await?));
         }
@@ -71,7 +76,7 @@ impl Engine {
         window: Window,
         limit: usize,
     ) -> Result<AttributedRevenue, AskError> {
-        self.post(project, AskAttribution { model, level, dimension, window, limit })?.wait().await
+        self.post(project, AttributionQuery { model, level, dimension, window, limit })?.wait().await
     }
 
     /// Lifetime value by the month of first sight, the newest `limit` months.
@@ -79,7 +84,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.post(project, AskCohorts { level, limit })?.wait().await
+        self.post(project, CohortsQuery { level, limit })?.wait().await
     }
 
     /// Sessions and bounces of a window, by source, medium, campaign and channel.
@@ -87,7 +92,7 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.post(project, AskTraffic { window })?.wait().await
+        self.post(project, TrafficQuery { window })?.wait().await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.
@@ -97,7 +102,7 @@ impl Engine {
     pub async fn identity_profile(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
     ) -> Result<Option<Profile>, AskError> {
         queries::profile(&self.asked(organization), organization, who, window).await
@@ -110,7 +115,7 @@ impl Engine {
     pub async fn identity_referrers(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {
@@ -124,7 +129,7 @@ impl Engine {
     pub async fn identity_top_pages(
         &self,
         organization: OrganizationId,
-        who: &IdentityName,
+        who: &IdentitySelector,
         window: Window,
         limit: usize,
     ) -> Result<Option<IdentityCounts>, AskError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use actix::{Actor, Addr, Arbiter, System};
-use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
+use headcount_storage::log::{Commit, Outcome as LogOutcome};
 
 use crate::engine::config::OpenError;
 use crate::ingest::{IngestActor, Ticket};
@@ -62,7 +62,7 @@ fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
 
 pub(crate) fn start_ingest(
     system: &System,
-    group: Arc<GroupCommit<Ticket>>,
+    group: Arc<dyn Commit<Ticket>>,
     health: Arc<PartitionHealth>,
 ) -> Result<Addr<IngestActor>, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
@@ -92,6 +92,8 @@ pub(crate) fn sink(
                     works.entry(assignment[usize::from(partition)]).or_default().push(work);
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
+                // Dropping the ticket reports that the outcome is unknown.
+                LogOutcome::Undecided(ticket) => drop(ticket),
             }
         }
         #[cfg(feature = "fault-injection")]

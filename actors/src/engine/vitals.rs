@@ -6,6 +6,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::quota::Quota;
 
 use super::Engine;
+use super::open::last_position;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +51,7 @@ impl Engine {
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
             projects_at_quota: self.inner.limits.count(),
             quota_refusals: self.inner.limits.refusals(),
-            log_position: self.inner.reader.last_position(),
+            log_position: last_position(&*self.inner.history),
             admitted_bytes: self.inner.gate.used(),
             admission_limit_bytes: self.inner.gate.limit(),
             dead_letters: self.inner.dead.count(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use headcount_domain::ids::ProjectId;
-use headcount_storage::log::{GroupCommit, LogError};
+use headcount_storage::log::{Commit, LogError};
 use tokio::sync::oneshot;
 
 use crate::engine::QuotaExceeded;
@@ -122,7 +122,7 @@ struct Gathering {
 
 /// See the module.
 pub(crate) struct IngestActor {
-    log: Arc<GroupCommit<Ticket>>,
+    log: Arc<dyn Commit<Ticket>>,
     health: Arc<PartitionHealth>,
     /// What has arrived in this turn.
     gathering: HashMap<ProjectId, Gathering>,
@@ -132,7 +132,7 @@ pub(crate) struct IngestActor {
 }
 
 impl IngestActor {
-    pub(crate) fn new(log: Arc<GroupCommit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
+    pub(crate) fn new(log: Arc<dyn Commit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
         Self { log, health, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
     }
 

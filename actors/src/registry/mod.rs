@@ -5,8 +5,8 @@
 //! first event of a project [`Registry::pin_calendar`]; everything else is management.
 //!
 //! # Code map
-//! `record` is what the control log holds, `state` what its records lead to, `journal` keeps both on disk (log and
-//! `snapshot`s), `cache` is what requests look up, `limiter` what counts
+//! `record` is what the control log holds, `state` what its records lead to, `journal` keeps both on disk (`control_log`
+//! and `snapshot`s), `cache` is what requests look up, `limiter` what counts
 //! the events of a key. `organizations`, `projects` and `tokens` are the operations, one file each.
 //!
 //! # Invariants
@@ -18,6 +18,7 @@
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
 
 mod cache;
+mod control_log;
 mod error;
 mod journal;
 mod limiter;
@@ -191,7 +192,7 @@ impl Change<'_> {
     fn commit(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
-        self.journal.append(&record)?;
+        self.journal.append_at(position, &record)?;
         let touched = self.registry.state.write().unwrap_or_else(PoisonError::into_inner).apply(record);
         let state = self.registry.state();
         if let Some(touched) = touched {

@@ -179,7 +179,7 @@ impl Shard {
 
     /// How many events a start would read for the sake of a partition: the log is read from the first one that it lacks.
     fn to_replay(&self, partition: &Partition) -> u64 {
-        partition.unsaved_from().map_or(0, |first| (self.log.last_position() + 1).saturating_sub(first))
+        partition.unsaved_from().map_or(0, |first| (self.history.last_position(partition.number()) + 1).saturating_sub(first))
     }
 
     /// One step of the round.

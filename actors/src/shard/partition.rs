@@ -10,11 +10,11 @@ use dashmap::DashMap;
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Question, Reader};
+use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{PartitionId, Store};
@@ -95,7 +95,7 @@ struct State {
     complete: bool,
     changed: bool,
     /// How many rows and texts `reached` was found by.
-    counted: (usize, NameCounts),
+    counted: (usize, TermCounts),
     reached: Reached,
 }
 
@@ -106,7 +106,7 @@ impl State {
 
     /// Finds which quotas the project has reached. `true`: other ones than before.
     fn count(&mut self, shared: &Shared) -> bool {
-        let counted = (self.project.rollups.group_numbers.len(), self.project.names.counts);
+        let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
             return false;
         }
@@ -277,7 +277,7 @@ impl Partition {
     }
 
     /// Answers a question about a project.
-    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let Self { stored_as, shared, projects, .. } = self;
         let state = state(projects, shared, *stored_as, id)?;
         let source = state.source(&*shared.store, *stored_as, id);
@@ -369,7 +369,7 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.dictionary.counts })?;
         }
         // The position is the partition's, whatever the project of the collector.
         self.serial += 1;
@@ -426,7 +426,7 @@ impl Partition {
 
     /// The checkpoint is durable.
     pub(crate) fn settle(&mut self) {
-        self.projects.values_mut().for_each(|state| state.project.settle());
+        self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
     }
@@ -461,7 +461,7 @@ fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> 
     let mut project = Project::default();
     load_cells(&*shared.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.names.counts = names;
+    project.dictionary.counts = names;
     let reached = shared.limits.quotas().reached(project.cardinality(&shared.hasher));
     // Before the version is there, which says that the project was loaded.
     shared.limits.set(id, reached);

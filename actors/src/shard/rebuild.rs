@@ -14,7 +14,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::{LogReader, Record};
+use headcount_storage::log::{History, Record};
 
 use super::checkpointer::TakenBack;
 use super::fair_queue::{Pace, SLICE};
@@ -186,7 +186,7 @@ impl Shard {
             resets_index: mending.resets_index,
             target: mending.target,
             shared: self.shared.clone(),
-            log: self.log.clone(),
+            history: Arc::clone(&self.history),
             old: mending.old.take(),
             taken_back: mending.taken_back.clone(),
             pieces,
@@ -337,7 +337,7 @@ struct Order {
     resets_index: bool,
     target: Position,
     shared: Shared,
-    log: LogReader,
+    history: Arc<dyn History>,
     old: Option<Partition>,
     taken_back: TakenBack,
     pieces: SyncSender<Piece>,
@@ -363,7 +363,7 @@ impl Order {
             return Ok(());
         }
         let mut result = Ok(());
-        let visit = |record: Record<'_>| {
+        let mut visit = |record: Record<'_>| {
             if record.first > self.target {
                 return ControlFlow::Break(());
             }
@@ -376,7 +376,7 @@ impl Order {
             };
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        self.log.read(|number| (number == self.number).then_some(after), visit).map_err(fault::of_log)?;
+        self.history.read(&|number| (number == self.number).then_some(after), &mut visit).map_err(fault::of_log)?;
         result
     }
 

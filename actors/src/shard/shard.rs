@@ -11,9 +11,9 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
-use headcount_storage::log::{LogReader, Record};
+use headcount_storage::log::{History, Record};
 
 use super::checkpointer::Checkpoints;
 use super::evictor::Memory;
@@ -98,7 +98,7 @@ enum Stop {
 pub(crate) struct Shard {
     pub(super) shared: Shared,
     pub(super) partitions: BTreeMap<u16, Partition>,
-    pub(super) log: LogReader,
+    pub(super) history: Arc<dyn History>,
     pub(super) dead: Arc<DeadLetters>,
     pub(super) works: Fair<ProjectId, Queued>,
     /// The work of partitions that take none now.
@@ -123,7 +123,7 @@ impl Shard {
     pub(crate) fn open(
         numbers: &[u16],
         shared: Shared,
-        log: LogReader,
+        history: Arc<dyn History>,
         dead: Arc<DeadLetters>,
         probe: Probe,
         checkpoints: Checkpoints,
@@ -136,7 +136,7 @@ impl Shard {
         let mut shard = Self {
             shared,
             partitions,
-            log,
+            history,
             dead,
             works: Fair::default(),
             held: BTreeMap::new(),
@@ -282,7 +282,7 @@ impl Shard {
     }
 
     /// Answers a question about a project. Where the state is found damaged, its partition is rebuilt.
-    pub(crate) fn answer<Q: Question>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
+    pub(crate) fn answer<Q: Query>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let partition = self.partition_for(project)?;
         let answer = catch_unwind(AssertUnwindSafe(|| partition.answer(project, question)));
         let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));
@@ -434,7 +434,7 @@ impl Shard {
             end = Ok(Replayed::Enough);
             ControlFlow::Break(())
         };
-        self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault::of_log)?;
+        self.history.read(&|number| after.get(&number).copied(), &mut visit).map_err(fault::of_log)?;
         end
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
@@ -41,7 +41,7 @@ pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
     /// How many texts its dictionary holds.
-    pub(crate) names: NameCounts,
+    pub(crate) names: TermCounts,
 }
 
 /// Where a partition stands; the last entry of each of its checkpoints.

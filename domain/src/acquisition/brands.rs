@@ -1,6 +1,6 @@
 //! Sites that are counted by their brand rather than by their host.
 
-use super::sources::Category;
+use super::category::Category;
 
 /// A site that is known by a name.
 pub(super) struct Brand {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::sources::{self, Category};
+use super::category::Category;
+use super::sources;
 use super::{DIRECT, NONE};
 
 macro_rules! channels {

@@ -4,14 +4,15 @@
 //! and each of the four is decided by itself.
 
 mod brands;
+mod category;
 mod channels;
 mod sites;
 mod sources;
 
 use serde::{Deserialize, Serialize};
 
+use category::Category;
 pub use channels::Channel;
-use sources::Category;
 
 use crate::text;
 
@@ -107,7 +108,7 @@ const CLICK_IDS: [(&str, &str, &str); 6] = [
 /// The campaign parameters of a page's URL, absolute or relative. Of a repeated parameter the first value counts.
 #[must_use]
 pub fn utm(url: &str) -> Utm {
-    Query::read(url).utm
+    UrlQuery::read(url).utm
 }
 
 /// Where a visit came from, by the first that tells:
@@ -118,7 +119,7 @@ pub fn utm(url: &str) -> Utm {
 /// - channel: override, if it is the name of one, else that of the above ([`Channel::of`]).
 #[must_use]
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
-    let query = touchpoint.url.map(Query::read).unwrap_or_default();
+    let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
     let overrides = touchpoint.overrides;
     let told = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
     let click = query.click_id.map(|index| CLICK_IDS[index]);
@@ -144,7 +145,7 @@ pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
 
 /// What a page's query tells.
 #[derive(Default)]
-struct Query {
+struct UrlQuery {
     utm: Utm,
     source: Option<String>,
     reference: Option<String>,
@@ -152,9 +153,9 @@ struct Query {
     click_id: Option<usize>,
 }
 
-impl Query {
-    fn read(url: &str) -> Query {
-        let mut query = Query::default();
+impl UrlQuery {
+    fn read(url: &str) -> UrlQuery {
+        let mut query = UrlQuery::default();
         for (name, value) in text::query_params(url) {
             query.take(&name, &value);
         }

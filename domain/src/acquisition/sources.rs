@@ -9,17 +9,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::brands::{BRANDS, Brand};
+use super::category::Category;
 use super::sites::{SEARCH, SHOPPING, SOCIAL, VIDEO};
-
-/// What kind of site a source is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Category {
-    Search,
-    Social,
-    Shopping,
-    Video,
-    AiAssistant,
-}
 
 /// What is known of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::cells::Cells;
+use crate::cells::packed::KeyBytes;
 use crate::cells::packed::{MAX_COLUMNS, Packed};
 use crate::cells::parts::Parts;
-use crate::cells::{Cells, KeyBytes};
 
 /// One change of a row; the last column is as wide as the number of the key says.
 #[derive(Debug, Clone, Copy)]

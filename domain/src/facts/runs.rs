@@ -4,82 +4,43 @@
 //! that the run is under is kept once: then another touch moves no order. A touch within a run cuts it: the larger part keeps
 //! the key, and only the smaller part is counted anew. So each order moves at most a logarithmic number of times.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Facts, Moment, Order, Times};
-use crate::fault::Fault;
+use super::dirty_range::Times;
 use crate::ids::RecordKey;
 use crate::records::page_key;
 use crate::time::Instant;
 
-/// How many orders are moved one by one at most when their touch changes.
-static LOOSE_RUN: AtomicUsize = AtomicUsize::new(256);
-
-/// Changes how many orders are moved one by one when their touch changes: answers don't depend on it, and tests show that with few.
-pub fn set_loose_run(orders: usize) {
-    LOOSE_RUN.store(orders, Ordering::Relaxed);
-}
-
 /// Some time without a touch, except at its beginning. Both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Run {
-    from: Instant,
-    to: Instant,
-    serial: u32,
+pub(super) struct Run {
+    pub(super) from: Instant,
+    pub(super) to: Instant,
+    pub(super) serial: u32,
 }
 
 /// The runs of an entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Runs {
-    owner: RecordKey,
-    next_serial: u32,
+    pub(super) owner: RecordKey,
+    pub(super) next_serial: u32,
     /// In order; they don't overlap.
-    runs: Vec<Run>,
-}
-
-/// A change of runs, which changes no touch.
-#[derive(Debug, Clone, Copy)]
-pub struct Recut {
-    /// The run that is replaced, if there is one.
-    old: Option<Run>,
-    /// The part of it that is left.
-    left: Option<Run>,
-    /// The time of a new run.
-    new: Option<(Instant, Instant)>,
-    change: Change,
-}
-
-impl Recut {
-    /// What it will change.
-    #[must_use]
-    pub fn change(&self) -> Change {
-        self.change
-    }
-}
-
-fn times(from: Instant, to: Instant) -> Times {
-    Times { from: Moment::first_of(from), to: Moment::last_of(to) }
-}
-
-fn before(time: Instant) -> Instant {
-    Instant(time.0.saturating_sub(1))
+    pub(super) runs: Vec<Run>,
 }
 
 impl Runs {
-    fn within(&self, times: Times) -> &[Run] {
+    pub(super) fn within(&self, times: Times) -> &[Run] {
         let from = self.runs.partition_point(|run| run.to < times.from.time);
         let to = self.runs.partition_point(|run| run.from <= times.to.time);
         self.runs.get(from..to).unwrap_or_default()
     }
 
-    fn at(&self, time: Instant) -> Option<Run> {
+    pub(super) fn at(&self, time: Instant) -> Option<Run> {
         let place = self.runs.partition_point(|run| run.to < time);
         self.runs.get(place).copied().filter(|run| run.from <= time)
     }
 
-    fn key(&self, run: Run) -> RecordKey {
+    pub(super) fn key(&self, run: Run) -> RecordKey {
         page_key(self.owner, run.serial)
     }
 
@@ -87,126 +48,8 @@ impl Runs {
         size_of::<Self>() + self.runs.capacity() * size_of::<Run>()
     }
 
-    fn insert(&mut self, run: Run) {
+    pub(super) fn insert(&mut self, run: Run) {
         let place = self.runs.partition_point(|other| other.from < run.from);
         self.runs.insert(place, run);
-    }
-}
-
-impl Facts {
-    /// The key of the bundle that an order at `time` is counted under by last touch, if it is in one.
-    #[must_use]
-    pub fn run_at(&self, time: Instant) -> Option<RecordKey> {
-        let runs = self.runs.as_ref()?;
-        runs.at(time).map(|run| runs.key(run))
-    }
-
-    /// The runs in `times`: their keys, and when they begin.
-    pub fn runs(&self, times: Times) -> impl Iterator<Item = (RecordKey, Instant)> {
-        let runs = self.runs.iter().filter(move |_| !times.is_empty());
-        runs.flat_map(move |runs| runs.within(times).iter().map(|run| (runs.key(*run), run.from)))
-    }
-
-    /// What of `times` lies in no run.
-    #[must_use]
-    pub fn between_runs(&self, within: Times) -> Vec<Times> {
-        let (mut gaps, mut from) = (Vec::new(), within.from);
-        if within.is_empty() {
-            return gaps;
-        }
-        for run in self.runs.iter().flat_map(|runs| runs.within(within)) {
-            if from.time < run.from {
-                gaps.push(Times { from, to: Moment::last_of(before(run.from)) });
-            }
-            if run.to >= within.to.time {
-                return gaps;
-            }
-            from = Moment::first_of(Instant(run.to.0.saturating_add(1)));
-        }
-        gaps.push(Times { from, to: within.to });
-        gaps
-    }
-
-    /// The orders in `times` that are in no run, in order.
-    pub fn loose_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
-        self.between_runs(times).into_iter().flat_map(|gap| self.orders(gap))
-    }
-
-    fn count_orders(&self, times: Times) -> usize {
-        self.orders.count(times.from.number(), times.to.number())
-    }
-
-    /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
-    /// than a few orders may lie outside of runs where only the touch changes. All that [`Facts::load_recut`] loads must be there.
-    #[must_use]
-    pub fn recut(&self, change: Change) -> Option<Recut> {
-        if change.loose.is_empty() {
-            return None;
-        }
-        let most = LOOSE_RUN.load(Ordering::Relaxed);
-        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
-        if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
-            return Some(self.cut(run, at, most));
-        }
-        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
-        let gap = self.between_runs(tail).into_iter().find(|gap| self.count_orders(*gap) > most)?;
-        let change = Change { orders: gap, runs: gap, ..Change::NONE };
-        Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
-    }
-
-    /// Cuts `run` in two at `at`: the smaller part is another run, or none if it is small.
-    fn cut(&self, run: Run, at: Instant, most: usize) -> Recut {
-        let (earlier, later) = (Run { to: before(at), ..run }, Run { from: at, ..run });
-        let count = |run: Run| self.count_orders(times(run.from, run.to));
-        let (earlier_count, later_count) = (count(earlier), count(later));
-        let (small, large, small_count, large_count) = if earlier_count <= later_count {
-            (earlier, later, earlier_count, later_count)
-        } else {
-            (later, earlier, later_count, earlier_count)
-        };
-        // Runs of few orders go: there are never many more runs than orders make necessary.
-        let is_left = large_count > most / 2;
-        let moved = if is_left { small } else { run };
-        let change = Change { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..Change::NONE };
-        let new = (small_count > most).then_some((small.from, small.to));
-        Recut { old: Some(run), left: is_left.then_some(large), new, change }
-    }
-
-    /// Does what [`Facts::recut`] told. `owner` is the entity's own key.
-    pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
-        let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
-        if let Some(old) = recut.old {
-            runs.runs.retain(|run| run.serial != old.serial);
-        }
-        recut.left.into_iter().for_each(|run| runs.insert(run));
-        if let Some((from, to)) = recut.new {
-            let serial = runs.next_serial;
-            runs.next_serial += 1;
-            runs.insert(Run { from, to, serial });
-        }
-    }
-
-    /// For [`Facts::recut`].
-    ///
-    /// # Errors
-    /// What `page` fails with.
-    pub fn load_recut(&mut self, change: Change, mut page: impl super::Pages) -> Result<(), Fault> {
-        if change.loose.is_empty() {
-            return Ok(());
-        }
-        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
-        let mut ends = Vec::new();
-        if let Some((at, run)) = cut {
-            ends.extend([times(run.from, before(at)), times(at, run.to)]);
-        }
-        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
-        ends.extend(self.between_runs(tail));
-        for end in ends.iter().flat_map(|times| [times.from, times.to]) {
-            self.orders.load(end.number(), end.number(), &mut page)?;
-            let number = Moment::last_of(end.time).number();
-            self.sessions.load(number, number, &mut page)?;
-            self.touches.load(number, number, &mut page)?;
-        }
-        Ok(())
     }
 }

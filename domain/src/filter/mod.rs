@@ -84,14 +84,14 @@ impl Operator {
 #[derive(Debug, Clone)]
 pub struct Filter {
     field: Field,
-    test: Test,
+    test: Condition,
     /// The filter holds where the test does not.
     negated: bool,
 }
 
 /// An operator, but for its "not", with its operand.
 #[derive(Debug, Clone)]
-enum Test {
+enum Condition {
     AnyOf(HashSet<Scalar<'static>>),
     /// The operand is in [`lower_case`].
     Contains(String),
@@ -111,7 +111,7 @@ impl Filter {
             let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
             Invalid::parameter("operator", format!("`operator` must be one of {}, not {given:?}", names.join(", ")))
         })?;
-        Ok(Filter { field, test: Test::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
+        Ok(Filter { field, test: Condition::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
     }
 
     /// Whether it can only be decided with the entry of the event's session.
@@ -127,25 +127,25 @@ impl Filter {
     }
 }
 
-impl Test {
-    fn read(operator: Operator, value: Option<&str>) -> Result<Test, Invalid> {
+impl Condition {
+    fn read(operator: Operator, value: Option<&str>) -> Result<Condition, Invalid> {
         if matches!(operator, Operator::IsSet | Operator::IsNotSet) {
             return match value {
-                None | Some("null") => Ok(Test::Set),
+                None | Some("null") => Ok(Condition::Set),
                 Some(given) => Err(wrong_value(operator, "absent", given)),
             };
         }
         let value = value.ok_or_else(|| Invalid::missing("value"))?;
         match operator {
             Operator::Contains | Operator::NotContains => {
-                read_text(value).map(Test::Contains).ok_or("a string that is not empty")
+                read_text(value).map(Condition::Contains).ok_or("a string that is not empty")
             }
-            Operator::Gt => read_number(value).map(|bound| Test::Compares(Ordering::is_gt, bound)).ok_or("a number"),
-            Operator::Gte => read_number(value).map(|bound| Test::Compares(Ordering::is_ge, bound)).ok_or("a number"),
-            Operator::Lt => read_number(value).map(|bound| Test::Compares(Ordering::is_lt, bound)).ok_or("a number"),
-            Operator::Lte => read_number(value).map(|bound| Test::Compares(Ordering::is_le, bound)).ok_or("a number"),
+            Operator::Gt => read_number(value).map(|bound| Condition::Compares(Ordering::is_gt, bound)).ok_or("a number"),
+            Operator::Gte => read_number(value).map(|bound| Condition::Compares(Ordering::is_ge, bound)).ok_or("a number"),
+            Operator::Lt => read_number(value).map(|bound| Condition::Compares(Ordering::is_lt, bound)).ok_or("a number"),
+            Operator::Lte => read_number(value).map(|bound| Condition::Compares(Ordering::is_le, bound)).ok_or("a number"),
             Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
-                .map(Test::AnyOf)
+                .map(Condition::AnyOf)
                 .ok_or("a string, a number, true, false or null, or a list of one or more of these"),
         }
         .map_err(|expected| wrong_value(operator, expected, value))
@@ -153,11 +153,11 @@ impl Test {
 
     fn holds(&self, property: &Scalar<'_>) -> bool {
         match (self, property) {
-            (Test::AnyOf(values), _) => values.contains(property),
-            (Test::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
-            (Test::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
-            (Test::Contains(_) | Test::Compares(..), _) => false,
-            (Test::Set, _) => *property != Scalar::Null,
+            (Condition::AnyOf(values), _) => values.contains(property),
+            (Condition::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
+            (Condition::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
+            (Condition::Contains(_) | Condition::Compares(..), _) => false,
+            (Condition::Set, _) => *property != Scalar::Null,
         }
     }
 }

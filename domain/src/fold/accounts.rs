@@ -2,9 +2,9 @@
 
 use crate::company::CompanyKey;
 use crate::company::{Account, AccountSlot};
-use crate::contribution::Level;
+use crate::contribution::EntityKind;
 use crate::contribution::Sign;
-use crate::facts::{Change, Facts, Moment, Pages, Sums, Times, TouchAt};
+use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Sums, Times, TouchAt};
 use crate::facts::{Order, Session, Span};
 use crate::fault::Fault;
 use crate::fold::Fold;
@@ -23,7 +23,7 @@ enum Share<'s> {
 
 impl Share<'_> {
     /// Brings into memory what it touches.
-    fn load(&self, facts: &mut Facts, page: impl Pages) -> Result<(), Fault> {
+    fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
             Self::Touches { gone, new } => {
@@ -34,11 +34,11 @@ impl Share<'_> {
         }
     }
 
-    fn change(&self, facts: &Facts) -> Change {
+    fn change(&self, facts: &Facts) -> DirtyRange {
         match self {
             Self::Day(day, sums, sign) => facts.change_of_day(*day, sums, *sign),
             Self::Touches { gone, new } => facts.change_of_touches(gone, new),
-            Self::Order(order, _) => Change::of_order(order.at),
+            Self::Order(order, _) => DirtyRange::of_order(order.at),
         }
     }
 
@@ -61,7 +61,7 @@ impl<S: Source> Fold<'_, S> {
         let (key, source) = (self.hasher.company(company.as_str()), self.source);
         if self.project.accounts.get(key, || source.record(key))?.is_none() {
             let account = Account { key: company.clone(), facts: Facts::default() };
-            self.project.accounts.insert(key, AccountSlot::Account(Box::new(account)));
+            self.project.accounts.insert(key, AccountSlot::Canonical(Box::new(account)));
             self.ensure_company_group(key, company)?;
         }
         Ok(key)
@@ -88,7 +88,7 @@ impl<S: Source> Fold<'_, S> {
         let key = self.resolve_company(company)?;
         let source = self.source;
         let Project { accounts, rollups, .. } = &mut *self.project;
-        if let Some(AccountSlot::Account(account)) = accounts.get_mut(key, || source.record(key))? {
+        if let Some(AccountSlot::Canonical(account)) = accounts.get_mut(key, || source.record(key))? {
             let facts = &mut account.facts;
             let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
             share.load(facts, page)?;
@@ -97,15 +97,15 @@ impl<S: Source> Fold<'_, S> {
                 facts.load_recut(change, page)?;
                 let Some(recut) = facts.recut(change) else { break };
                 facts.load_change(recut.change(), page)?;
-                rollups.contribute(Level::Account, facts, Sign::Minus, &recut.change());
+                rollups.contribute(EntityKind::Account, facts, Sign::Minus, &recut.change());
                 facts.apply_recut(&recut, key);
-                rollups.contribute(Level::Account, facts, Sign::Plus, &recut.change());
+                rollups.contribute(EntityKind::Account, facts, Sign::Plus, &recut.change());
             }
             facts.load_change(change, page)?;
-            rollups.contribute(Level::Account, facts, Sign::Minus, &change);
-            facts.bundle_orders(key, change);
+            rollups.contribute(EntityKind::Account, facts, Sign::Minus, &change);
+            facts.defer_attribution(key, change);
             share.apply(facts);
-            rollups.contribute(Level::Account, facts, Sign::Plus, &change);
+            rollups.contribute(EntityKind::Account, facts, Sign::Plus, &change);
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl<S: Source> Fold<'_, S> {
     fn resolve_company(&mut self, key: RecordKey) -> Result<RecordKey, Fault> {
         let source = self.source;
         Ok(match self.project.accounts.get(key, || source.record(key))? {
-            Some(AccountSlot::Linked(domain)) => *domain,
+            Some(AccountSlot::Alias(domain)) => *domain,
             _ => key,
         })
     }
@@ -122,8 +122,8 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
-            Some(AccountSlot::Account(account)) if !account.key.is_domain() => account.clone(),
-            Some(AccountSlot::Linked(_)) => {
+            Some(AccountSlot::Canonical(account)) if !account.key.is_domain() => account.clone(),
+            Some(AccountSlot::Alias(_)) => {
                 // Told again: it may have been told earlier than was known.
                 let key = self.hasher.company(domain.as_str());
                 self.project.rollups.company_links.remember(company, key, told);
@@ -135,8 +135,8 @@ impl<S: Source> Fold<'_, S> {
         self.remember_link(company, key, told)?;
         let facts = &mut former.facts;
         facts.load_all(|serial| source.page::<AccountSlot>(page_key(company, serial)))?;
-        self.project.rollups.contribute(Level::Account, facts, Sign::Minus, &Change::ANY);
-        self.project.accounts.insert(company, AccountSlot::Linked(key));
+        self.project.rollups.contribute(EntityKind::Account, facts, Sign::Minus, &DirtyRange::ANY);
+        self.project.accounts.insert(company, AccountSlot::Alias(key));
         for entry in facts.days(Span::ALL) {
             self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;
         }

@@ -2,15 +2,15 @@
 
 use crate::company::CompanyKey;
 use crate::company::group::{CompanyById, Group, GroupSums, MemberDay};
-use crate::contribution::Level;
+use crate::contribution::EntityKind;
 use crate::contribution::Sign;
+use crate::facts::{GroupRef, Session};
 use crate::facts::{Moment, Sums};
-use crate::facts::{Named, Session};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::identity::Identity;
-use crate::ids::{PublicCompany, RawId, RecordKey};
-use crate::indexes::KnownAs;
+use crate::ids::{IdentityId, PublicCompany, RecordKey};
+use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
 use crate::intake::submission::metadata_text;
 use crate::project::Project;
@@ -23,7 +23,7 @@ const COMPANY: &str = crate::company::GROUP_TYPE;
 
 impl<S: Source> Fold<'_, S> {
     /// The group that the event names, whose record exists from here on, and what the event tells of it.
-    pub(super) fn named(&mut self, event: &Event) -> Result<Option<Named>, Fault> {
+    pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
         let (kind, key) = match (&event.company, &details.group_type, &details.group_id) {
@@ -42,7 +42,7 @@ impl<S: Source> Fold<'_, S> {
         let Some(group) = self.project.groups.get(key, || source.record(key))? else {
             return Err(Fault::damaged_store("the record of a group is missing"));
         };
-        Ok(Some(Named::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
+        Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
     }
 
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
@@ -96,7 +96,7 @@ impl<S: Source> Fold<'_, S> {
         &mut self,
         identity: &Identity,
         day: Day,
-        named: Option<Named>,
+        named: Option<GroupRef>,
         sums: &Sums,
         sign: Sign,
     ) -> Result<(), Fault> {
@@ -111,8 +111,8 @@ impl<S: Source> Fold<'_, S> {
             revenue: money.map(|money| money.organization_revenue).unwrap_or_default(),
             orders: money.map(|money| money.organization_orders).unwrap_or_default(),
         };
-        let group = named.and_then(Named::group);
-        let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
+        let group = named.and_then(GroupRef::group);
+        let member = (super::level(identity) != EntityKind::Nobody).then_some(identity.history_key);
         let did = MemberDay { events: sums.events, seen: sums.seen };
         for key in [company, group].into_iter().flatten() {
             self.change_group(key, day, &counted, Some((member, did)), sign)?;
@@ -173,15 +173,15 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// What lists of members are to know of an identity whose key in them may not be a user's own.
-    pub(super) fn know_member(&mut self, identity: &Identity) {
-        if identity.member.is_user() {
+    pub(super) fn record_alias(&mut self, identity: &Identity) {
+        if identity.history_key.is_user() {
             return;
         }
         let known = match identity.id {
-            RawId::User(_) => KnownAs::User(self.hasher.identity(&identity.id)),
+            IdentityId::User(_) => MemberAlias::User(self.hasher.identity(&identity.id)),
             _ if identity.emails.is_empty() => return,
-            _ => KnownAs::Addressed,
+            _ => MemberAlias::Addressed,
         };
-        self.project.rollups.known_members.learn(identity.member, known);
+        self.project.rollups.member_aliases.learn(identity.history_key, known);
     }
 }

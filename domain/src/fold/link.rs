@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::contribution::Sign;
 use crate::facts::Span;
-use crate::facts::{Change, Named, Times};
+use crate::facts::{DirtyRange, GroupRef, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
-use crate::identity::{Association, Identity, Person};
-use crate::ids::{RawId, RecordKey};
+use crate::identity::{Association, Identity, IdentitySlot};
+use crate::ids::{IdentityId, RecordKey};
 use crate::intake::event::Event;
 use crate::records::Source;
 use crate::records::{Record, page_key};
@@ -28,23 +28,23 @@ impl<S: Source> Fold<'_, S> {
         match (&who.user_id, &who.anonymous_id, who.visitor) {
             (Some(user), None, _) => {
                 let key = self.hasher.user(user);
-                self.ensure_person(key, || RawId::User(user.clone()))?;
+                self.ensure_person(key, || IdentityId::User(user.clone()))?;
                 Ok(key)
             }
             (Some(user), Some(anonymous), _) => {
                 let key = self.hasher.user(user);
-                self.ensure_person(key, || RawId::User(user.clone()))?;
+                self.ensure_person(key, || IdentityId::User(user.clone()))?;
                 self.link(self.hasher.anonymous(anonymous), key)?;
                 Ok(key)
             }
             (None, Some(anonymous), _) => {
                 let key = self.hasher.anonymous(anonymous);
                 let key = self.project.resolve(key, self.source)?;
-                self.ensure_person(key, || RawId::Anonymous(anonymous.clone()))?;
+                self.ensure_person(key, || IdentityId::Anonymous(anonymous.clone()))?;
                 Ok(key)
             }
             (None, None, visitor) => {
-                let id = visitor.map_or(RawId::Nobody, RawId::Visitor);
+                let id = visitor.map_or(IdentityId::Nobody, IdentityId::Visitor);
                 let key = self.hasher.identity(&id);
                 self.ensure_person(key, || id)?;
                 Ok(key)
@@ -52,10 +52,10 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> RawId) -> Result<(), Fault> {
+    fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> IdentityId) -> Result<(), Fault> {
         let source = self.source;
         if self.project.people.get(key, || source.record(key))?.is_none() {
-            self.project.people.insert(key, Person::Identity(Box::new(Identity::new(id(), key))));
+            self.project.people.insert(key, IdentitySlot::Canonical(Box::new(Identity::new(id(), key))));
         }
         Ok(())
     }
@@ -64,11 +64,11 @@ impl<S: Source> Fold<'_, S> {
     fn link(&mut self, anonymous: RecordKey, user: RecordKey) -> Result<(), Fault> {
         let source = self.source;
         let former = match self.project.people.get(anonymous, || source.record(anonymous))? {
-            Some(Person::Linked(_)) => return Ok(()),
-            Some(Person::Identity(_)) => self.take_identity(anonymous)?,
+            Some(IdentitySlot::Alias(_)) => return Ok(()),
+            Some(IdentitySlot::Canonical(_)) => self.take_identity(anonymous)?,
             None => None,
         };
-        self.project.people.insert(anonymous, Person::Linked(user));
+        self.project.people.insert(anonymous, IdentitySlot::Alias(user));
         if let Some(former) = former
             && let Some(user_identity) = self.take_identity(user)?
         {
@@ -91,7 +91,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(&small, Sign::Minus)?;
         self.adopt_company(&mut base, small.company)?;
         base.id = id;
-        self.know_member(&base);
+        self.record_alias(&base);
         for (day, named, sums) in small.facts.named_days(Span::ALL) {
             self.add_day(&mut base, day, named, sums)?;
         }
@@ -101,8 +101,8 @@ impl<S: Source> Fold<'_, S> {
         for order in small.facts.orders(Times::ALL) {
             self.add_order(&mut base, order.clone())?;
         }
-        for hit in small.facts.hits(Span::ALL) {
-            self.add_hit(&mut base, hit)?;
+        for hit in small.facts.daily_counts(Span::ALL) {
+            self.add_count(&mut base, hit)?;
         }
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
@@ -111,7 +111,9 @@ impl<S: Source> Fold<'_, S> {
         for (email, told) in small.emails.iter() {
             base.emails.tell(email, *told);
         }
-        self.project.orphans.extend(small.facts.serials().map(|serial| (Person::PAGE_SPACE, page_key(small.member, serial))));
+        self.project
+            .orphans
+            .extend(small.facts.serials().map(|serial| (IdentitySlot::PAGE_SPACE, page_key(small.history_key, serial))));
         Ok(base)
     }
 
@@ -130,7 +132,7 @@ impl<S: Source> Fold<'_, S> {
 
     /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
-        contribute_own(self.project, identity, &Change::ANY, sign);
+        contribute_own(self.project, identity, &DirtyRange::ANY, sign);
         let own = identity.company.map(|association| association.company);
         for (day, named, sums) in identity.facts.named_days(Span::ALL) {
             self.share_day(identity, day, named, sums, sign)?;
@@ -152,20 +154,20 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {
-            Some(person @ Person::Identity(_)) => match std::mem::replace(person, Person::Linked(key)) {
-                Person::Identity(identity) => Some(identity),
-                Person::Linked(_) => None,
+            Some(person @ IdentitySlot::Canonical(_)) => match std::mem::replace(person, IdentitySlot::Alias(key)) {
+                IdentitySlot::Canonical(identity) => Some(identity),
+                IdentitySlot::Alias(_) => None,
             },
             _ => None,
         })
     }
 
     pub(super) fn put_identity(&mut self, key: RecordKey, identity: Box<Identity>) {
-        self.project.people.put_back(key, Person::Identity(identity));
+        self.project.people.put_back(key, IdentitySlot::Canonical(identity));
     }
 
     /// The company that an event of this identity belongs to.
-    pub(super) fn company_of(identity: &Identity, named: Option<Named>) -> Option<RecordKey> {
-        named.and_then(Named::company).or(identity.company.map(|association| association.company))
+    pub(super) fn company_of(identity: &Identity, named: Option<GroupRef>) -> Option<RecordKey> {
+        named.and_then(GroupRef::company).or(identity.company.map(|association| association.company))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Item, Number, Paged, number_of_key};
+use crate::cache::paged::{Item, Paged, SortKey, record_sort_key};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::records::{Record, page_key};
@@ -17,8 +17,8 @@ impl Item for Owner {
     const LIST: u32 = 0;
     const LISTS: u32 = 1;
 
-    fn number(&self) -> Number {
-        number_of_key(self.0)
+    fn sort_key(&self) -> SortKey {
+        record_sort_key(self.0)
     }
 
     fn to_page(items: &[Self]) -> Vec<Self> {
@@ -48,7 +48,7 @@ impl EmailOwners {
     /// # Errors
     /// What `page` fails with.
     pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
-        let number = number_of_key(owner);
+        let number = record_sort_key(owner);
         self.0.load(number, number, page)?;
         Ok(self.0.get(number).is_some())
     }
@@ -69,7 +69,7 @@ impl EmailOwners {
         mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
     ) -> Result<Vec<RecordKey>, Fault> {
         let mut owners = Vec::new();
-        let mut next = Some(number_of_key(from));
+        let mut next = Some(record_sort_key(from));
         while let Some(number) = next.filter(|_| owners.len() < most) {
             // One by one: more may be many pages.
             self.0.load(number, number, &mut page)?;

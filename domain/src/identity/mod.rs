@@ -4,4 +4,4 @@ mod email_index;
 mod record;
 
 pub use email_index::{EmailOwners, Owner};
-pub use record::{Association, Identity, LatestEmail, Person};
+pub use record::{Association, Identity, IdentitySlot, LatestEmail};

@@ -3,41 +3,41 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Facts, FactsPage, Moment};
-use crate::ids::{RawId, RecordKey};
+use crate::ids::{IdentityId, RecordKey};
 use crate::intake::event::Position;
 use crate::records::{Record, page_key};
 
 /// What a raw id stands for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Person {
+pub enum IdentitySlot {
     /// An identity of its own.
-    Identity(Box<Identity>),
+    Canonical(Box<Identity>),
     /// An anonymous id that was linked to this user; for ever.
-    Linked(RecordKey),
+    Alias(RecordKey),
 }
 
-impl Record for Person {
+impl Record for IdentitySlot {
     const SPACE: u8 = 0;
     const PAGE_SPACE: u8 = 3;
     const NAME: &'static str = "identity";
     type Page = FactsPage;
 
     fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
-        if let Self::Identity(identity) = self {
-            identity.facts.dirty(&mut |serial, page| visit(page_key(identity.member, serial), page));
+        if let Self::Canonical(identity) = self {
+            identity.facts.dirty(&mut |serial, page| visit(page_key(identity.history_key, serial), page));
         }
     }
 
     fn saved(&mut self) {
-        if let Self::Identity(identity) = self {
+        if let Self::Canonical(identity) = self {
             identity.facts.saved();
         }
     }
 
     fn weight(&self) -> usize {
         let identity = match self {
-            Self::Identity(identity) => identity,
-            Self::Linked(_) => return size_of::<Self>(),
+            Self::Canonical(identity) => identity,
+            Self::Alias(_) => return size_of::<Self>(),
         };
         let email: usize = identity.emails.iter().map(|(email, _)| email.len() + 16).sum();
         // The allocator's own share of an identity and its lists.
@@ -45,7 +45,7 @@ impl Record for Person {
     }
 
     fn shed(&mut self) {
-        if let Self::Identity(identity) = self {
+        if let Self::Canonical(identity) = self {
             identity.facts.shed();
         }
     }
@@ -55,10 +55,10 @@ impl Record for Person {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Its canonical id.
-    pub id: RawId,
+    pub id: IdentityId,
     /// The key under which groups and pages know it. It stays with the larger side when two become one, so that the smaller
     /// one moves; it may be the key of an id that is linked to this one.
-    pub member: RecordKey,
+    pub history_key: RecordKey,
     /// Its company: the first association that was recorded.
     pub company: Option<Association>,
     /// When it was first and last seen.
@@ -72,8 +72,8 @@ pub struct Identity {
 impl Identity {
     /// An identity of which nothing is known.
     #[must_use]
-    pub fn new(id: RawId, key: RecordKey) -> Self {
-        Self { id, member: key, company: None, seen: None, emails: LatestEmail::default(), facts: Facts::default() }
+    pub fn new(id: IdentityId, key: RecordKey) -> Self {
+        Self { id, history_key: key, company: None, seen: None, emails: LatestEmail::default(), facts: Facts::default() }
     }
 
     /// It was seen at these moments.

@@ -1,7 +1,7 @@
 //! Which companies were told to be which domain, in this project.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value, signed, unsigned};
+use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
 use crate::facts::Moment;
 use crate::ids::RecordKey;
 use crate::time::Instant;
@@ -52,7 +52,7 @@ impl Value for Link {
 #[derive(Debug)]
 pub struct CompanyLinks;
 
-impl Kept for CompanyLinks {
+impl StoredCells for CompanyLinks {
     const TAG: u8 = 12;
     const NAME: &'static str = "company_links";
     type Key = Of;

@@ -2,7 +2,7 @@
 //! without reading their records.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value};
+use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 use crate::indexes::group_numbers::GroupNumber;
 
@@ -34,7 +34,7 @@ impl Value for NamePrefix {
 #[derive(Debug)]
 pub struct GroupNames;
 
-impl Kept for GroupNames {
+impl StoredCells for GroupNames {
     const TAG: u8 = 23;
     const NAME: &'static str = "group_names";
     type Key = GroupNumber;

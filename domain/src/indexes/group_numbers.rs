@@ -1,7 +1,7 @@
 //! The number of each company and group among those of its type, in the order in which this project was told of them: a list
 //! by number is quicker to add up than one by key.
 
-use crate::cells::{Cells, Kept};
+use crate::cells::{Cells, StoredCells};
 use crate::ids::RecordKey;
 
 /// The key of a type, and a number of it: a row has the key of the group.
@@ -11,7 +11,7 @@ pub type GroupNumber = (RecordKey, u32);
 #[derive(Debug)]
 pub struct GroupNumbers;
 
-impl Kept for GroupNumbers {
+impl StoredCells for GroupNumbers {
     const TAG: u8 = 13;
     const NAME: &'static str = "group_numbers";
     type Key = GroupNumber;

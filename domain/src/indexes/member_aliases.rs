@@ -4,19 +4,19 @@
 //! Few are in here: a link moves a short history to the user's own key, and most ids without a user never tell an address.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value};
+use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 
 /// What is known of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnownAs {
+pub enum MemberAlias {
     /// It is this user.
     User(RecordKey),
     /// It told an e-mail address, and is no user.
     Addressed,
 }
 
-impl Value for KnownAs {
+impl Value for MemberAlias {
     fn columns(self) -> Columns {
         match self {
             Self::Addressed => [0; 4],
@@ -31,24 +31,24 @@ impl Value for KnownAs {
 
 /// See the module.
 #[derive(Debug)]
-pub struct KnownMembers;
+pub struct MemberAliases;
 
-impl Kept for KnownMembers {
+impl StoredCells for MemberAliases {
     const TAG: u8 = 14;
-    const NAME: &'static str = "known_members";
+    const NAME: &'static str = "member_aliases";
     type Key = RecordKey;
-    type Value = KnownAs;
+    type Value = MemberAlias;
 }
 
-impl Cells<RecordKey, KnownAs> {
+impl Cells<RecordKey, MemberAlias> {
     /// Takes note of a member whose key is not a user's own.
-    pub fn learn(&mut self, member: RecordKey, known: KnownAs) {
+    pub fn learn(&mut self, member: RecordKey, known: MemberAlias) {
         self.set(member, known);
     }
 
     /// What is known of a member.
     #[must_use]
-    pub fn of(&self, member: RecordKey) -> Option<KnownAs> {
+    pub fn of(&self, member: RecordKey) -> Option<MemberAlias> {
         self.get(member)
     }
 }

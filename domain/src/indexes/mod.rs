@@ -9,4 +9,4 @@ mod member_aliases;
 pub use company_links::{CompanyLink, CompanyLinks, Link};
 pub use group_names::{GroupNames, NamePrefix};
 pub use group_numbers::{GroupNumber, GroupNumbers};
-pub use member_aliases::{KnownAs, KnownMembers};
+pub use member_aliases::{MemberAlias, MemberAliases};

@@ -7,14 +7,14 @@ use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
 use crate::intake::country::Country;
-use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::{
     Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
 };
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
-use crate::time::{Instant, settle};
+use crate::time::{Instant, clamp_timestamp};
 
 /// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
 const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
@@ -112,7 +112,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     let warnings = warnings(submission, money.as_ref(), policy);
     // It may say anything of anybody.
     let metadata = metadata.filter(|_| consent);
-    let who = if consent { who(submission, policy, client, time) } else { Who::default() };
+    let who = if consent { who(submission, policy, client, time) } else { SentIds::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
     let mut details = details(submission, metadata, &signals);
     if !consent {
@@ -221,7 +221,7 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
         Instant::parse_epoch_ms(raw)
     };
     let told = told.ok_or_else(wrong)?;
-    let settled = settle(Some(told), received).map_err(|error| {
+    let settled = clamp_timestamp(Some(told), received).map_err(|error| {
         let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
@@ -328,12 +328,12 @@ fn granted(submission: &Submission<'_>) -> bool {
     }
 }
 
-fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> Who {
+fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> SentIds {
     let user_id = text(submission.user_id.as_ref()).map(Into::into);
     let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
     let visitor =
         (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
-    Who { user_id, anonymous_id, visitor }
+    SentIds { user_id, anonymous_id, visitor }
 }
 
 /// The cookieless visitor of the event's UTC day: nothing that lasts, and nothing that links two days.
@@ -352,7 +352,7 @@ struct Emails {
 }
 
 /// The address that the event tells of whom it names, and the company that its domain stands for.
-fn email(name: &str, who: &Who, metadata: Option<&str>) -> Emails {
+fn email(name: &str, who: &SentIds, metadata: Option<&str>) -> Emails {
     let tells = name == "identify" || who.user_id.is_some();
     let trait_email = metadata.filter(|_| tells).and_then(|json| metadata_text(json, "email"));
     let trait_email = trait_email.as_deref().and_then(company::normalise_email);

@@ -51,14 +51,14 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
 }
 
 /// The parts of a JSON number (RFC 8259 §6).
-struct Parts<'a> {
+struct DecimalParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
     exponent: i64,
 }
 
-fn split(text: &str) -> Option<Parts<'_>> {
+fn split(text: &str) -> Option<DecimalParts<'_>> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
@@ -70,7 +70,7 @@ fn split(text: &str) -> Option<Parts<'_>> {
         None => (mantissa, ""),
     };
     let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-    (is_digits(whole) && !has_leading_zero).then_some(Parts { negative, whole, fraction, exponent })
+    (is_digits(whole) && !has_leading_zero).then_some(DecimalParts { negative, whole, fraction, exponent })
 }
 
 fn read_exponent(text: &str) -> Option<i64> {

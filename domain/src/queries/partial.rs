@@ -22,15 +22,15 @@ pub struct Reader<'a, S> {
 }
 
 /// What is asked of one project.
-pub trait Question: Clone + Send + 'static {
+pub trait Query: Clone + Send + 'static {
     /// What a project answers.
-    type Part: Send + 'static;
+    type Partial: Send + 'static;
 
     /// Answers it.
     ///
     /// # Errors
     /// A record could not be read back.
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault>;
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
 }
 
 /// The projects of one organization, wherever they are.
@@ -41,8 +41,11 @@ pub trait Projects: Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Makes the keys of their records.
+    fn hasher(&self) -> &KeyHasher;
+
     /// Asks each of them the same; the parts come in the order of the projects.
-    fn each<Q: Question + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Part>, Self::Error>> + Send;
+    fn scatter<Q: Query + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
 }
 
 /// Orders rows by their main figure, descending; of equal ones by name, ascending in byte order.

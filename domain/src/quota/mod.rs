@@ -8,8 +8,8 @@ use crate::company;
 use crate::company::AccountSlot;
 use crate::facts::Moment;
 use crate::fault::Fault;
-use crate::identity::{Identity, Person};
-use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::identity::{Identity, IdentitySlot};
+use crate::ids::{IdentityId, KeyHasher, RecordKey};
 use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
 use crate::records::Source;
@@ -119,7 +119,7 @@ impl Reached {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentions {
     things: Vec<Thing>,
-    who: Who,
+    who: SentKeys,
     at: Option<Moment>,
 }
 
@@ -140,7 +140,7 @@ enum Thing {
 
 /// The keys of whom an event is of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Who {
+struct SentKeys {
     user: Option<RecordKey>,
     other: Option<RecordKey>,
 }
@@ -150,16 +150,16 @@ impl Mentions {
     #[must_use]
     pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
         let mut mentions =
-            Self { things: Vec::new(), who: Who::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
+            Self { things: Vec::new(), who: SentKeys::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
         mentions.add_groups(event, reached, hasher);
         let who = &event.who;
         let anonymous = who.anonymous_id.as_deref().map(|id| hasher.anonymous(id));
-        let visitor = || who.visitor.map(|visitor| hasher.identity(&RawId::Visitor(visitor)));
+        let visitor = || who.visitor.map(|visitor| hasher.identity(&IdentityId::Visitor(visitor)));
         mentions.who = match who.user_id.as_deref() {
-            Some(user) => Who { user: Some(hasher.user(user)), other: anonymous },
-            None => Who { user: None, other: anonymous.or_else(visitor) },
+            Some(user) => SentKeys { user: Some(hasher.user(user)), other: anonymous },
+            None => SentKeys { user: None, other: anonymous.or_else(visitor) },
         };
-        let is_somebody = mentions.who != Who::default();
+        let is_somebody = mentions.who != SentKeys::default();
         if is_somebody {
             mentions.add_personal(event, reached, hasher);
         }
@@ -220,8 +220,7 @@ impl Project {
             let (quota, is_new) = match *thing {
                 Thing::Group(quota, key) => (quota, self.is_new_group(key, source)?),
                 Thing::Domain { company, domain } => {
-                    let is_linked =
-                        matches!(self.accounts.get(company, || source.record(company))?, Some(AccountSlot::Linked(_)));
+                    let is_linked = matches!(self.accounts.get(company, || source.record(company))?, Some(AccountSlot::Alias(_)));
                     (Quota::Companies, !is_linked && self.is_new_group(domain, source)?)
                 }
                 Thing::EmailCompany(key) => {
@@ -242,18 +241,18 @@ impl Project {
     }
 
     fn is_new_name<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<bool, Fault> {
-        Ok(self.names.ids.get(key, || source.record(key))?.is_none())
+        Ok(self.dictionary.ids.get(key, || source.record(key))?.is_none())
     }
 
     fn identity<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<Option<&Identity>, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
-            Some(Person::Identity(identity)) => Some(identity),
+            Some(IdentitySlot::Canonical(identity)) => Some(identity),
             _ => None,
         })
     }
 
     /// Whether an event of these would be one of an identity that has a company.
-    fn has_company<S: Source>(&mut self, who: Who, source: &S) -> Result<bool, Fault> {
+    fn has_company<S: Source>(&mut self, who: SentKeys, source: &S) -> Result<bool, Fault> {
         let mut keys = [who.user, who.other];
         if let (None, Some(other)) = (who.user, who.other) {
             keys = [Some(self.resolve(other, source)?), None];
@@ -270,7 +269,7 @@ impl Project {
     /// Whether the event makes the last session of its identity longer. `false` for an event that joins two histories:
     /// it counts as the beginning of a session.
     fn goes_on<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<bool, Fault> {
-        let Who { user, other } = mentions.who;
+        let SentKeys { user, other } = mentions.who;
         let key = match (user, other) {
             (Some(_), Some(other)) if self.identity(other, source)?.is_some() => return Ok(false),
             (Some(user), _) => user,

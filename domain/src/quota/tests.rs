@@ -26,9 +26,9 @@ fn pick(texts: &'static [&'static str]) -> impl Strategy<Value = Option<&'static
     proptest::option::of(proptest::sample::select(texts))
 }
 
-fn who() -> impl Strategy<Value = crate::intake::event::Who> {
+fn who() -> impl Strategy<Value = crate::intake::event::SentIds> {
     (pick(&["u1", "u2"]), pick(&["a1", "a2", "a3"]), proptest::option::of(0..2u128)).prop_map(|(user, anonymous, visitor)| {
-        crate::intake::event::Who {
+        crate::intake::event::SentIds {
             user_id: user.map(Into::into),
             anonymous_id: anonymous.map(Into::into),
             visitor: visitor.filter(|_| user.is_none() && anonymous.is_none()),

@@ -142,7 +142,7 @@ pub struct TooEarly;
 ///
 /// # Errors
 /// [`TooEarly`] if the time that was told lies before [`EARLIEST`].
-pub fn settle(told: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
+pub fn clamp_timestamp(told: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
     match told {
         None => Ok(Settled { at: received, clamped: false }),
         Some(told) if told < EARLIEST => Err(TooEarly),
@@ -224,13 +224,13 @@ mod tests {
     #[test]
     fn the_time_told_counts_unless_it_lies_too_far_ahead() {
         let received = Instant(1_712_916_300_000);
-        let told = |ms| settle(Some(received.plus_ms(ms)), received);
-        assert_eq!(settle(None, received), Ok(Settled { at: received, clamped: false }));
+        let told = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
+        assert_eq!(clamp_timestamp(None, received), Ok(Settled { at: received, clamped: false }));
         assert_eq!(told(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
         assert_eq!(told(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
         assert_eq!(told(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
-        assert_eq!(settle(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
-        assert_eq!(settle(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
+        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
+        assert_eq!(clamp_timestamp(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
     }
 
     proptest! {
@@ -255,7 +255,7 @@ mod tests {
             ms in any::<i64>(),
         ) {
             let _ = (Instant::parse_rfc3339(&text), Instant::parse_rfc3339(&shaped), Instant::parse_epoch_ms(&text));
-            let _ = (Instant(ms).to_string(), settle(Some(Instant(ms)), Instant(i64::MAX)));
+            let _ = (Instant(ms).to_string(), clamp_timestamp(Some(Instant(ms)), Instant(i64::MAX)));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AskAttribution, AskCohorts, CompanyMetrics, CountOf, GroupMetrics, IdentityName, Unconverted, company_by_domain,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, Unconverted, company_by_domain,
     company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
@@ -153,8 +153,8 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
 
 fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Window) -> Result<Json, Refused> {
     let who = match (params.text("email"), params.text("user_id")) {
-        (Some(email), None) => IdentityName::Email(email),
-        (None, Some(user)) => IdentityName::User(user),
+        (Some(email), None) => IdentitySelector::Email(email),
+        (None, Some(user)) => IdentitySelector::User(user),
         _ => return Err(Refused(400)),
     };
     let (of, many, one) = match operation {
@@ -235,7 +235,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             let window = params.window(held, now)?;
             let limit = params.count("limit", 100, 20)?;
             let (model, level, dimension) = (params.word("model")?, params.word("level")?, params.word("dimension")?);
-            let answer = held.ask(&AskAttribution { model, level, dimension, window, limit }).unwrap();
+            let answer = held.ask(&AttributionQuery { model, level, dimension, window, limit }).unwrap();
             let row = |row: &headcount_domain::queries::TouchRevenue| {
                 Json::object([
                     ("dimension", text(&row.dimension)),
@@ -251,7 +251,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
         }
         "revenue/ltv-cohorts" => {
             let (level, limit) = (params.word("level")?, params.count("limit", 60, 24)?);
-            let answer = held.ask(&AskCohorts { level, limit }).unwrap();
+            let answer = held.ask(&CohortsQuery { level, limit }).unwrap();
             let row = |row: &headcount_domain::queries::Cohort| {
                 Json::object([
                     ("cohort", text(&row.month)),

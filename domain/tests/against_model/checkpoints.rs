@@ -1,7 +1,7 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
 use headcount_domain::cache::paged::set_page_items;
-use headcount_domain::indexes::dictionary::NameKind;
+use headcount_domain::indexes::dictionary::TermKind;
 use headcount_domain::intake::event::Event;
 use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
@@ -22,7 +22,7 @@ struct Run {
 impl Run {
     fn fold(&mut self, log: &[(Event, u64)]) {
         for (event, position) in log {
-            self.state.apply(event, *position, &hasher(), &self.saved).unwrap();
+            self.state.apply(event, *position, hasher(), &self.saved).unwrap();
         }
     }
 
@@ -145,7 +145,7 @@ fn rows(log: &Log) -> Rollups {
     let mut run = Run::default();
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
         for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
-            run.state.names.intern(text, NameKind::Source, &hasher(), &run.saved).unwrap();
+            run.state.dictionary.intern(text, TermKind::Source, hasher(), &run.saved).unwrap();
         }
     }
     run.fold(log);

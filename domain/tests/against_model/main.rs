@@ -17,7 +17,7 @@ mod traffic;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use headcount_domain::agent::Agent;
 use headcount_domain::cache::paged::set_page_items;
@@ -32,7 +32,7 @@ use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
 use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Projects, Question as Asked, Reader};
+use headcount_domain::queries::{Projects, Query as Asked, Reader};
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
@@ -102,7 +102,7 @@ impl Held {
     }
 
     fn apply(&mut self, event: Box<Event>, position: u64) {
-        self.state.apply(&event, position, &hasher(), &self.saved).unwrap();
+        self.state.apply(&event, position, hasher(), &self.saved).unwrap();
         self.log.push(((*event).clone(), position));
         self.since.push((event, position));
         if self.saved.is_running() {
@@ -132,19 +132,19 @@ impl Held {
         self.state = self.saved.start();
         self.begun_at = 0;
         for (event, position) in &self.since {
-            self.state.apply(event, *position, &hasher(), &self.saved).unwrap();
+            self.state.apply(event, *position, hasher(), &self.saved).unwrap();
         }
     }
 
-    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
-        let hasher = hasher();
-        let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: &hasher, source: &self.saved };
+    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Partial, Fault> {
+        let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: hasher(), source: &self.saved };
         question.answer(&mut reader)
     }
 }
 
-fn hasher() -> KeyHasher {
-    KeyHasher::new([9; 16])
+fn hasher() -> &'static KeyHasher {
+    static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::new([9; 16]));
+    &HASHER
 }
 
 /// All projects of one organization.
@@ -170,7 +170,11 @@ impl Projects for Folded {
         self.projects.len()
     }
 
-    async fn each<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    fn hasher(&self) -> &KeyHasher {
+        hasher()
+    }
+
+    async fn scatter<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let held = self.projects.values();
         held.map(|held| held.lock().unwrap_or_else(PoisonError::into_inner).ask(&question)).collect()
     }

@@ -1,6 +1,6 @@
 //! Sessions by what brought them, which no endpoint tells, against the model.
 
-use headcount_domain::queries::{AskTraffic, Traffic, TrafficRow};
+use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_domain::time::{Day, Window};
 use headcount_histories::{History, Size, Step, Subject, model_of};
 use headcount_model::time::day_of;
@@ -60,7 +60,7 @@ fn sessions_and_what_brought_them() {
             for project in &history.projects {
                 let held = folded.projects.get_mut(&project.name).unwrap().get_mut().unwrap();
                 let window = Window { start: Day::parse(&first).unwrap(), end: Day::parse(&last).unwrap() };
-                let got = held.ask(&AskTraffic { window }).unwrap();
+                let got = held.ask(&TrafficQuery { window }).unwrap();
                 let day = |at_ms| day_of(at_ms, history.timezone()).to_string();
                 let expected = traffic(&facts, &project.name, |at_ms| (&first..=&last).contains(&&day(at_ms)));
                 sessions += got.sessions;

@@ -9,19 +9,19 @@ use headcount_domain::ids::KeyHasher;
 use headcount_domain::intake::event::Event;
 use headcount_domain::project::Project;
 use headcount_domain::records::NoSource;
-use headcount_domain::rollups::{Bundles, DayAndUnder, TouchSums, Under};
+use headcount_domain::rollups::{DayAndUnder, DeferredAttribution, TouchSums, Under};
 
 use super::events::{last_touch_event, scattered};
 use super::pages_of;
 
 type Sums = BTreeMap<(i32, Option<Touch>), TouchSums>;
 
-fn sums(cells: &Cells<DayAndUnder, TouchSums>, bundles: &Bundles) -> Sums {
+fn sums(cells: &Cells<DayAndUnder, TouchSums>, bundles: &DeferredAttribution) -> Sums {
     let mut sums = Sums::new();
     for ((day, under), row) in cells.iter() {
         let touch = match under {
             Under::Touch(touch) => touch,
-            Under::Bundle(key) => bundles.get(key).expect("every bundle has a row"),
+            Under::Deferred(key) => bundles.get(key).expect("every bundle has a row"),
         };
         sums.entry((day, touch)).or_default().add(row, Sign::Plus);
     }
@@ -34,9 +34,9 @@ fn folded(events: &[Event]) -> (Sums, Sums, bool) {
         project.apply(event, position, &hasher, &NoSource).unwrap();
     }
     let rollups = &project.rollups;
-    let has_runs = rollups.last_touch_by_identity.iter().any(|((_, under), _)| matches!(under, Under::Bundle(_)));
-    let identity = sums(&rollups.last_touch_by_identity, &rollups.bundles_by_identity);
-    (identity, sums(&rollups.last_touch_by_account, &rollups.bundles_by_account), has_runs)
+    let has_runs = rollups.last_touch_by_identity.iter().any(|((_, under), _)| matches!(under, Under::Deferred(_)));
+    let identity = sums(&rollups.last_touch_by_identity, &rollups.deferred_by_identity);
+    (identity, sums(&rollups.last_touch_by_account, &rollups.deferred_by_account), has_runs)
 }
 
 #[test]

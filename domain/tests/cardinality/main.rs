@@ -7,7 +7,7 @@ mod last_touch;
 mod stored_types;
 
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::queries::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::queries::{Projects, Query, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
@@ -72,6 +72,11 @@ fn time_per_batch() {
     }
 }
 
+fn hasher() -> &'static KeyHasher {
+    static HASHER: LazyLock<KeyHasher> = LazyLock::new(|| KeyHasher::new([9; 16]));
+    &HASHER
+}
+
 /// One project, whose records are all in a store.
 struct One(Mutex<(Project, Sizes)>);
 
@@ -82,10 +87,14 @@ impl Projects for One {
         1
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    fn hasher(&self) -> &KeyHasher {
+        hasher()
+    }
+
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let (project, source) = &mut *self.0.lock().unwrap();
         let reads = source.reads.get();
-        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: &KeyHasher::new([9; 16]), source })?;
+        let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: hasher(), source })?;
         source.most_reads.set(source.most_reads.get().max(source.reads.get() - reads));
         Ok(vec![part])
     }
@@ -179,7 +188,7 @@ impl Sizes {
     fn save(&mut self, project: &mut Project) {
         project.freeze();
         while project.drain_frozen(usize::MAX, self) {}
-        project.settle();
+        project.mark_durable();
         project.evict(usize::MAX, usize::MAX);
         project.evict(usize::MAX, usize::MAX);
     }

@@ -1,6 +1,7 @@
-//! `headcount import`: the events of a file, or the requests of a web server's access log.
+//! `headcount import`: imports events from a file, or requests from the access log of a web server.
 //!
-//! Exactly once, whatever happens in between: see [`journal`]. A file that grew goes on where it was left, see [`subject`].
+//! Records every line exactly once, even if the import is interrupted (see `journal`), and resumes a file that has grown (see
+//! `subject`).
 
 mod combined;
 mod embedded;

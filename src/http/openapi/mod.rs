@@ -1,7 +1,6 @@
-//! The OpenAPI document. It is made from the code: paths from the handlers, schemas from the types.
+//! The OpenAPI document, generated from the code: paths from the handlers, schemas from the types.
 //!
-//! What a handler can answer besides its result is told in its `responses(…)` by the types of [`responses`], each of which
-//! stands for one cause.
+//! Handlers declare their error responses in `responses(…)`, by the types of `responses`: one for each cause.
 
 mod event;
 mod limits;

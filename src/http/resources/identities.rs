@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{IdentityCounts, IdentityName, Profile};
+use headcount_domain::queries::{IdentityCounts, IdentitySelector, Profile};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -146,10 +146,10 @@ impl From<IdentityCounts> for TopPagesAnswer {
 }
 
 /// Who is asked for: exactly one of `email` and `user_id`.
-fn named(query: &Query) -> Result<IdentityName, ApiError> {
+fn named(query: &Query) -> Result<IdentitySelector, ApiError> {
     match (query.filled("email", usize::MAX)?, query.filled("user_id", usize::MAX)?) {
-        (Some(email), None) => Ok(IdentityName::Email(email.to_owned())),
-        (None, Some(user)) => Ok(IdentityName::User(user.to_owned())),
+        (Some(email), None) => Ok(IdentitySelector::Email(email.to_owned())),
+        (None, Some(user)) => Ok(IdentitySelector::User(user.to_owned())),
         (both, _) => {
             let given = if both.is_some() { "both are" } else { "neither is" };
             let message = format!("exactly one of `email` and `user_id` is required; {given} given");
@@ -159,7 +159,7 @@ fn named(query: &Query) -> Result<IdentityName, ApiError> {
 }
 
 /// A question about what an identity had most: how many rows of it, and whose.
-fn asked_counts<'r>(state: &'r AppState, request: &'r HttpRequest) -> Result<(Asked<'r>, usize, IdentityName), ApiError> {
+fn asked_counts<'r>(state: &'r AppState, request: &'r HttpRequest) -> Result<(Asked<'r>, usize, IdentitySelector), ApiError> {
     let parameters = ["email", "user_id", "start_date", "end_date", "limit"];
     let asked = Asked::in_window(state, request, Scope::IdentitiesRead, &parameters)?;
     let limit = asked.query.limit(MAX_ROWS, DEFAULT_ROWS)?;

@@ -24,6 +24,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Operation;
 
+/// Target of the log lines about operations: the crash harness enables it by name.
+const TARGET: &str = "file_operations";
+
 /// What the operating system says of a failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
@@ -165,13 +168,13 @@ impl Armed {
         state.operations += 1;
         let (plan, number) = (state.plan, state.operations);
         // With the lock held, so that the lines are in the order of their numbers.
-        tracing::trace!(number, ?operation, path = %path.display(), "an operation");
+        tracing::trace!(target: TARGET, number, ?operation, path = %path.display(), "an operation");
         let fails = plan.at > 0 && number >= plan.at && number - plan.at < plan.failures;
         if !fails {
             return None;
         }
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        tracing::debug!(number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
+        tracing::debug!(target: TARGET, number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
         state.failed.push(format!("{operation:?} {name}"));
         Some(plan)
     }

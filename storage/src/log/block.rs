@@ -7,16 +7,16 @@
 //! 16  first        u64   position of the first event
 //! 24  count        u64   events, or positions lost, in the block
 //! 32  raw length   u32   bytes of the payload before compression
-//! 36  shares       u32   entries in the table
+//! 36  entries       u32   entries in the table
 //! 40  kind         u8    1 events, 2 gap (left by a repair)
 //! 41  codec        u8    0 none, 1 lz4
 //! 42  zero         [6]
-//! 48  table              per share: partition u16, zero u16, count u32, length u32
-//!     payload            the shares' payloads, one after the other
+//! 48  table              per entry: partition u16, zero u16, count u32, length u32
+//!     payload            the entries' payloads, one after the other
 //!     padding            zeroes up to a multiple of 8 bytes
 //! ```
 //!
-//! One frame and not one per share: pages of a write reach the disk in any order, so with several frames a crash could
+//! One frame and not one per entry: pages of a write reach the disk in any order, so with several frames a crash could
 //! leave a valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which
 //! clients don't know, and on the offset, so that a block copied elsewhere is none.
 
@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::error::{Damage, LogError};
 use super::segment::{le_u16, le_u32, le_u64};
-use super::{MAX_BLOCK_BYTES, Position, Share};
+use super::{AppendEntry, MAX_BLOCK_BYTES, Position};
 
 /// Bytes of a block before its table.
 pub(super) const BLOCK_HEADER: usize = 48;
@@ -64,7 +64,7 @@ pub(super) struct BlockHeader {
     pub(super) first: Position,
     pub(super) count: u64,
     raw_length: u32,
-    shares: u32,
+    entries: u32,
     kind: u8,
     codec: u8,
 }
@@ -79,7 +79,7 @@ impl BlockHeader {
             first: le_u64(bytes, 16),
             count: le_u64(bytes, 24),
             raw_length: le_u32(bytes, 32),
-            shares: le_u32(bytes, 36),
+            entries: le_u32(bytes, 36),
             kind: bytes[40],
             codec: bytes[41],
         }
@@ -105,7 +105,7 @@ impl BlockHeader {
         out[16..24].copy_from_slice(&self.first.to_le_bytes());
         out[24..32].copy_from_slice(&self.count.to_le_bytes());
         out[32..36].copy_from_slice(&self.raw_length.to_le_bytes());
-        out[36..40].copy_from_slice(&self.shares.to_le_bytes());
+        out[36..40].copy_from_slice(&self.entries.to_le_bytes());
         out[40] = self.kind;
         out[41] = self.codec;
     }
@@ -125,13 +125,13 @@ pub(super) struct Entry {
     pub(super) partition: u16,
     pub(super) first: Position,
     pub(super) count: u32,
-    /// Where the share's payload lies in the block's uncompressed payload.
+    /// Where the entry's payload lies in the block's uncompressed payload.
     pub(super) start: usize,
     pub(super) length: usize,
 }
 
 impl Entry {
-    /// Position of the share's last event.
+    /// Position of the entry's last event.
     pub(super) fn last(&self) -> Position {
         self.first + u64::from(self.count) - 1
     }
@@ -151,8 +151,8 @@ impl<'a> Block<'a> {
         if header.kind == KIND_GAP {
             return Ok(Block { header, table: &[], stored: body });
         }
-        let table_bytes = (header.shares as usize).checked_mul(ENTRY).ok_or(Damage::Table)?;
-        if header.kind != KIND_EVENTS || header.shares == 0 || table_bytes > body.len() {
+        let table_bytes = (header.entries as usize).checked_mul(ENTRY).ok_or(Damage::Table)?;
+        if header.kind != KIND_EVENTS || header.entries == 0 || table_bytes > body.len() {
             return Err(Damage::Table);
         }
         let (table, stored) = body.split_at(table_bytes);
@@ -189,7 +189,7 @@ impl<'a> Block<'a> {
         (self.header.first + self.header.count).saturating_sub(1)
     }
 
-    /// The shares, in order. A gap has none.
+    /// The entries, in order. A gap has none.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + use<'a> {
         let (mut first, mut start) = (self.header.first, 0usize);
         self.table.chunks_exact(ENTRY).map(move |bytes| {
@@ -201,7 +201,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The shares' payloads, one after the other; `scratch` is where they are decompressed to.
+    /// The entries' payloads, one after the other; `scratch` is where they are decompressed to.
     pub(super) fn payload<'b>(&self, scratch: &'b mut Vec<u8>) -> Result<&'b [u8], Damage>
     where
         'a: 'b,
@@ -228,22 +228,22 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Lays out a block of these shares, all but what depends on where it goes. Returns its size on disk in bytes.
-    pub(super) fn encode(&mut self, shares: &[Share<'_>], first: Position) -> Result<u64, LogError> {
-        let count = check_shares(shares)?;
+    /// Lays out a block of these entries, all but what depends on where it goes. Returns its size on disk in bytes.
+    pub(super) fn encode(&mut self, entries: &[AppendEntry<'_>], first: Position) -> Result<u64, LogError> {
+        let count = check_entries(entries)?;
         self.out.clear();
         self.out.resize(BLOCK_HEADER, 0);
-        for share in shares {
-            self.out.extend_from_slice(&share.partition.to_le_bytes());
+        for entry in entries {
+            self.out.extend_from_slice(&entry.partition.to_le_bytes());
             self.out.extend_from_slice(&[0, 0]);
-            self.out.extend_from_slice(&share.count.to_le_bytes());
-            self.out.extend_from_slice(&to_u32(share.payload.len()).to_le_bytes());
+            self.out.extend_from_slice(&entry.count.to_le_bytes());
+            self.out.extend_from_slice(&to_u32(entry.payload.len()).to_le_bytes());
         }
-        let raw_length: usize = shares.iter().map(|share| share.payload.len()).sum();
-        let codec = if self.compress(shares, raw_length) {
+        let raw_length: usize = entries.iter().map(|entry| entry.payload.len()).sum();
+        let codec = if self.compress(entries, raw_length) {
             CODEC_LZ4
         } else {
-            shares.iter().for_each(|share| self.out.extend_from_slice(share.payload));
+            entries.iter().for_each(|entry| self.out.extend_from_slice(entry.payload));
             CODEC_NONE
         };
         let length = to_u32(self.out.len() - BLOCK_HEADER);
@@ -255,7 +255,7 @@ impl Encoder {
             first,
             count,
             raw_length: to_u32(raw_length),
-            shares: to_u32(shares.len()),
+            entries: to_u32(entries.len()),
             kind: KIND_EVENTS,
             codec,
         });
@@ -263,12 +263,12 @@ impl Encoder {
     }
 
     /// Appends the compressed payload to `out` if that saves at least an eighth.
-    fn compress(&mut self, shares: &[Share<'_>], raw_length: usize) -> bool {
+    fn compress(&mut self, entries: &[AppendEntry<'_>], raw_length: usize) -> bool {
         if raw_length < COMPRESS_FROM_BYTES {
             return false;
         }
         self.raw.clear();
-        shares.iter().for_each(|share| self.raw.extend_from_slice(share.payload));
+        entries.iter().for_each(|entry| self.raw.extend_from_slice(entry.payload));
         let start = self.out.len();
         self.out.resize(start + lz4_flex::block::get_maximum_output_size(raw_length), 0);
         let packed = lz4_flex::block::compress_into(&self.raw, &mut self.out[start..]);
@@ -295,7 +295,7 @@ impl Encoder {
             first,
             count,
             raw_length: 0,
-            shares: 0,
+            entries: 0,
             kind: KIND_GAP,
             codec: CODEC_NONE,
         });
@@ -315,18 +315,18 @@ impl Encoder {
 }
 
 /// Checks the limits of one append; returns its number of events.
-fn check_shares(shares: &[Share<'_>]) -> Result<u64, LogError> {
-    if shares.is_empty() || shares.iter().any(|share| share.count == 0) {
+fn check_entries(entries: &[AppendEntry<'_>]) -> Result<u64, LogError> {
+    if entries.is_empty() || entries.iter().any(|entry| entry.count == 0) {
         return Err(LogError::Empty);
     }
-    let size_bytes: u64 = shares.iter().map(|share| (share.payload.len() + ENTRY) as u64).sum();
+    let size_bytes: u64 = entries.iter().map(|entry| (entry.payload.len() + ENTRY) as u64).sum();
     if size_bytes > MAX_BLOCK_BYTES {
         return Err(LogError::TooLarge { size_bytes, limit_bytes: MAX_BLOCK_BYTES });
     }
-    Ok(shares.iter().map(|share| u64::from(share.count)).sum())
+    Ok(entries.iter().map(|entry| u64::from(entry.count)).sum())
 }
 
-#[expect(clippy::expect_used, reason = "a block is at most MAX_BLOCK_BYTES, which check_shares has made sure of")]
+#[expect(clippy::expect_used, reason = "a block is at most MAX_BLOCK_BYTES, which check_entries has made sure of")]
 fn to_u32(n: usize) -> u32 {
     u32::try_from(n).expect("a block's sizes fit 32 bits")
 }

@@ -44,8 +44,8 @@ pub enum LogError {
         /// [`super::MAX_BLOCK_BYTES`].
         limit_bytes: u64,
     },
-    /// An append without shares, or with a share of no events: it would have no position.
-    #[error("an append needs at least one share, and each share at least one event")]
+    /// An append without entries, or with an entry of no events: it would have no position.
+    #[error("an append needs at least one entry, and each entry at least one event")]
     Empty,
     /// Segments were removed while they were being read, so that the rest would not follow what has been visited.
     #[error("log segment {segment:020} was removed while the log was read")]
@@ -99,8 +99,8 @@ pub enum Damage {
     /// A block is intact but has another first position than the one before it leads to.
     #[error("the block's positions do not follow those before it")]
     Positions,
-    /// A block is intact but its table of shares contradicts its header.
-    #[error("the block's table of shares is inconsistent")]
+    /// A block is intact but its table of entries contradicts its header.
+    #[error("the block's table of entries is inconsistent")]
     Table,
     /// A block is intact but its payload does not decompress to what its header says.
     #[error("the block's payload does not decompress")]

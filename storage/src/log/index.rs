@@ -30,7 +30,7 @@ pub(super) struct SegmentIndex {
     /// Number of blocks.
     pub(super) blocks: u64,
     chain: u128,
-    /// For each partition, the first position of its first share and the last of its last.
+    /// For each partition, the first position of its first entry and the last of its last.
     partitions: BTreeMap<u16, (Position, Position)>,
 }
 
@@ -50,17 +50,17 @@ impl SegmentIndex {
     /// Takes in the next block of the segment; `chain` is the one after it.
     pub(super) fn add(&mut self, block: &Block<'_>, chain: Chain) {
         for entry in block.entries() {
-            self.add_share(entry.partition, entry.first, entry.last());
+            self.add_entry(entry.partition, entry.first, entry.last());
         }
         self.finish_block(block.last(), chain);
     }
 
-    /// Takes in one share of the next block.
-    pub(super) fn add_share(&mut self, partition: u16, first: Position, last: Position) {
+    /// Takes in one entry of the next block.
+    pub(super) fn add_entry(&mut self, partition: u16, first: Position, last: Position) {
         self.partitions.entry(partition).and_modify(|range| range.1 = last).or_insert((first, last));
     }
 
-    /// Ends the block whose shares were added.
+    /// Ends the block whose entries were added.
     pub(super) fn finish_block(&mut self, last: Position, chain: Chain) {
         self.last = last;
         self.blocks += 1;
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_and_any_flipped_bit_is_noticed() {
         let mut index = SegmentIndex::new(&SegmentHeader::new(7, 1, 99));
-        index.add_share(3, 7, 9);
-        index.add_share(60_000, 10, 10);
-        index.add_share(3, 11, 12);
+        index.add_entry(3, 7, 9);
+        index.add_entry(60_000, 10, 10);
+        index.add_entry(3, 11, 12);
         index.finish_block(12, Chain(5));
         let bytes = index.encode();
         assert_eq!(SegmentIndex::decode(&bytes), Some(index.clone()));

@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::{Cursor, Step};
 use super::error::{Damage, LogError};
+use super::history::History;
 use super::index::SegmentIndex;
 use super::recovery::remove_segment;
 use super::segment::{SegmentHeader, segment_path};
-use super::{Position, ReadLog, Record, floor};
+use super::{Position, Record, floor};
 use crate::files::sync_dir;
 
-/// What the writer of a log and its readers share.
+/// What the writer of a log and its readers entry.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct LogState {
     pub(super) dir: PathBuf,
     /// Position of the last event that is on disk.
     durable: AtomicU64,
@@ -24,9 +25,9 @@ pub(super) struct Shared {
     segments: Mutex<Vec<SegmentHeader>>,
 }
 
-impl Shared {
+impl LogState {
     pub(super) fn new(dir: &Path, segments: Vec<SegmentHeader>, durable: Position) -> Self {
-        Shared { dir: dir.to_path_buf(), durable: AtomicU64::new(durable), segments: Mutex::new(segments) }
+        LogState { dir: dir.to_path_buf(), durable: AtomicU64::new(durable), segments: Mutex::new(segments) }
     }
 
     pub(super) fn durable(&self) -> Position {
@@ -55,7 +56,7 @@ impl Shared {
 /// called. Cheap to clone; each `read` opens the files for itself.
 #[derive(Debug, Clone)]
 pub struct LogReader {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
 /// What [`LogReader::verify_all`] has read.
@@ -84,7 +85,7 @@ struct Extent {
 }
 
 impl LogReader {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<LogState>) -> Self {
         LogReader { shared }
     }
 
@@ -270,12 +271,8 @@ impl LogReader {
     }
 }
 
-impl ReadLog for LogReader {
-    fn first_position(&self) -> Position {
-        LogReader::first_position(self)
-    }
-
-    fn last_position(&self) -> Position {
+impl History for LogReader {
+    fn last_position(&self, _: u16) -> Position {
         LogReader::last_position(self)
     }
 
@@ -291,7 +288,7 @@ impl ReadLog for LogReader {
 /// A handle that removes old segments, from any thread, also while the log is appended to. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LogTrimmer {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
 /// What [`LogTrimmer::remove_before`] did.
@@ -307,7 +304,7 @@ pub struct Removed {
 }
 
 impl LogTrimmer {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<LogState>) -> Self {
         LogTrimmer { shared }
     }
 

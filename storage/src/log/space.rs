@@ -46,17 +46,17 @@ impl Fill for FillOnDisk {
 
 /// A file of zeroes that is no segment yet. Removed when dropped before it became one.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedSegment {
     file: File,
     path: PathBuf,
     bytes: u64,
     installed: bool,
 }
 
-impl Prepared {
+impl PreparedSegment {
     fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, stop: &AtomicBool) -> io::Result<Self> {
         let file = File::create(&path)?;
-        let prepared = Prepared { file, path, bytes, installed: false };
+        let prepared = PreparedSegment { file, path, bytes, installed: false };
         fill.fill(&prepared.file, 0, bytes, stop)?;
         Ok(prepared)
     }
@@ -82,7 +82,7 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedSegment {
     fn drop(&mut self) {
         if !self.installed
             && let Err(error) = files::remove_file(&self.path)
@@ -96,7 +96,7 @@ impl Drop for Prepared {
 pub(super) struct Preparer {
     dir: PathBuf,
     fill: Arc<dyn Fill>,
-    pending: Option<JoinHandle<io::Result<Prepared>>>,
+    pending: Option<JoinHandle<io::Result<PreparedSegment>>>,
     stop: Arc<AtomicBool>,
     serial: u64,
 }
@@ -117,7 +117,7 @@ impl Preparer {
             return;
         }
         let (path, fill, stop) = (self.next_path(), Arc::clone(&self.fill), Arc::clone(&self.stop));
-        let work = move || Prepared::create(path, bytes, fill.as_ref(), &stop);
+        let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &stop);
         match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
             Ok(thread) => self.pending = Some(thread),
             Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
@@ -125,7 +125,7 @@ impl Preparer {
     }
 
     /// The prepared file if it has at least `bytes`, or else one made now.
-    pub(super) fn take(&mut self, bytes: u64) -> io::Result<Prepared> {
+    pub(super) fn take(&mut self, bytes: u64) -> io::Result<PreparedSegment> {
         if let Some(thread) = self.pending.take() {
             match thread.join() {
                 Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
@@ -135,7 +135,7 @@ impl Preparer {
             }
         }
         let path = self.next_path();
-        Prepared::create(path, bytes, self.fill.as_ref(), &self.stop)
+        PreparedSegment::create(path, bytes, self.fill.as_ref(), &self.stop)
     }
 
     /// Makes an empty segment longer. On an error it has its old length.

@@ -1,90 +1,90 @@
-//! The command line.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::trouble::{Result, harness};
+use crate::error::{Result, harness};
 
-/// Crashes on purpose, and what must be left of the data.
+/// Crashes the server on purpose, and verifies that its data survives.
 #[derive(Debug, Parser)]
 #[command(name = "headcount-crash", version, arg_required_else_help = true)]
 pub struct Arguments {
-    /// What to do.
+    /// The campaign to run.
     #[command(subcommand)]
     pub campaign: Campaign,
 }
 
-/// What can be done.
+/// The campaigns.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Campaign {
-    /// Kill the server under load, again and again
+    /// Kill the server repeatedly under load
     Kill(Common),
-    /// Cut it off from its disk under load, as a power cut does
+    /// Simulate power cuts under load
     Power(Common),
-    /// Damage its files between two starts
+    /// Damage the server's files between two starts
     Damage(Common),
-    /// Send it more than it admits
+    /// Send more bytes than the server admits
     Overload(Common),
-    /// Leave it no room on its disk
+    /// Fill up the server's disk
     DiskFull(Common),
-    /// Fail its operations on files, one at a time
-    Faults(Faults),
-    /// Build a server that makes mistakes on purpose: each has to be noticed
+    /// Fail the server's file operations, one at a time
+    Faults(FaultArguments),
+    /// Verify that the campaigns detect the mistakes of a faulty server
     Prove(Common),
 }
 
-/// What all campaigns take.
+/// Arguments of all campaigns.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// The server's program [default: the newer of target/{release,debug}/headcount]
+    /// Path of the server binary [default: the newer of target/{release,debug}/headcount]
     #[arg(long)]
     pub binary: Option<PathBuf>,
-    /// How many cycles
+    /// Number of cycles
     #[arg(long)]
     pub cycles: Option<usize>,
-    /// What all that is random follows from [default: the time]
+    /// Seed of the random number generator [default: the time]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where data directories and disk images are made
+    /// Directory for data directories and disk images
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub work_dir: PathBuf,
-    /// The mistake that the server is told to make, in builds that can
+    /// Mistake for the server to make, in builds with fault injection
     #[arg(long)]
     pub fault: Option<String>,
-    /// Remove the data of a failed campaign, too
+    /// Remove the data of a failed campaign as well
     #[arg(long)]
     pub discard: bool,
 }
 
-/// What `faults` takes.
+/// Arguments of `faults`.
 #[derive(Debug, Clone, Args)]
-pub struct Faults {
-    /// What all campaigns take; a cycle is one fault.
+pub struct FaultArguments {
+    /// Arguments of all campaigns; each cycle injects one fault.
     #[command(flatten)]
     pub common: Common,
-    /// Every operation that writes, with every error, instead of a sample of `--cycles`
+    /// Fail every writing operation with every error, instead of a sample of `--cycles`
     #[arg(long, conflicts_with_all = ["at", "cycles"])]
     pub all: bool,
-    /// Only the operation of this number, and so many after it as fail together
+    /// Start failing at the operation with this number
     #[arg(long)]
     pub at: Option<u64>,
-    /// Only this error: ENOSPC or EIO
+    /// Inject only this error: ENOSPC or EIO
     #[arg(long, value_parser = ["ENOSPC", "EIO"])]
     pub errno: Option<String>,
-    /// Only so many failures in a row
+    /// Fail this many operations in a row
     #[arg(long)]
     pub failures: Option<u64>,
-    /// How many servers run side by side
+    /// Number of servers that run concurrently
     #[arg(long, default_value_t = 6)]
     pub jobs: usize,
 }
 
 impl Common {
-    /// The server's program.
+    /// Returns the path of the server binary.
     ///
     /// # Errors
-    /// There is none.
+    /// No binary is found.
     pub fn binary(&self) -> Result<PathBuf> {
         if let Some(binary) = &self.binary {
             return std::path::absolute(binary).map_err(Into::into);
@@ -92,11 +92,11 @@ impl Common {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
         let built = ["release", "debug"].map(|profile| target.join(profile).join("headcount"));
         let newest = built.iter().filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path))).max();
-        let (_, path) = newest.ok_or_else(|| harness("there is no headcount in target/: build it, or give --binary"))?;
+        let (_, path) = newest.ok_or_else(|| harness("target/ contains no headcount binary: build it, or pass --binary"))?;
         std::path::absolute(path).map_err(Into::into)
     }
 
-    /// The seed.
+    /// Returns the seed.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(|| u64::try_from(crate::oracle::now_ms()).unwrap_or(0))

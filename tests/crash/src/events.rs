@@ -1,76 +1,75 @@
-//! The events, each made from its number: what is known of the number is enough to send it again.
+//! Generates events. Each is a function of the seed, its number and its [`Plan`], so that it can be sent again.
 //!
-//! No answer may depend on the order in which they are recorded, since a crash leaves it open:
-//! - an anonymous id is only ever linked to one user ([`owner`]), so that "the first link wins" has one outcome;
-//! - an identity's company is always the same, whoever says it: a user's is made from the user, and so is that of the anonymous
-//!   ids that are linked to it;
-//! - the rates are fixed before the first event, and no two events share an `external_id`;
-//! - every event says when it happened, and has an id: without one it would belong to a visitor of the day of its receipt.
+//! No answer may depend on the order of recording, which is unknown after a crash:
+//! - an anonymous id is linked to at most one user ([`owner`]), so that "the first link wins" has one outcome;
+//! - an identity always has the same company: that of a user is derived from the user, also for the anonymous ids linked to it;
+//! - the exchange rates are fixed before the first event, and no two events share an `external_id`;
+//! - every event has a timestamp and an id: without an id it would belong to a visitor of the day of receipt.
 
 use std::fmt::Write as _;
 
 use chrono::{Days, NaiveDate};
 use headcount_histories::Rng;
 
-/// Users of the organization.
+/// Number of users of the organization.
 const USERS: usize = 150;
-/// Anonymous ids of each project.
+/// Number of anonymous ids of each project.
 const ANONYMOUS: usize = 400;
-/// Companies.
+/// Number of companies.
 const COMPANIES: usize = 11;
-/// Days on which ordinary events happen: in them the organization's clocks change.
+/// Number of days of ordinary events; they include a clock change of the organization's timezone.
 const DAYS: u64 = 90;
-/// How many private days there are: windows hold no more than 3,660.
+/// Number of private days. A window may have 3,660 days at most.
 pub const PRIVATE_DAYS: usize = 3_600;
 
-/// One text of a bulky event: as much as one may be.
+/// Size of a text in the metadata of a bulky event: the maximum.
 pub const BULK_BYTES: usize = 8_192;
-/// The most such texts of an event, within the limit of its body.
+/// Maximum number of such texts within the size limit of an event.
 pub const MAX_BULK: usize = 7;
 
-/// What is remembered of an event; with its number, all of it.
+/// The properties of an event that its number does not determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The project, by its place in the world.
+    /// Index of the project.
     pub project: usize,
-    /// The day that only one connection uses, and on which each event is one order of 1.
+    /// A day used by one connection only, on which each event is an order of 1.
     pub private_day: Option<usize>,
-    /// So many times [`BULK_BYTES`] of metadata that doesn't compress.
+    /// Number of incompressible texts of [`BULK_BYTES`] bytes in the metadata.
     pub bulk: usize,
 }
 
 impl Plan {
-    /// An ordinary event of a project.
+    /// Returns the plan of an ordinary event of a project.
     #[must_use]
     pub fn ordinary(project: usize) -> Self {
         Self { project, private_day: None, bulk: 0 }
     }
 }
 
-/// The first and last day of ordinary events.
+/// Returns the first and last day of ordinary events.
 #[must_use]
 pub fn ordinary_days() -> (NaiveDate, NaiveDate) {
     let first = NaiveDate::from_ymd_opt(2025, 1, 1).unwrap();
     (first, first + Days::new(DAYS - 1))
 }
 
-/// A private day.
+/// Returns the date of a private day.
 #[must_use]
 pub fn private_day(day: usize) -> NaiveDate {
     NaiveDate::from_ymd_opt(2000, 1, 1).unwrap() + Days::new(day as u64)
 }
 
-/// The user to whom an anonymous id is linked. Every fourth never is.
+/// Returns the user to whom an anonymous id is linked. Every fourth anonymous id has none.
 fn owner(project: usize, anonymous: usize) -> Option<usize> {
     (!anonymous.is_multiple_of(4)).then(|| (anonymous * 7 + project * 13) % USERS)
 }
 
-/// The body of event `number`, as `POST /track` takes it.
+/// Returns the body of event `number` for `POST /track`.
 #[must_use]
 pub fn body(seed: u64, number: usize, plan: Plan) -> String {
     let mut rng = Rng::new(seed ^ (number as u64 + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93));
     let mut body = format!(r#"{{"external_id":"e{number}""#);
-    let company = who(&mut body, &mut rng, plan.project);
+    let company = write_ids(&mut body, &mut rng, plan.project);
     if let Some(day) = plan.private_day {
         let day = private_day(day);
         let _ = write!(body, r#","name":"private","value":1,"timestamp":"{day}T12:00:00Z"}}"#);
@@ -82,9 +81,9 @@ pub fn body(seed: u64, number: usize, plan: Plan) -> String {
         let _ = write!(body, r#","group_id":"co{company}.example""#);
     }
     if rng.chance(45) {
-        money(&mut body, &mut rng);
+        write_value(&mut body, &mut rng);
     }
-    metadata(&mut body, &mut rng, plan.bulk);
+    write_metadata(&mut body, &mut rng, plan.bulk);
     let midnight = ordinary_days().0.and_hms_opt(12, 0, 0).unwrap().and_utc();
     let at = midnight + chrono::Duration::milliseconds(i64::try_from(rng.below((DAYS as usize - 1) * 86_400_000)).unwrap());
     if rng.chance(50) {
@@ -95,8 +94,8 @@ pub fn body(seed: u64, number: usize, plan: Plan) -> String {
     body
 }
 
-/// Writes the ids, and returns the company of whom they name.
-fn who(body: &mut String, rng: &mut Rng, project: usize) -> usize {
+/// Writes the ids of an identity, and returns its company.
+fn write_ids(body: &mut String, rng: &mut Rng, project: usize) -> usize {
     let kind = rng.below(100);
     if kind < 40 {
         let user = rng.below(USERS);
@@ -112,8 +111,8 @@ fn who(body: &mut String, rng: &mut Rng, project: usize) -> usize {
     user % COMPANIES
 }
 
-/// Orders, refunds, and now and then nothing; in currencies with a rate, and one without.
-fn money(body: &mut String, rng: &mut Rng) {
+/// Writes the value of an order, a refund or 0, in currencies with and without a rate.
+fn write_value(body: &mut String, rng: &mut Rng) {
     let sign = if rng.chance(20) { "-" } else { "" };
     let whole = if rng.chance(5) { 0 } else { rng.below(5_000) };
     let decimals = ["", ".5", ".05", ".99", ".123456", ".000001"];
@@ -124,8 +123,8 @@ fn money(body: &mut String, rng: &mut Rng) {
     }
 }
 
-/// Mostly small; some large and hard to compress, so that the log fills its segments.
-fn metadata(body: &mut String, rng: &mut Rng, bulk: usize) {
+/// Writes metadata: mostly small, some large and incompressible, so that the log fills its segments.
+fn write_metadata(body: &mut String, rng: &mut Rng, bulk: usize) {
     if bulk > 0 {
         let texts: Vec<String> = (0..bulk).map(|text| format!(r#""t{text}":"{}""#, letters(rng, BULK_BYTES))).collect();
         let _ = write!(body, r#","metadata":{{{}}}"#, texts.join(","));
@@ -152,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_makes_the_same_event_again_and_every_one_is_json() {
+    fn events_are_deterministic_and_valid_json() {
         for number in 0..300_usize {
             let plan =
                 Plan { private_day: number.is_multiple_of(9).then_some(number), bulk: number % 3, ..Plan::ordinary(number % 4) };

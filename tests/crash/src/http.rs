@@ -8,55 +8,55 @@ use headcount_model::Json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long an answer may take. Longer than the server's own deadlines.
+/// Maximum time for a response: longer than the deadlines of the server.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A usual browser: programs by some other names are taken for bots.
-const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
+/// User agent of a common browser, since the server drops events of bots.
+const USER_AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
 
-/// What a request is sent with.
+/// Credential of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Credential<'a> {
-    /// Nothing.
+    /// No credential.
     None,
-    /// A project's public key.
+    /// Public key of a project.
     Key(&'a str),
-    /// An API token.
+    /// API token.
     Token(&'a str),
 }
 
-/// A request; with a body it is JSON.
+/// A request, with an optional JSON body.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// `GET`, `POST`, …
     pub method: &'a str,
     /// Path and query.
     pub path: &'a str,
-    /// What it is sent with.
+    /// Credential.
     pub credential: Credential<'a>,
-    /// Its body.
+    /// JSON body.
     pub body: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
-    /// A `GET` with an API token.
+    /// Returns a `GET` request with an API token.
     #[must_use]
     pub fn get(path: &'a str, token: &'a str) -> Self {
         Self { method: "GET", path, credential: Credential::Token(token), body: None }
     }
 
-    /// A request with a body and an API token.
+    /// Returns a request with a body and an API token.
     #[must_use]
     pub fn with_body(method: &'a str, path: &'a str, token: &'a str, body: &'a str) -> Self {
         Self { method, path, credential: Credential::Token(token), body: Some(body) }
     }
 
-    /// Events of a project: one to `/track`, or several to `/i/batch`.
+    /// Returns a request that sends events of a project: one to `/i` or `/track`, or several to `/i/batch`.
     #[must_use]
     pub fn events(path: &'a str, key: &'a str, body: &'a str) -> Self {
         Self { method: "POST", path, credential: Credential::Key(key), body: Some(body) }
     }
 
-    /// The head, for a body of `length` bytes (`None`: in chunks).
+    /// Returns the request head for a body of `length` bytes; `None` means chunked.
     #[must_use]
     pub fn head(&self, length: Option<usize>) -> String {
         let Self { method, path, .. } = self;
@@ -70,36 +70,36 @@ impl<'a> Request<'a> {
             (Some(_), Some(length)) => format!("content-type: application/json\r\ncontent-length: {length}\r\n"),
             (Some(_), None) => "content-type: application/json\r\ntransfer-encoding: chunked\r\n".to_owned(),
         };
-        format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nuser-agent: {AGENT}\r\n{credential}{framing}\r\n")
+        format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nuser-agent: {USER_AGENT}\r\n{credential}{framing}\r\n")
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The status.
+pub struct Response {
+    /// Status code.
     pub status: u16,
-    /// `Retry-After`.
+    /// `Retry-After` header.
     pub retry_after: Option<String>,
-    /// The body.
+    /// Body.
     pub body: String,
 }
 
-impl Reply {
-    /// The body as JSON; `null` if it is none.
+impl Response {
+    /// Returns the body as JSON; `null` if it is not valid JSON.
     #[must_use]
     pub fn json(&self) -> Json {
         Json::parse(&self.body).unwrap_or(Json::Null)
     }
 
-    /// A whole number of the body.
+    /// Returns an integer field of the body.
     #[must_use]
-    pub fn whole(&self, field: &str) -> Option<u64> {
+    pub fn integer(&self, field: &str) -> Option<u64> {
         self.json().field(field).number()?.whole().and_then(|number| u64::try_from(number).ok())
     }
 }
 
-/// A connection.
+/// A connection to the server.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -107,53 +107,53 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The connection fails.
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::new() })
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads the response.
     ///
     /// # Errors
-    /// The connection broke, or nothing came in time.
-    pub async fn send(&mut self, request: &Request<'_>) -> io::Result<Reply> {
+    /// The connection breaks, or no response arrives in time.
+    pub async fn send(&mut self, request: &Request<'_>) -> io::Result<Response> {
         let body = request.body.unwrap_or_default();
         let mut bytes = request.head(Some(body.len())).into_bytes();
         bytes.extend_from_slice(body.as_bytes());
         let exchange = async {
             self.stream.write_all(&bytes).await?;
-            self.reply().await
+            self.response().await
         };
         tokio::time::timeout(TIMEOUT, exchange).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Sends a request piece by piece, and reads the answer as soon as there is one, whether all was sent or not.
+    /// Sends a request piece by piece, and returns the response as soon as it arrives, even if not all pieces were sent.
     ///
     /// # Errors
-    /// The connection broke without an answer, or nothing came in time.
-    pub async fn send_slowly(&mut self, pieces: &[Vec<u8>], pause: Duration) -> io::Result<Reply> {
+    /// The connection breaks without a response, or no response arrives in time.
+    pub async fn send_slowly(&mut self, pieces: &[Vec<u8>], pause: Duration) -> io::Result<Response> {
         for piece in pieces {
-            // Where the server has closed its side, the answer may still be there to be read.
+            // The server may have sent a response before it closed the connection.
             if self.stream.write_all(piece).await.is_err() {
                 break;
             }
-            if let Ok(reply) = tokio::time::timeout(pause, self.reply()).await {
-                return reply;
+            if let Ok(response) = tokio::time::timeout(pause, self.response()).await {
+                return response;
             }
         }
-        tokio::time::timeout(TIMEOUT, self.reply()).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+        tokio::time::timeout(TIMEOUT, self.response()).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Reads the next answer.
+    /// Reads the next response.
     ///
     /// # Errors
-    /// The connection broke, or the answer is not one that this client knows how to read.
-    pub async fn reply(&mut self) -> io::Result<Reply> {
+    /// The connection breaks, or the response is malformed.
+    pub async fn response(&mut self) -> io::Result<Response> {
         let head_bytes = loop {
             if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
                 break at + 4;
@@ -161,7 +161,7 @@ impl Connection {
             self.fill().await?;
         };
         let head = String::from_utf8_lossy(&self.buffer[..head_bytes]).into_owned();
-        let broken = || io::Error::other(format!("an answer that can't be read: {head:?}"));
+        let broken = || io::Error::other(format!("malformed response: {head:?}"));
         let status = head.get(9..12).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
         let header = |name: &str| {
             let found = head.lines().find_map(|line| line.split_once(':').filter(|(found, _)| found.eq_ignore_ascii_case(name)));
@@ -177,7 +177,7 @@ impl Connection {
         }
         let body = String::from_utf8_lossy(&self.buffer[head_bytes..head_bytes + length]).into_owned();
         self.buffer.drain(..head_bytes + length);
-        Ok(Reply { status, retry_after: header("retry-after"), body })
+        Ok(Response { status, retry_after: header("retry-after"), body })
     }
 
     async fn fill(&mut self) -> io::Result<()> {

@@ -1,14 +1,15 @@
-//! Crashes on purpose, and what must be left of the data: the server, as a program, is killed, cut off from its disk, given
-//! damaged files, too much to do and no room, and every answer after it is compared with the naive model's.
+//! Crash tests: kills the server, cuts it off from its disk, damages its files, overloads it and fills its disk, and then compares
+//! every answer with the naive model.
 //!
-//! # How it knows what is right
+//! # How it verifies answers
 //!
-//! [`ledger::Ledger`] has every event that was ever sent, and whether it was acknowledged. After a crash those that were not are sent
-//! again, with their `external_id`s, until they are. From then on the set of recorded events is known, though not their
-//! order; so [`events`] makes such events that no answer depends on it. [`oracle::Oracle`] feeds them to the model and compares.
+//! [`ledger::Ledger`] records every event sent, and whether it was acknowledged. After a crash, [`resend`] sends unacknowledged events
+//! again, with their `external_id`s, until they are acknowledged. From then on the set of recorded events is known, but not their
+//! order; therefore [`events`] generates events such that no answer depends on it. [`oracle::Oracle`] feeds them to the model and
+//! compares its answers with those of the server.
 //!
-//! While it runs, [`load`] also checks single promises: a read that begins after a 202 counts the event; what was sent
-//! before is answered as a duplicate, with the position of the first.
+//! While it runs, [`load`] also verifies single guarantees: a read that starts after a 202 counts the event, and an event that was
+//! acknowledged before is reported as a duplicate, with the position of the original.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,6 +23,7 @@
 pub mod arguments;
 pub mod damage;
 pub mod disk_full;
+pub mod error;
 pub mod events;
 pub mod faults;
 pub mod http;
@@ -33,8 +35,7 @@ pub mod oracle;
 pub mod overload;
 pub mod power;
 pub mod prove;
+pub mod resend;
 pub mod rig;
 pub mod server;
-pub mod settle;
-pub mod trouble;
-pub mod world;
+pub mod tenant;

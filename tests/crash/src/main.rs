@@ -1,4 +1,4 @@
-//! See [`headcount_crash`].
+//! Command-line program of [`headcount_crash`].
 
 #![allow(clippy::expect_used, clippy::disallowed_methods, reason = "test support")]
 
@@ -6,36 +6,36 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use headcount_crash::arguments::{Arguments, Campaign};
-use headcount_crash::trouble::{Result, Trouble, harness};
+use headcount_crash::error::{CampaignError, Result, harness};
 use headcount_crash::{damage, disk_full, faults, kill, overload, power, prove};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Exit codes: 0 done, or skipped (loudly); 1 the server broke a promise; 2 the harness failed.
+/// Exit codes: 0 success or skipped, 1 a violation by the server, 2 a failure of the harness.
 fn main() -> ExitCode {
     let Arguments { campaign } = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let local = tokio::task::LocalSet::new();
-    match runtime.block_on(local.run_until(until_told_to_stop(campaign))) {
+    match runtime.block_on(local.run_until(run_until_signal(campaign))) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
-            println!("{trouble}");
-            match trouble {
-                Trouble::Violation(_) => ExitCode::from(1),
-                Trouble::Harness(_) => ExitCode::from(2),
-                Trouble::Skipped(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            match error {
+                CampaignError::Violation(_) => ExitCode::from(1),
+                CampaignError::Harness(_) => ExitCode::from(2),
+                CampaignError::Skipped(_) => ExitCode::SUCCESS,
             }
         }
     }
 }
 
-/// On a signal everything is dropped: servers are killed, file systems unmounted, directories removed.
-async fn until_told_to_stop(campaign: Campaign) -> Result<()> {
+/// Runs the campaign until a signal arrives. Dropping it kills its servers, unmounts file systems and removes directories.
+async fn run_until_signal(campaign: Campaign) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
         result = run(campaign) => result,
-        _ = terminate.recv() => Err(harness("told to stop")),
-        _ = interrupt.recv() => Err(harness("told to stop")),
+        _ = terminate.recv() => Err(harness("interrupted by a signal")),
+        _ = interrupt.recv() => Err(harness("interrupted by a signal")),
     }
 }
 

@@ -1,130 +1,132 @@
-//! File systems of our own, in files: on a loop device, or in memory. Needs root.
+//! Temporary file systems: in an image file on a loop device, or in memory. Requires root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::trouble::{Result, Trouble, harness};
+use crate::error::{CampaignError, Result, harness};
 
-/// A mounted file system. Unmounted when dropped; its loop device goes with it.
+/// A mounted file system. Dropping it unmounts it and frees its loop device.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct Mount {
     path: PathBuf,
     device: Option<String>,
 }
 
-/// What a block device has done.
+/// Write activity of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Writes {
+pub struct DeviceActivity {
     /// Writes that are complete.
     pub complete: u64,
-    /// Requests that are under way.
-    pub under_way: u64,
+    /// Number of requests in progress.
+    pub in_progress: u64,
 }
 
-/// Makes an image of `bytes` with an empty ext4.
+/// Creates an image of `bytes` bytes with an empty ext4 file system.
 ///
 /// # Errors
-/// Skipped, where that can't be done.
+/// `Skipped` if this machine can't do it.
 pub fn make_image(path: &Path, bytes: u64) -> Result<()> {
     std::fs::File::create(path)?.set_len(bytes)?;
-    // Complete from the beginning: nothing is initialized later, in the background.
+    // Avoid initialization in the background.
     let options = "lazy_itable_init=0,lazy_journal_init=0";
-    run("mkfs.ext4", &["-q", "-F", "-m", "0", "-E", options, text(path)]).map_err(skipped).map(drop)
+    run("mkfs.ext4", &["-q", "-F", "-m", "0", "-E", options, utf8(path)]).map_err(skipped).map(drop)
 }
 
-impl Mounted {
-    /// Mounts an image at `path`, on a loop device that passes reads and writes straight to the file: what the file system
-    /// has not written to its device is not in the image.
+impl Mount {
+    /// Mounts an image at `path`, on a loop device with direct I/O: the image contains only what the file system has written to
+    /// its device.
     ///
     /// # Errors
-    /// Skipped, where that can't be done.
+    /// `Skipped` if this machine can't do it.
     pub fn image(image: &Path, path: &Path) -> Result<Self> {
         std::fs::create_dir_all(path)?;
-        let device = run("losetup", &["--find", "--show", "--direct-io=on", text(image)]).map_err(skipped)?;
+        let device = run("losetup", &["--find", "--show", "--direct-io=on", utf8(image)]).map_err(skipped)?;
         let device = device.trim().to_owned();
-        let mounted = run("mount", &["-t", "ext4", &device, text(path)]);
-        // From here on, or from the last unmount on: a device that is in use is only detached when it no longer is.
+        let mounted = run("mount", &["-t", "ext4", &device, utf8(path)]);
+        // A device in use is detached once it is unmounted.
         let detached = run("losetup", &["--detach", &device]);
         mounted.map_err(skipped)?;
         let mounted = Self { path: path.to_owned(), device: Some(device) };
         detached.map(|_| mounted)
     }
 
-    /// Mounts a file system in memory.
+    /// Mounts a tmpfs of `bytes` bytes at `path`.
     ///
     /// # Errors
-    /// Skipped, where that can't be done.
+    /// `Skipped` if this machine can't do it.
     pub fn memory(path: &Path, bytes: u64) -> Result<Self> {
         std::fs::create_dir_all(path)?;
-        run("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", text(path)]).map_err(skipped)?;
+        run("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", utf8(path)]).map_err(skipped)?;
         Ok(Self { path: path.to_owned(), device: None })
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What its device has done so far.
+    /// Returns the write activity of the device so far.
     ///
     /// # Errors
-    /// There is no device.
-    pub fn writes(&self) -> Result<Writes> {
+    /// The file system has no device.
+    pub fn writes(&self) -> Result<DeviceActivity> {
         let device = self.device.as_deref().and_then(|device| device.strip_prefix("/dev/"));
         let device = device.ok_or_else(|| harness("no device"))?;
-        // Fields: reads (4), writes (4: the first is those that are complete), requests under way, …
+        // Fields: 4 of reads, 4 of writes (the first: completed writes), requests in progress, …
         let stat = std::fs::read_to_string(format!("/sys/block/{device}/stat"))?;
         let field = |at: usize| stat.split_whitespace().nth(at).and_then(|field| field.parse().ok());
-        let writes = field(4).zip(field(8)).map(|(complete, under_way)| Writes { complete, under_way });
-        writes.ok_or_else(|| harness(format!("what is this: {stat}")))
+        let writes = field(4).zip(field(8)).map(|(complete, in_progress)| DeviceActivity { complete, in_progress });
+        writes.ok_or_else(|| harness(format!("can't parse the statistics of the device: {stat}")))
     }
 
-    /// Unmounts it.
+    /// Unmounts the file system.
     ///
     /// # Errors
     /// It is in use.
     pub fn unmount(mut self) -> Result<()> {
         let path = std::mem::take(&mut self.path);
-        run("umount", &[text(&path)]).map(drop)
+        run("umount", &[utf8(&path)]).map(drop)
     }
 }
 
-impl Drop for Mounted {
+impl Drop for Mount {
     fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() && run("umount", &[text(&self.path)]).is_err() {
-            // Somebody still holds it: it goes when they do.
-            let _ = run("umount", &["--lazy", text(&self.path)]);
+        if !self.path.as_os_str().is_empty() && run("umount", &[utf8(&self.path)]).is_err() {
+            // It is still in use: unmount it once it no longer is.
+            let _ = run("umount", &["--lazy", utf8(&self.path)]);
         }
     }
 }
 
-/// Copies a file, holes as holes.
+/// Copies a file and preserves its holes.
 ///
 /// # Errors
-/// The operating system's.
+/// The copy fails.
 pub fn copy_sparse(from: &Path, to: &Path) -> Result<()> {
-    run("cp", &["--sparse=always", text(from), text(to)]).map(drop)
+    run("cp", &["--sparse=always", utf8(from), utf8(to)]).map(drop)
 }
 
-/// Copies a directory as it is.
+/// Replaces the directory `to` with a copy of `from`.
 ///
 /// # Errors
-/// The operating system's.
+/// The copy fails.
 pub fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;
     }
-    run("cp", &["--archive", "--sparse=always", text(from), text(to)]).map(drop)
+    run("cp", &["--archive", "--sparse=always", utf8(from), utf8(to)]).map(drop)
 }
 
-fn text(path: &Path) -> &str {
+fn utf8(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-fn skipped(trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Harness(why) => Trouble::Skipped(format!("this machine can't mount (root and loop devices are needed): {why}")),
+fn skipped(error: CampaignError) -> CampaignError {
+    match error {
+        CampaignError::Harness(why) => {
+            CampaignError::Skipped(format!("this machine can't mount file systems (requires root and loop devices): {why}"))
+        }
         other => other,
     }
 }

@@ -1,7 +1,7 @@
-//! The naive model beside the server: the same questions to both.
+//! Compares the answers of the server with those of the naive model.
 //!
-//! A project's answers need its own events only, so each project has a model of its own: working an answer out takes the model time
-//! in proportion to its events.
+//! Each project has its own model, since its answers depend on its own events only and the time of the model is proportional to the
+//! number of events.
 
 use std::net::SocketAddr;
 
@@ -9,34 +9,34 @@ use chrono::{Days, NaiveDate};
 use headcount_histories::Rng;
 use headcount_model::{Ids, Json, Model, OrganizationSetup, ProjectSetup, Question, Sender, same, served};
 
+use crate::error::{Result, harness, violation};
 use crate::events::{PRIVATE_DAYS, ordinary_days, private_day};
 use crate::http::{Connection, Request};
 use crate::ledger::Ledger;
-use crate::trouble::{Result, harness, violation};
-use crate::world::{RATES, TIMEZONE, World};
+use crate::tenant::{RATES, TIMEZONE, Tenant};
 
-/// See the module.
+/// The models of all projects.
 #[derive(Debug)]
 pub struct Oracle {
     models: Vec<Model>,
-    /// How many events of the ledger the models have.
+    /// Number of events of the ledger that the models have.
     fed: usize,
 }
 
-/// A question about a project, and what it is in HTTP.
-struct Asked {
+/// A query about a project, for the model and for the server.
+struct Query {
     question: Question,
     path: String,
     body: Option<String>,
 }
 
 impl Oracle {
-    /// Models without events.
+    /// Creates models without events.
     ///
     /// # Panics
-    /// If the constants are wrong.
+    /// If `RATES` or `TIMEZONE` are invalid.
     #[must_use]
-    pub fn new(world: &World) -> Self {
+    pub fn new(tenant: &Tenant) -> Self {
         let Ok(Json::Object(rates)) = Json::parse(RATES) else { panic!("RATES is an object") };
         let organization = OrganizationSetup {
             timezone: TIMEZONE.parse().unwrap(),
@@ -48,13 +48,13 @@ impl Oracle {
             model.add_project("it", ProjectSetup { currency: currency.to_owned(), ..ProjectSetup::default() });
             model
         };
-        Self { models: world.projects.iter().map(|project| model(project.currency)).collect(), fed: 0 }
+        Self { models: tenant.projects.iter().map(|project| model(project.currency)).collect(), fed: 0 }
     }
 
-    /// Feeds the models what the ledger has beyond the last time. All of it has to be recorded by now.
+    /// Feeds new events of the ledger to the models. The server must have recorded all of them.
     ///
     /// # Errors
-    /// The model refuses an event: the generator is wrong.
+    /// A model refuses an event, which is a defect of the generator.
     pub fn feed(&mut self, ledger: &Ledger) -> Result<()> {
         for number in self.fed..ledger.len() {
             let model = &mut self.models[ledger.plan(number).project];
@@ -65,17 +65,17 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares every answer with the models'. Returns how many there were.
+    /// Compares every answer with the models, and returns the number of answers.
     ///
     /// # Errors
-    /// A violation where they differ.
-    pub async fn check(&self, address: SocketAddr, world: &World, rng: &mut Rng) -> Result<usize> {
-        let asked: Vec<Vec<Asked>> = world.projects.iter().map(|project| questions(&project.id, rng)).collect();
+    /// A violation if answers differ.
+    pub async fn check(&self, address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Result<usize> {
+        let queries: Vec<Vec<Query>> = tenant.projects.iter().map(|project| queries(&project.id, rng)).collect();
         let expected: Vec<Vec<Json>> = std::thread::scope(|scope| {
-            let works = self.models.iter().zip(&asked);
-            let threads: Vec<_> = works
-                .map(|(model, asked)| {
-                    let answers = move || asked.iter().map(|asked| model.answer(now_ms(), &asked.question).body).collect();
+            let work = self.models.iter().zip(&queries);
+            let threads: Vec<_> = work
+                .map(|(model, queries)| {
+                    let answers = move || queries.iter().map(|query| model.answer(now_ms(), &query.question).body).collect();
                     scope.spawn(answers)
                 })
                 .collect();
@@ -83,11 +83,11 @@ impl Oracle {
         });
         let mut connection = Connection::open(address).await?;
         let mut differences = Vec::new();
-        let pairs = asked.iter().flatten().zip(expected.iter().flatten());
-        for (asked, expected) in pairs.clone() {
-            let got = ask(&mut connection, world, asked).await?;
+        let pairs = queries.iter().flatten().zip(expected.iter().flatten());
+        for (query, expected) in pairs.clone() {
+            let got = ask(&mut connection, tenant, query).await?;
             if let Err(difference) = same(expected, &got, &mut Ids::default()) {
-                differences.push(format!("{} {}: {difference}", asked.path, asked.body.as_deref().unwrap_or_default()));
+                differences.push(format!("{} {}: {difference}", query.path, query.body.as_deref().unwrap_or_default()));
             }
         }
         if differences.is_empty() {
@@ -98,34 +98,35 @@ impl Oracle {
     }
 }
 
-/// Every answer of the server, as text.
+/// Returns every answer of the server, with the request as text.
 ///
 /// # Errors
-/// A violation where there is none.
-pub async fn answers(address: SocketAddr, world: &World, rng: &mut Rng) -> Result<Vec<(String, Json)>> {
+/// A violation if a request fails.
+pub async fn answers(address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Result<Vec<(String, Json)>> {
     let mut connection = Connection::open(address).await?;
     let mut answers = Vec::new();
-    for asked in world.projects.iter().flat_map(|project| questions(&project.id, rng)) {
-        let got = ask(&mut connection, world, &asked).await?;
-        answers.push((format!("{} {}", asked.path, asked.body.unwrap_or_default()), got));
+    for query in tenant.projects.iter().flat_map(|project| queries(&project.id, rng)) {
+        let got = ask(&mut connection, tenant, &query).await?;
+        answers.push((format!("{} {}", query.path, query.body.unwrap_or_default()), got));
     }
     Ok(answers)
 }
 
-async fn ask(connection: &mut Connection, world: &World, asked: &Asked) -> Result<Json> {
-    let request = match &asked.body {
-        Some(body) => Request::with_body("POST", &asked.path, &world.token, body),
-        None => Request::get(&asked.path, &world.token),
+async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query) -> Result<Json> {
+    let request = match &query.body {
+        Some(body) => Request::with_body("POST", &query.path, &tenant.token, body),
+        None => Request::get(&query.path, &tenant.token),
     };
-    let reply = connection.send(&request).await.map_err(|error| violation(format!("{} has no answer: {error}", asked.path)))?;
-    if reply.status != 200 {
-        return Err(violation(format!("{} answered {}: {}", asked.path, reply.status, reply.body)));
+    let response =
+        connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
+    if response.status != 200 {
+        return Err(violation(format!("{} answered {}: {}", query.path, response.status, response.body)));
     }
-    Ok(reply.json())
+    Ok(response.json())
 }
 
-/// Every operation, over all ordinary days, some of them, one of them, and all private days.
-fn questions(id: &str, rng: &mut Rng) -> Vec<Asked> {
+/// Returns queries of every operation: over all ordinary days, some of them, one of them, and all private days.
+fn queries(id: &str, rng: &mut Rng) -> Vec<Query> {
     let (first, last) = ordinary_days();
     let some = first + Days::new(rng.below(60) as u64);
     let one = first + Days::new(rng.below(90) as u64);
@@ -135,14 +136,14 @@ fn questions(id: &str, rng: &mut Rng) -> Vec<Asked> {
         (one, one),
         (private_day(0), private_day(PRIVATE_DAYS - 1)),
     ];
-    let mut questions: Vec<Asked> = windows.iter().flat_map(|window| of_window(id, *window)).collect();
-    questions.push(unique_users(id, (first, last), Some("checkout")));
-    questions
+    let mut queries: Vec<Query> = windows.iter().flat_map(|window| window_queries(id, *window)).collect();
+    queries.push(unique_users(id, (first, last), Some("checkout")));
+    queries
 }
 
-fn of_window(id: &str, window: (NaiveDate, NaiveDate)) -> [Asked; 3] {
+fn window_queries(id: &str, window: (NaiveDate, NaiveDate)) -> [Query; 3] {
     let (start, end) = (window.0.to_string(), window.1.to_string());
-    let revenue = |operation: &str| Asked {
+    let revenue = |operation: &str| Query {
         question: Question::get(&format!("/projects/it/revenue/{operation}"), &[("start_date", &start), ("end_date", &end)]),
         path: format!("/projects/{id}/revenue/{operation}?start_date={start}&end_date={end}"),
         body: None,
@@ -150,7 +151,7 @@ fn of_window(id: &str, window: (NaiveDate, NaiveDate)) -> [Asked; 3] {
     [unique_users(id, window, None), revenue("metrics"), revenue("timeseries")]
 }
 
-fn unique_users(id: &str, (start, end): (NaiveDate, NaiveDate), event_name: Option<&str>) -> Asked {
+fn unique_users(id: &str, (start, end): (NaiveDate, NaiveDate), event_name: Option<&str>) -> Query {
     const OPERATION: &str = "analytics/count-unique-users-per-day";
     let mut body = Json::object([("start_date", Json::from(start.to_string())), ("end_date", Json::from(end.to_string()))]);
     if let (Some(name), Json::Object(fields)) = (event_name, &mut body) {
@@ -158,10 +159,10 @@ fn unique_users(id: &str, (start, end): (NaiveDate, NaiveDate), event_name: Opti
     }
     let text = body.to_string();
     let question = Question::post(&format!("/projects/it/{OPERATION}"), body);
-    Asked { question, path: format!("/projects/{id}/{OPERATION}"), body: Some(text) }
+    Query { question, path: format!("/projects/{id}/{OPERATION}"), body: Some(text) }
 }
 
-/// The time of day, in milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 #[must_use]
 pub fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -1,32 +1,32 @@
-//! `power`: the server's file system is cut off in the middle of its work, and another server goes on from what is on its disk.
+//! `power`: simulates power cuts under load, and starts another server from the state of the disk.
 //!
-//! The data lies in an ext4 in an image file, on a loop device with direct I/O. So the image holds what the file system has written
-//! to its device, and nothing else: what is only in the page cache isn't in it, as after a power cut. The server is stopped
-//! (SIGSTOP), the image copied, the copy mounted (which replays its journal), and a second server started on it. The copy must be
-//! of one moment: it is taken again if the device has written meanwhile.
+//! The data directory is on an ext4 file system in an image file, on a loop device with direct I/O. The image therefore contains
+//! exactly what the file system has written to its device, and nothing that is only in the page cache, as after a power cut. The
+//! campaign stops the server (SIGSTOP), copies the image, mounts the copy (which replays its journal), and starts a second server on
+//! it. The copy must be consistent: it is repeated if the device wrote meanwhile.
 //!
-//! A disk's own cache is not simulated: what was written, though not flushed, is there.
+//! The write cache of a disk is not simulated: data that was written but not flushed survives.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::arguments::Common;
+use crate::error::{CampaignError, Result, harness};
 use crate::load::{Load, Pace};
-use crate::mount::{self, Mounted};
+use crate::mount::{self, Mount};
+use crate::resend;
 use crate::rig::{Rig, WorkDir};
 use crate::server::Server;
-use crate::settle;
-use crate::trouble::{Result, Trouble, harness};
 
 /// Cycles of a full campaign.
 const CYCLES: usize = 20;
-/// When the cut comes, in milliseconds of load.
+/// Range of the time under load before the cut, in milliseconds.
 const LOAD_MS: (usize, usize) = (200, 3_000);
-/// Room for the log's segments, and what is made of them.
+/// Size of the image: enough for the log and the store.
 const IMAGE_BYTES: u64 = 1 << 30;
-/// How long answers that were sent before the cut may take to arrive.
+/// Maximum delay of responses that were sent before the cut.
 const DRAIN: Duration = Duration::from_millis(50);
-/// How often a copy is tried again.
+/// Maximum number of attempts to copy the image.
 const COPIES: usize = 50;
 
 /// Runs the campaign.
@@ -37,10 +37,10 @@ pub async fn run(common: &Common) -> Result<()> {
     let mut work = WorkDir::make(common)?;
     let paths = Paths::of(work.path());
     mount::make_image(&paths.image, IMAGE_BYTES)?;
-    let disk = Mounted::image(&paths.image, &paths.disk)?;
+    let disk = Mount::image(&paths.image, &paths.disk)?;
     let mut rig = Rig::make(common, disk.path().join("data"), &["--min-free-bytes=16MiB"]).await?;
     let result = cycles(&mut rig, &disk, &paths, common.cycles.unwrap_or(CYCLES)).await;
-    if matches!(result, Err(Trouble::Violation(_))) {
+    if matches!(result, Err(CampaignError::Violation(_))) {
         work.keep();
     }
     result
@@ -60,7 +60,7 @@ impl Paths {
     }
 }
 
-async fn cycles(rig: &mut Rig, disk: &Mounted, paths: &Paths, count: usize) -> Result<()> {
+async fn cycles(rig: &mut Rig, disk: &Mount, paths: &Paths, count: usize) -> Result<()> {
     let mut server = rig.launch.start().await?;
     let (mut unanswered, mut on_disk) = (0, 0);
     for cycle in 0..count {
@@ -69,32 +69,32 @@ async fn cycles(rig: &mut Rig, disk: &Mounted, paths: &Paths, count: usize) -> R
         let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
         load.run_up(Duration::from_millis(load_ms as u64)).await;
         server.freeze()?;
-        // What the server has answered is promised, though the answer may still be on its way here.
+        // Responses that the server has sent count as acknowledged: wait until they arrive.
         tokio::time::sleep(DRAIN).await;
         let pending = rig.shared.ledger.borrow().pending();
-        let tries = copy_of_one_moment(disk, paths)?;
-        // From here on nothing new is sent: all connections are in the middle of a request, or see that it is over.
+        let tries = copy_consistently(disk, paths)?;
+        // Clients send nothing new: each is in the middle of a request, or sees that the load has ended.
         server.thaw()?;
         load.finish().await;
-        rig.shared.findings.none()?;
-        let up = go_on(rig, paths, &pending).await?;
-        // The first server, for which nothing has happened, gets the same events.
-        rig.settle(&server).await?;
+        rig.shared.findings.check()?;
+        let recovered = recover_from_copy(rig, paths, &pending).await?;
+        // The first server, which was not interrupted, gets the same events.
+        rig.resend_pending(&server).await?;
         let events = rig.shared.ledger.borrow().len();
         println!(
-            "cycle {:>2}: cut after {load_ms} ms: {} acknowledged, {} in flight ({} of these were on the disk){}; up in {} ms; \
+            "cycle {:>2}: cut after {load_ms} ms: {} acknowledged, {} in flight ({} of these were on the disk){}; started in {} ms; \
              {} answers equal the model's, of {events} events",
             cycle + 1,
             events - before - pending.len(),
             pending.len(),
-            up.on_disk,
-            if tries > 1 { format!("; copied at the {tries}. try") } else { String::new() },
-            up.started_in.as_millis(),
-            up.answers,
+            recovered.on_disk,
+            if tries > 1 { format!("; copied at attempt {tries}") } else { String::new() },
+            recovered.started_in.as_millis(),
+            recovered.answers,
         );
         unanswered += pending.len();
-        on_disk += up.on_disk;
-        server = restart(rig, server).await?;
+        on_disk += recovered.on_disk;
+        server = maybe_restart(rig, server).await?;
     }
     let answers = rig.check(&server).await?;
     server.terminate().await?;
@@ -106,41 +106,41 @@ async fn cycles(rig: &mut Rig, disk: &Mounted, paths: &Paths, count: usize) -> R
     Ok(())
 }
 
-struct Up {
+struct Recovered {
     started_in: Duration,
     on_disk: u64,
     answers: usize,
 }
 
-/// Copies the image. The server is stopped, but the kernel may still be writing.
-fn copy_of_one_moment(disk: &Mounted, paths: &Paths) -> Result<usize> {
+/// Copies the image, and returns the number of attempts. The server is stopped, but the kernel may still write.
+fn copy_consistently(disk: &Mount, paths: &Paths) -> Result<usize> {
     for tried in 1..=COPIES {
         let before = disk.writes()?;
         mount::copy_sparse(&paths.image, &paths.image_of_cut)?;
-        if before.under_way == 0 && disk.writes()? == before {
+        if before.in_progress == 0 && disk.writes()? == before {
             return Ok(tried);
         }
     }
-    Err(harness("the disk does not come to rest"))
+    Err(harness("the disk is never idle"))
 }
 
-/// Goes on from the copy: whatever was acknowledged at the cut is there, and all else, sent again, is counted once.
-async fn go_on(rig: &mut Rig, paths: &Paths, pending: &[usize]) -> Result<Up> {
-    let cut = Mounted::image(&paths.image_of_cut, &paths.disk_of_cut)?;
+/// Starts a server on the copy: acknowledged events must be present, and all others, sent again, counted once.
+async fn recover_from_copy(rig: &mut Rig, paths: &Paths, pending: &[usize]) -> Result<Recovered> {
+    let cut = Mount::image(&paths.image_of_cut, &paths.disk_of_cut)?;
     let mut launch = rig.launch.clone();
     launch.data_dir = cut.path().join("data");
     let server = launch.start().await?;
-    let settled = settle::send_again(server.address, &rig.shared.world, &rig.shared.ledger, pending).await?;
+    let resent = resend::send_again(server.address, &rig.shared.tenant, &rig.shared.ledger, pending).await?;
     let answers = rig.check(&server).await?;
     let started_in = server.started_in;
     server.terminate().await?;
     cut.unmount()?;
     std::fs::remove_file(&paths.image_of_cut)?;
-    Ok(Up { started_in, on_disk: settled.duplicates, answers })
+    Ok(Recovered { started_in, on_disk: resent.duplicates, answers })
 }
 
-/// Now and then, with other flags.
-async fn restart(rig: &mut Rig, server: Server) -> Result<Server> {
+/// Restarts the server with other flags, in 30 % of the cycles.
+async fn maybe_restart(rig: &mut Rig, server: Server) -> Result<Server> {
     if !rig.rng.chance(30) {
         return Ok(server);
     }

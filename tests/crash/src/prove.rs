@@ -1,13 +1,13 @@
-//! `prove`: a test of crashes that notices nothing proves nothing. So a server is built that makes mistakes on purpose, and each
-//! of them has to be noticed by the campaign whose business it is; and without a mistake the same build has to pass.
+//! `prove`: verifies that the campaigns detect violations. Builds a server that makes mistakes on purpose; the campaigns must detect
+//! each mistake, and pass without one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::arguments::Common;
-use crate::trouble::{Result, harness, violation};
+use crate::error::{Result, harness, violation};
 
-/// A campaign, and the mistake that it has to notice.
+/// A campaign, and the mistake that it must detect.
 struct Trial {
     campaign: &'static str,
     fault: Option<&'static str>,
@@ -18,9 +18,8 @@ const fn trial(campaign: &'static str, fault: Option<&'static str>, cycles: usiz
     Trial { campaign, fault, cycles }
 }
 
-/// A kill can't lose what was written but not synced: that mistake is for power cuts only. What is answered before it is counted
-/// is never lost: a read at once notices it, whatever the campaign. What is answered before it is written is lost, too, if the
-/// write fails.
+/// Only a power cut loses data that was written but not synced. An answer before the event is counted loses nothing, but an immediate
+/// read detects it in any campaign. An answer before the write also loses the event if the write fails.
 const TRIALS: [Trial; 9] = [
     trial("kill", None, 2),
     trial("power", None, 2),
@@ -33,17 +32,17 @@ const TRIALS: [Trial; 9] = [
     trial("power", Some("ack-before-apply"), 2),
 ];
 
-/// What came of a trial.
-enum Came {
+/// Result of a trial.
+enum Verdict {
     Passed,
-    Noticed(String),
+    Detected(String),
     Skipped,
 }
 
-/// Runs the campaign. `--binary` names a server that was built with the feature; without it one is built.
+/// Runs the campaign. `--binary` must have been built with fault injection; by default the campaign builds it.
 ///
 /// # Errors
-/// A mistake that was not noticed is a violation: of the harness's own promise.
+/// A violation if a mistake is not detected, or a correct server fails.
 pub fn run(common: &Common) -> Result<()> {
     let binary = match &common.binary {
         Some(binary) => binary.clone(),
@@ -52,29 +51,29 @@ pub fn run(common: &Common) -> Result<()> {
     let (mut wrong, mut skipped) = (Vec::new(), 0);
     for trial in &TRIALS {
         let name = format!("{} with {}", trial.campaign, trial.fault.unwrap_or("no fault"));
-        let came = attempt(common, &binary, trial)?;
-        match (&came, trial.fault) {
-            (Came::Passed, None) => println!("{name}: passed, as it should"),
-            (Came::Noticed(what), Some(_)) => println!("{name}: NOTICED, as it should be: {what}"),
-            (Came::Skipped, _) => {
+        let verdict = attempt(common, &binary, trial)?;
+        match (&verdict, trial.fault) {
+            (Verdict::Passed, None) => println!("{name}: passed, as expected"),
+            (Verdict::Detected(what), Some(_)) => println!("{name}: DETECTED, as expected: {what}"),
+            (Verdict::Skipped, _) => {
                 skipped += 1;
-                println!("{name}: SKIPPED: this machine can't mount");
+                println!("{name}: SKIPPED: this machine can't mount file systems");
             }
-            (Came::Passed, Some(_)) => wrong.push(format!("{name} was not noticed")),
-            (Came::Noticed(what), None) => wrong.push(format!("{name} failed: {what}")),
+            (Verdict::Passed, Some(_)) => wrong.push(format!("{name} was not detected")),
+            (Verdict::Detected(what), None) => wrong.push(format!("{name} failed: {what}")),
         }
     }
     if !wrong.is_empty() {
         return Err(violation(wrong.join("; ")));
     }
-    println!("prove: {} trials, {skipped} skipped: every mistake was noticed, and nothing where there was none", TRIALS.len());
+    println!("prove: {} trials, {skipped} skipped: every mistake was detected, and none reported without one", TRIALS.len());
     Ok(())
 }
 
-/// Builds a server that can make mistakes, beside the usual one.
+/// Builds a server with fault injection in a target directory of its own, and returns its path.
 ///
 /// # Errors
-/// It does not build.
+/// The build fails.
 pub fn build_with_faults() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let target = target.join("fault-injection");
@@ -99,8 +98,8 @@ pub fn build_with_faults() -> Result<PathBuf> {
     Ok(target.join("debug/headcount"))
 }
 
-/// Runs a campaign of this very program.
-fn attempt(common: &Common, binary: &Path, trial: &Trial) -> Result<Came> {
+/// Runs a campaign in another process of this program.
+fn attempt(common: &Common, binary: &Path, trial: &Trial) -> Result<Verdict> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([trial.campaign, "--discard", "--cycles", &trial.cycles.to_string(), "--seed", &common.seed().to_string()]);
     command.arg("--binary").arg(binary).arg("--work-dir").arg(&common.work_dir).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -108,12 +107,12 @@ fn attempt(common: &Common, binary: &Path, trial: &Trial) -> Result<Came> {
         command.args(["--fault", fault]);
     }
     let output = command.output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let violation = said.lines().find(|line| line.starts_with("VIOLATION"));
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    let violation = output_text.lines().find(|line| line.starts_with("VIOLATION"));
     match (output.status.code(), violation) {
-        (Some(0), _) if said.contains("SKIPPED") => Ok(Came::Skipped),
-        (Some(0), _) => Ok(Came::Passed),
-        (Some(1), Some(what)) => Ok(Came::Noticed(what.chars().take(240).collect())),
-        _ => Err(harness(format!("{} ended with {}: {said}", trial.campaign, output.status))),
+        (Some(0), _) if output_text.contains("SKIPPED") => Ok(Verdict::Skipped),
+        (Some(0), _) => Ok(Verdict::Passed),
+        (Some(1), Some(what)) => Ok(Verdict::Detected(what.chars().take(240).collect())),
+        _ => Err(harness(format!("{} ended with {}: {output_text}", trial.campaign, output.status))),
     }
 }

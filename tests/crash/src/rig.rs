@@ -1,4 +1,4 @@
-//! What every campaign has: a place to work in, a server's program, a world, a load, and a model.
+//! Common parts of all campaigns: work directory, server, organization, load and models.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -7,27 +7,27 @@ use headcount_histories::Rng;
 use tempfile::TempDir;
 
 use crate::arguments::Common;
+use crate::error::Result;
 use crate::load::Shared;
 use crate::oracle::Oracle;
+use crate::resend::{self, Resent};
 use crate::server::{Launch, Server};
-use crate::settle::{self, Settled};
-use crate::trouble::Result;
-use crate::world::World;
+use crate::tenant::Tenant;
 
-/// See the module.
+/// Everything that a campaign works with.
 #[derive(Debug)]
 pub struct Rig {
-    /// How servers are started.
+    /// How to start servers.
     pub launch: Launch,
-    /// What the load shares.
+    /// State shared with the load.
     pub shared: Rc<Shared>,
     /// The models.
     pub oracle: Oracle,
-    /// What all that is random follows from.
+    /// Source of all randomness.
     pub rng: Rng,
 }
 
-/// A directory of the campaign's own. It stays behind when the campaign fails, as evidence.
+/// Work directory of a campaign. It is kept as evidence if the campaign fails.
 #[derive(Debug)]
 pub struct WorkDir {
     dir: Option<TempDir>,
@@ -35,22 +35,22 @@ pub struct WorkDir {
 }
 
 impl WorkDir {
-    /// Makes it.
+    /// Creates the directory.
     ///
     /// # Errors
-    /// The operating system's.
+    /// It can't be created.
     pub fn make(common: &Common) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("headcount-crash-").tempdir_in(&common.work_dir)?;
         Ok(Self { dir: Some(dir), discard: common.discard })
     }
 
-    /// Its path.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.as_ref().map_or(Path::new(""), TempDir::path)
     }
 
-    /// Keeps it, unless it was said not to.
+    /// Keeps the directory, unless `--discard` is given.
     pub fn keep(&mut self) {
         if !self.discard
             && let Some(dir) = self.dir.take()
@@ -61,18 +61,18 @@ impl WorkDir {
 }
 
 impl Rig {
-    /// A new world in `data_dir`, made by a server that is stopped again.
+    /// Creates an organization in `data_dir`; no server runs afterwards.
     ///
     /// # Errors
-    /// The server does not do as it is told.
+    /// A request to the server fails.
     pub async fn make(common: &Common, data_dir: PathBuf, flags: &[&str]) -> Result<Self> {
         Self::make_with(common, data_dir, flags, Vec::new()).await
     }
 
-    /// As [`Rig::make`], with more variables in the servers' environment.
+    /// As [`Rig::make`], with additional environment variables for servers.
     ///
     /// # Errors
-    /// The server does not do as it is told.
+    /// A request to the server fails.
     pub async fn make_with(
         common: &Common,
         data_dir: PathBuf,
@@ -83,55 +83,55 @@ impl Rig {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let launch = Launch { binary: common.binary()?, data_dir, flags, fault: common.fault.clone(), environment };
         println!("{} of {}, seed {seed}", launch.binary.display(), env!("CARGO_PKG_VERSION"));
-        let world = World::make(&launch).await?;
-        let oracle = Oracle::new(&world);
-        Ok(Self { launch, shared: Shared::new(world, seed), oracle, rng: Rng::new(seed) })
+        let tenant = Tenant::make(&launch).await?;
+        let oracle = Oracle::new(&tenant);
+        Ok(Self { launch, shared: Shared::new(tenant, seed), oracle, rng: Rng::new(seed) })
     }
 
-    /// The number of shards and how often state is written down: other ones at every start.
+    /// Changes the number of shards and the checkpoint interval for the next start.
     pub fn shuffle_flags(&mut self) {
         let (shards, interval) = (1 + self.rng.below(4), *self.rng.pick(&[1, 1, 2, 60]));
         self.launch.flags.retain(|flag| !flag.starts_with("--shards") && !flag.starts_with("--checkpoint-interval"));
         self.launch.flags.extend([format!("--shards={shards}"), format!("--checkpoint-interval={interval}s")]);
     }
 
-    /// Sends again what was not acknowledged, and compares every answer with the model's.
+    /// Sends unacknowledged events again, and compares every answer with the model.
     ///
     /// # Errors
     /// A violation.
-    pub async fn settle_and_check(&mut self, server: &Server) -> Result<Checked> {
-        let settled = self.settle(server).await?;
+    pub async fn resend_and_check(&mut self, server: &Server) -> Result<Checked> {
+        let resent = self.resend_pending(server).await?;
         let answers = self.check(server).await?;
-        Ok(Checked { settled, answers })
+        Ok(Checked { resent, answers })
     }
 
-    /// Sends again what was not acknowledged.
+    /// Sends unacknowledged events again.
     ///
     /// # Errors
     /// A violation.
-    pub async fn settle(&mut self, server: &Server) -> Result<Settled> {
+    pub async fn resend_pending(&mut self, server: &Server) -> Result<Resent> {
         let pending = self.shared.ledger.borrow().pending();
-        let settled = settle::send_again(server.address, &self.shared.world, &self.shared.ledger, &pending).await?;
-        settle::settle(&mut self.shared.ledger.borrow_mut(), &pending);
-        Ok(settled)
+        let resent = resend::send_again(server.address, &self.shared.tenant, &self.shared.ledger, &pending).await?;
+        resend::mark_acknowledged(&mut self.shared.ledger.borrow_mut(), &pending);
+        Ok(resent)
     }
 
-    /// Compares every answer with the model's, fed with all events of the ledger.
+    /// Feeds the models with all events of the ledger, compares every answer, and returns their number.
     ///
     /// # Errors
     /// A violation.
     pub async fn check(&mut self, server: &Server) -> Result<usize> {
-        self.shared.findings.none()?;
+        self.shared.findings.check()?;
         self.oracle.feed(&self.shared.ledger.borrow())?;
-        self.oracle.check(server.address, &self.shared.world, &mut self.rng).await
+        self.oracle.check(server.address, &self.shared.tenant, &mut self.rng).await
     }
 }
 
-/// What a check found to be right.
+/// Results of a successful check.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked {
-    /// What was sent again.
-    pub settled: Settled,
-    /// How many answers equal the model's.
+    /// Events sent again.
+    pub resent: Resent,
+    /// Number of answers, all equal to the model's.
     pub answers: usize,
 }

@@ -1,4 +1,4 @@
-//! The server, as a process of its own.
+//! Runs the server as a child process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -10,48 +10,48 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::trouble::{Result, Trouble, harness, violation};
+use crate::error::{CampaignError, Result, harness, violation};
 
-/// How long a start may take.
+/// Maximum duration of a start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a clean stop may take. The server's own limits add up to less.
+/// Maximum duration of a clean stop: longer than all limits of the server together.
 const STOP_TIMEOUT: Duration = Duration::from_secs(40);
-/// How often something is looked at again.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(2);
 
-/// How a server is started.
+/// The command line and environment of a server.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// The program.
+    /// Path of the binary.
     pub binary: PathBuf,
-    /// Its data directory.
+    /// Data directory.
     pub data_dir: PathBuf,
-    /// More flags.
+    /// Additional flags.
     pub flags: Vec<String>,
-    /// The mistake to make, in builds that can.
+    /// The mistake to make, in builds with fault injection.
     pub fault: Option<String>,
-    /// Other variables of its environment.
+    /// Additional environment variables.
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// What a server wrote to standard error.
+/// Standard error of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Log(Arc<Mutex<String>>);
 
 impl Log {
-    /// All of it so far.
+    /// Returns the output so far.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 
-    /// Whether it says this.
+    /// Returns whether the output contains `text`.
     #[must_use]
-    pub fn says(&self, text: &str) -> bool {
+    pub fn contains(&self, text: &str) -> bool {
         self.0.lock().unwrap().contains(text)
     }
 
-    /// Its last lines, for people.
+    /// Returns the last lines, for messages.
     #[must_use]
     pub fn tail(&self) -> String {
         let text = self.text();
@@ -60,7 +60,7 @@ impl Log {
     }
 }
 
-/// A process that is a server, or is on its way to be one. Killed when dropped.
+/// A server process that may not listen yet. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Starting {
     child: Child,
@@ -69,38 +69,38 @@ pub struct Starting {
     began: Instant,
 }
 
-/// What came of a start that may fail.
+/// Result of a start that may fail.
 #[derive(Debug)]
 pub enum Started {
-    /// It listens.
+    /// The server listens.
     Listening(Server),
-    /// It ended.
-    Ended(Ended),
+    /// The process exited.
+    Exited(Exited),
 }
 
-/// A process that ended by itself, or was told to.
+/// A process that has exited.
 #[derive(Debug)]
-pub struct Ended {
-    /// How.
+pub struct Exited {
+    /// Exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub log: Log,
-    /// How long it took since it was last waited for.
+    /// Duration of the wait for its exit.
     pub took: Duration,
 }
 
-/// A server that listens. Killed when dropped.
+/// A listening server. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Server {
     process: Starting,
-    /// Where it listens.
+    /// Its listen address.
     pub address: SocketAddr,
-    /// How long it took from its start until it listened.
+    /// Time from the start of the process until it listened.
     pub started_in: Duration,
 }
 
 impl Launch {
-    /// The program with these arguments, and the environment that a server gets.
+    /// Returns the command with these arguments, the data directory and the environment.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
@@ -116,21 +116,21 @@ impl Launch {
         command
     }
 
-    /// Starts the process.
+    /// Starts the process without waiting for it to listen.
     ///
     /// # Errors
-    /// The program can't be run.
+    /// The binary can't be executed.
     pub fn spawn(&self) -> Result<Starting> {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         let child = command.args(&self.flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| harness(format!("{}: {error}", self.binary.display())))?;
         let log = Log::default();
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let (found, address) = channel();
+        let (sender, address) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(std::result::Result::ok) {
                 if let Some(address) = line.strip_prefix("listening on http://").and_then(|address| address.parse().ok()) {
-                    let _ = found.send(address);
+                    let _ = sender.send(address);
                 }
             }
         });
@@ -139,12 +139,12 @@ impl Launch {
         Ok(Starting { child, log, address, began: Instant::now() })
     }
 
-    /// Starts a server that is expected to come up.
+    /// Starts a server, and waits until it listens.
     ///
     /// # Errors
-    /// A violation if it doesn't.
+    /// A violation if it exits or takes too long.
     pub async fn start(&self) -> Result<Server> {
-        self.spawn()?.listening().await
+        self.spawn()?.wait_until_listening().await
     }
 }
 
@@ -159,24 +159,24 @@ fn collect(mut stderr: impl Read, log: &Log) {
 }
 
 impl Starting {
-    /// Waits until it listens.
+    /// Waits until the server listens.
     ///
     /// # Errors
-    /// A violation if it ends, or takes too long.
-    pub async fn listening(self) -> Result<Server> {
-        match self.listening_or_ended().await? {
+    /// A violation if it exits or takes too long.
+    pub async fn wait_until_listening(self) -> Result<Server> {
+        match self.wait_until_listening_or_exit().await? {
             Started::Listening(server) => Ok(server),
-            Started::Ended(Ended { status, log, .. }) => {
-                Err(violation(format!("the server did not start ({status}); it said:\n    {}", log.tail())))
+            Started::Exited(Exited { status, log, .. }) => {
+                Err(violation(format!("the server did not start ({status}); its log:\n    {}", log.tail())))
             }
         }
     }
 
-    /// Waits until it listens or ends.
+    /// Waits until the server listens or exits.
     ///
     /// # Errors
     /// A violation if it takes too long.
-    pub async fn listening_or_ended(mut self) -> Result<Started> {
+    pub async fn wait_until_listening_or_exit(mut self) -> Result<Started> {
         while self.began.elapsed() < START_TIMEOUT {
             if let Ok(address) = self.address.try_recv() {
                 let started_in = self.began.elapsed();
@@ -184,36 +184,40 @@ impl Starting {
             }
             if let Some(status) = self.child.try_wait()? {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                return Ok(Started::Ended(Ended { status, log: self.log.clone(), took: self.began.elapsed() }));
+                return Ok(Started::Exited(Exited { status, log: self.log.clone(), took: self.began.elapsed() }));
             }
             tokio::time::sleep(TICK).await;
         }
-        Err(violation(format!("the server did not start within {START_TIMEOUT:?}; it said:\n    {}", self.log.tail())))
+        Err(violation(format!("the server did not start within {START_TIMEOUT:?}; its log:\n    {}", self.log.tail())))
     }
 
-    /// Waits until it ends without ever having listened, and returns what it said.
+    /// Waits until the process exits without having listened, and returns its standard error.
     ///
     /// # Errors
-    /// A violation if it listens, or ends as if all were well.
-    pub async fn refusal(mut self) -> Result<String> {
+    /// A violation if it listens or exits with success.
+    pub async fn wait_for_failed_start(mut self) -> Result<String> {
         while self.began.elapsed() < START_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                let said = self.log.text();
-                return if status.success() { Err(violation(format!("it ended with success, saying {said}"))) } else { Ok(said) };
+                let log = self.log.text();
+                return if status.success() {
+                    Err(violation(format!("the server exited with success; its log: {log}")))
+                } else {
+                    Ok(log)
+                };
             }
             if self.address.try_recv().is_ok() {
-                return Err(violation("it started, as if all were well"));
+                return Err(violation("the server started although it should have refused to"));
             }
             tokio::time::sleep(TICK).await;
         }
-        Err(violation(format!("it neither started nor ended within {START_TIMEOUT:?}")))
+        Err(violation(format!("the server neither started nor exited within {START_TIMEOUT:?}")))
     }
 
-    /// SIGKILL, and waits for the end.
+    /// Sends SIGKILL, and waits for the exit.
     ///
     /// # Errors
-    /// The operating system's.
+    /// A system call fails.
     pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -221,8 +225,7 @@ impl Starting {
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        let pid =
-            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| harness("a process without an id"))?;
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| harness("the process has no id"))?;
         kill_process(pid, signal).map_err(|error| harness(format!("can't send {signal:?}: {error}")))
     }
 }
@@ -235,49 +238,49 @@ impl Drop for Starting {
 }
 
 impl Server {
-    /// What it wrote to standard error.
+    /// Returns its standard error.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.process.log
     }
 
-    /// SIGKILL, and waits for the end.
+    /// Sends SIGKILL, and waits for the exit.
     ///
     /// # Errors
-    /// The operating system's.
+    /// A system call fails.
     pub fn kill(self) -> Result<()> {
         self.process.kill()
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, waits for the exit, and returns how long it took.
     ///
     /// # Errors
-    /// A violation if it takes too long, or ends as if something were wrong.
+    /// A violation if it takes too long or exits with an error.
     pub async fn terminate(self) -> Result<Duration> {
-        let Ended { status, took, .. } = self.stop().await?;
-        if status.success() { Ok(took) } else { Err(violation(format!("after SIGTERM it ended with {status}"))) }
+        let Exited { status, took, .. } = self.stop().await?;
+        if status.success() { Ok(took) } else { Err(violation(format!("the server exited with {status} after SIGTERM"))) }
     }
 
-    /// SIGTERM, and waits for the end, whatever it is.
+    /// Sends SIGTERM, and waits for the exit with any status.
     ///
     /// # Errors
     /// A violation if it takes too long.
-    pub async fn stop(mut self) -> Result<Ended> {
+    pub async fn stop(mut self) -> Result<Exited> {
         self.process.signal(Signal::TERM)?;
-        let ended = self.ended_within(STOP_TIMEOUT).await?;
-        ended.ok_or_else(|| violation(format!("it did not stop within {STOP_TIMEOUT:?} of SIGTERM")))
+        let ended = self.wait_for_exit(STOP_TIMEOUT).await?;
+        ended.ok_or_else(|| violation(format!("the server did not stop within {STOP_TIMEOUT:?} of SIGTERM")))
     }
 
-    /// Waits for the end. `None`: it has not ended by then.
+    /// Waits for the exit; `None` if the process still runs after `limit`.
     ///
     /// # Errors
-    /// The operating system's.
-    pub async fn ended_within(&mut self, limit: Duration) -> Result<Option<Ended>> {
+    /// A system call fails.
+    pub async fn wait_for_exit(&mut self, limit: Duration) -> Result<Option<Exited>> {
         let began = Instant::now();
         loop {
             if let Some(status) = self.process.child.try_wait()? {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                return Ok(Some(Ended { status, log: self.log().clone(), took: began.elapsed() }));
+                return Ok(Some(Exited { status, log: self.log().clone(), took: began.elapsed() }));
             }
             if began.elapsed() > limit {
                 return Ok(None);
@@ -286,42 +289,44 @@ impl Server {
         }
     }
 
-    /// SIGSTOP.
+    /// Suspends the process (SIGSTOP).
     ///
     /// # Errors
-    /// The operating system's.
+    /// The signal can't be sent.
     pub fn freeze(&self) -> Result<()> {
         self.process.signal(Signal::STOP)
     }
 
-    /// SIGCONT.
+    /// Resumes the process (SIGCONT).
     ///
     /// # Errors
-    /// The operating system's.
+    /// The signal can't be sent.
     pub fn thaw(&self) -> Result<()> {
         self.process.signal(Signal::CONT)
     }
 
-    /// Fails if the process has ended by itself.
+    /// Fails if the process has exited.
     ///
     /// # Errors
-    /// A violation, with what it said.
-    pub fn is_alive(&mut self) -> Result<()> {
+    /// A violation with the end of its log.
+    pub fn check_alive(&mut self) -> Result<()> {
         match self.process.child.try_wait()? {
             None => Ok(()),
-            Some(status) => Err(violation(format!("the server ended by itself ({status}); it said:\n    {}", self.log().tail()))),
+            Some(status) => {
+                Err(violation(format!("the server exited unexpectedly ({status}); its log:\n    {}", self.log().tail())))
+            }
         }
     }
 
-    /// The memory that the process has in use.
+    /// Returns the resident memory of the process.
     ///
     /// # Errors
-    /// It has ended.
+    /// The process has exited.
     pub fn resident_bytes(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.process.child.id());
         let status = std::fs::read_to_string(path)?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
-        kib.map(|kib| kib << 10).ok_or_else(|| Trouble::Harness("no VmRSS".to_owned()))
+        kib.map(|kib| kib << 10).ok_or_else(|| CampaignError::Harness("no VmRSS".to_owned()))
     }
 }

@@ -18,7 +18,7 @@ fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
     let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-    let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+    let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
     let first = rig.log.append(&[share]).unwrap();
     let (answer, answered) = channel();
     let reply = Box::new(move |outcomes| drop(answer.send(outcomes)));

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_domain::intake::event::{Details, Event, Who};
+use headcount_domain::intake::event::{Details, Event, SentIds};
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
-use headcount_storage::log::{Log, LogOptions, Share};
+use headcount_storage::log::{AppendEntry, Log, LogOptions};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
@@ -58,7 +58,7 @@ impl<S: Store + Clone> Rig<S> {
     fn send(&mut self, project: ProjectId, events: Vec<Event>) {
         let events: Events = events.into_iter().map(Box::new).collect();
         let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-        let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+        let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
         self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
         while self.shard.advance() {}
@@ -127,7 +127,7 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
     let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
     let numbers: Vec<u16> = (0..PARTITIONS).collect();
     let (checkpoints, memory) = (Checkpoints::new(keeper, policy), Memory::new(memory, Arc::clone(&shares)));
-    (Shard::open(&numbers, shared, log.reader(), dead, None, checkpoints, memory).unwrap(), shares)
+    (Shard::open(&numbers, shared, Arc::new(log.reader()), dead, None, checkpoints, memory).unwrap(), shares)
 }
 
 /// Two projects in different partitions.
@@ -144,7 +144,7 @@ fn event(project: ProjectId, user: u64) -> Event {
         received: Instant(1_641_600_000_000),
         day: Day(19_000),
         name: "order".into(),
-        who: Who { user_id: Some(format!("user-{user}").into()), ..Who::default() },
+        who: SentIds { user_id: Some(format!("user-{user}").into()), ..SentIds::default() },
         external_id: Some(format!("order-{user}").into()),
         money: None,
         company: None,

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
-use crate::company::group::{GroupSums, MemberDay};
+use super::sums::{GroupSums, MemberDay};
+use crate::cache::paged::{Item, SortKey, day_sort_key, record_sort_key, sort_key_in_day};
+use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::time::Day;
 
@@ -22,7 +23,7 @@ pub struct Membership {
 
 /// A day of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Visit {
+pub struct ActiveDay {
     pub(super) day: Day,
     pub(super) member: RecordKey,
     pub(super) did: MemberDay,
@@ -40,7 +41,7 @@ pub enum GroupPage {
     /// Who is a member.
     Roster(Vec<Membership>),
     /// When members were active.
-    Visits(Vec<Visit>),
+    Visits(Vec<ActiveDay>),
     /// Who is this domain.
     Aliases(Vec<Alias>),
 }
@@ -58,6 +59,11 @@ impl GroupPage {
     }
 }
 
+/// A page of a group's, by its serial number: what brings those into memory that a method needs.
+pub trait LoadGroupPage: FnMut(u32) -> Result<GroupPage, Fault> {}
+
+impl<F: FnMut(u32) -> Result<GroupPage, Fault>> LoadGroupPage for F {}
+
 macro_rules! item {
     ($item:ty, $list:literal, $page:ident, |$it:ident| $number:expr) => {
         impl Item for $item {
@@ -66,7 +72,7 @@ macro_rules! item {
             const LIST: u32 = $list;
             const LISTS: u32 = 4;
 
-            fn number(&self) -> Number {
+            fn sort_key(&self) -> SortKey {
                 let $it = self;
                 $number
             }
@@ -82,7 +88,7 @@ macro_rules! item {
     };
 }
 
-item!(DaySums, 0, Sums, |sums| number_of_day(sums.0));
-item!(Membership, 1, Roster, |known| number_of_key(known.member));
-item!(Visit, 2, Visits, |visit| number_in_day(visit.day, visit.member));
-item!(Alias, 3, Aliases, |alias| number_of_key(alias.0));
+item!(DaySums, 0, Sums, |sums| day_sort_key(sums.0));
+item!(Membership, 1, Roster, |known| record_sort_key(known.member));
+item!(ActiveDay, 2, Visits, |visit| sort_key_in_day(visit.day, visit.member));
+item!(Alias, 3, Aliases, |alias| record_sort_key(alias.0));

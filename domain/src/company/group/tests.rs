@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cache::paged::page_items;
 use crate::company::group::*;
-use crate::records::NoSource;
-use crate::time::Window;
+use crate::facts::SeenOnDay;
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::records::{NoSource, Record as _};
+use crate::time::{Day, Instant, Window};
 
 type Days = BTreeMap<(RecordKey, i32), (u32, Instant, Instant)>;
 

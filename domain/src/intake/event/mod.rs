@@ -40,7 +40,7 @@ pub struct Event {
     /// What happened; 1 to 100 characters.
     pub name: Box<str>,
     /// Whom it names.
-    pub who: Who,
+    pub who: SentIds,
     /// Its idempotency key in the project.
     pub external_id: Option<Box<str>>,
     /// Its money, if it has a `value`.
@@ -57,7 +57,7 @@ pub struct Event {
 
 /// How an event names somebody. All absent: it is nobody's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Who {
+pub struct SentIds {
     /// The user, as sent.
     pub user_id: Option<Box<str>>,
     /// The browser or device, as sent.

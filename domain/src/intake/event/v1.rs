@@ -8,7 +8,7 @@ use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
 use crate::ids::ProjectId;
-use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::time::{Day, Instant};
 
 /// An event of version 1; becomes an [`Event`].
@@ -19,7 +19,7 @@ pub struct EventV1 {
     received: Instant,
     day: Day,
     name: Box<str>,
-    who: Who,
+    who: SentIds,
     external_id: Option<Box<str>>,
     money: Option<Money>,
     company: Option<CompanyKey>,

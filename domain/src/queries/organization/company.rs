@@ -1,119 +1,30 @@
 //! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
 //! known when all projects were asked: of several links of a company the one told first counts.
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
-
-use crate::cache::table::KeyHashBuilder;
-use crate::company::group::MemberDay;
+use super::aliases::aliases_of;
+use super::parts::{self, Description};
+use super::top_k::{self, Leading, TopRow};
 use crate::company::{CompanyKey, normalise_domain};
-use crate::facts::{Moment, Named, Span};
 use crate::fault::Fault;
-use crate::identity::{Identity, Person};
-use crate::ids::{OrganizationId, PublicCompany, RawId, RecordKey};
+use crate::ids::{OrganizationId, PublicCompany, RecordKey};
 use crate::indexes::CompanyLink;
-use crate::queries::organization::group;
-use crate::queries::organization::group::{Keys, NamedPart, Who};
-use crate::queries::organization::identity::Subject;
-use crate::queries::partial::{Projects, Question, Reader, candidates, rank};
-use crate::queries::top_k;
-use crate::queries::top_k::{Leading, TopRow};
-use crate::queries::{CompanyMetrics, Listed, TopCompany, TopUser};
-use crate::records::{Source, page_key};
-use crate::time::{Instant, Window};
+use crate::queries::answers::{CompanyMetrics, Listed, TopCompany};
+use crate::queries::partial::{Projects, Query, Reader};
+use crate::records::Source;
+use crate::time::Window;
 
-pub(in crate::queries) const COMPANY: &str = crate::company::GROUP_TYPE;
-
-/// Asks what some companies are linked to.
-#[derive(Debug, Clone)]
-struct AskLinks {
-    companies: Keys,
-}
-
-impl Question for AskLinks {
-    type Part = Vec<Option<CompanyLink>>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let links = &reader.project.rollups.company_links;
-        if links.is_empty() {
-            return Ok(vec![None; self.companies.len()]);
-        }
-        Ok(self.companies.iter().map(|company| links.of(*company)).collect())
-    }
-}
-
-/// The companies that some keys mean organization-wide.
-pub(in crate::queries) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
-    let parts = projects.each(AskLinks { companies: companies.clone() }).await?;
-    let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
-    Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
-}
-
-/// Asks which companies were told to be these domains.
-#[derive(Debug, Clone)]
-struct AskAliases {
-    domains: Keys,
-}
-
-impl Question for AskAliases {
-    type Part = Vec<Keys>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Keys>, Fault> {
-        let mut aliases = Vec::with_capacity(self.domains.len());
-        for domain in &self.domains {
-            aliases.push(match reader.group(*domain)? {
-                Some((group, load)) => group.aliases(load)?.collect(),
-                None => Keys::new(),
-            });
-        }
-        Ok(aliases)
-    }
-}
-
-/// All keys that each of some companies was told by anywhere, its own first.
-async fn told_keys<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
-    let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
-    for part in projects.each(AskAliases { domains: companies.clone() }).await? {
-        for (keys, aliases) in told.iter_mut().zip(part) {
-            let new: Keys = aliases.into_iter().filter(|alias| !keys.contains(alias)).collect();
-            keys.extend(new);
-        }
-    }
-    if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
-        // Another project may have told an alias to be something else, and earlier.
-        let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
-        let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
-        for (keys, company) in told.iter_mut().zip(&companies) {
-            keys.retain(|key| key == company || means.get(key) == Some(company));
-        }
-    }
-    Ok(told)
-}
-
-/// Asks for the key of a company by its domain.
-#[derive(Debug, Clone)]
-struct AskKey {
-    company: CompanyKey,
-}
-
-impl Question for AskKey {
-    type Part = RecordKey;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RecordKey, Fault> {
-        Ok(reader.hasher.company(self.company.as_str()))
-    }
-}
+use crate::company::GROUP_TYPE as COMPANY;
 
 /// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
 #[derive(Debug, Clone)]
-struct AskById {
+struct CompanyByIdQuery {
     company: PublicCompany,
 }
 
-impl Question for AskById {
-    type Part = Option<(RecordKey, Option<CompanyLink>)>;
+impl Query for CompanyByIdQuery {
+    type Partial = Option<(RecordKey, Option<CompanyLink>)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (key, source) = (reader.hasher.public_company(self.company), reader.source);
         let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
         Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
@@ -121,9 +32,13 @@ impl Question for AskById {
 }
 
 /// The company that a public id means: that of a company which was told its domain since means the domain.
-async fn by_id<P: Projects>(projects: &P, organization: OrganizationId, id: &str) -> Result<Option<RecordKey>, P::Error> {
+pub(super) async fn by_id<P: Projects>(
+    projects: &P,
+    organization: OrganizationId,
+    id: &str,
+) -> Result<Option<RecordKey>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
-    let found: Vec<_> = projects.each(AskById { company }).await?.into_iter().flatten().collect();
+    let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
     let link = found.iter().filter_map(|(_, link)| *link).min();
     Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
@@ -139,10 +54,7 @@ pub async fn company_by_domain<P: Projects>(
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(company) = CompanyKey::from_domain(domain) else { return Ok(None) };
-    match projects.each(AskKey { company }).await?.pop() {
-        Some(key) => metrics(projects, organization, key, window).await,
-        None => Ok(None),
-    }
+    metrics(projects, organization, projects.hasher().company(company.as_str()), window).await
 }
 
 /// What the company of a public id did in a window. `None`: there is no such company.
@@ -167,10 +79,10 @@ async fn metrics<P: Projects>(
     company: RecordKey,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
-    let named = group::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
+    let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
+    let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
-    let figures = group::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
+    let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
         company_id: public(&named, organization),
         name: named.name(),
@@ -185,11 +97,11 @@ async fn metrics<P: Projects>(
     }))
 }
 
-fn public(named: &NamedPart, organization: OrganizationId) -> String {
+fn public(named: &Description, organization: OrganizationId) -> String {
     PublicCompany::of(named.key.as_deref().unwrap_or_default()).to_id(organization)
 }
 
-fn domain(named: &NamedPart) -> Option<String> {
+fn domain(named: &Description) -> Option<String> {
     let key = named.key.as_deref()?;
     normalise_domain(key).filter(|domain| domain == key)
 }
@@ -206,7 +118,7 @@ pub async fn top_companies<P: Projects>(
 ) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
-        true => told_keys(projects, keys).await?,
+        true => aliases_of(projects, keys).await?,
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;
@@ -222,264 +134,4 @@ pub async fn top_companies<P: Projects>(
         })
     };
     Ok(Listed { rows: rows.iter().filter_map(company).collect(), truncated })
-}
-
-/// Asks which identified users were active at a company.
-#[derive(Debug, Clone)]
-struct AskMembers {
-    keys: Keys,
-    window: Window,
-    /// How many of the most active are enough; no other project has a say then.
-    enough: Option<usize>,
-    /// Only of these members, where all are too many for one message.
-    only: Option<(RecordKey, RecordKey)>,
-}
-
-/// How many days of members one message goes through at most, about.
-const VISITS_TOGETHER: usize = 32_768;
-
-/// The active users of a company in one project, with their events.
-#[derive(Debug)]
-enum MembersPart {
-    Users(Vec<(Who, u64)>),
-    /// There are so many days of members: they are to be asked for in parts.
-    TooMany(usize),
-}
-
-impl Question for AskMembers {
-    type Part = MembersPart;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
-        let (mut visits, together) = (0, most_visits());
-        for key in &self.keys {
-            let Some((group, load)) = reader.group(*key)? else { continue };
-            visits += group.count_visits();
-            let mut count = |member, did: MemberDay| *events.entry(member).or_default() += u64::from(did.events);
-            match self.only {
-                Some(only) => group.visits_of(self.window, only, load, count)?,
-                None if visits <= together => group.visits(self.window, load)?.for_each(|(member, did)| count(member, did)),
-                None => {}
-            }
-        }
-        if self.only.is_none() && visits > together {
-            return Ok(MembersPart::TooMany(visits));
-        }
-        let identified = |(member, events)| {
-            let (who, identified) = reader.who(member);
-            identified.then_some((who, events))
-        };
-        let mut members: Vec<(Who, u64)> = events.into_iter().filter_map(identified).collect();
-        if let Some(enough) = self.enough {
-            // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
-            candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
-        }
-        Ok(MembersPart::Users(members))
-    }
-}
-
-/// Few where tests have tiny pages.
-fn most_visits() -> usize {
-    let items = crate::cache::paged::page_items();
-    (items * items / 4).clamp(2, VISITS_TOGETHER)
-}
-
-/// An id, the latest e-mail address, and when that was told.
-type Told = (RawId, Option<(Moment, Box<str>)>);
-
-/// Asks for the ids of some users and their latest e-mail addresses.
-#[derive(Debug, Clone)]
-struct AskUsers {
-    users: Vec<Who>,
-}
-
-impl Question for AskUsers {
-    type Part = Vec<Option<Told>>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let user = |who: &Who| {
-            let Some(identity) = known(*who, reader)? else { return Ok(None) };
-            let latest = identity.emails.iter().max_by_key(|(_, told)| *told);
-            Ok(Some((identity.id.clone(), latest.map(|(email, told)| (*told, email.clone())))))
-        };
-        self.users.iter().map(user).collect()
-    }
-}
-
-/// Asks when some users were last seen at a company.
-#[derive(Debug, Clone)]
-struct AskLastSeenAt {
-    users: Vec<Who>,
-    keys: Keys,
-}
-
-impl Question for AskLastSeenAt {
-    type Part = Vec<Option<Instant>>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
-        let seen = |who: &Who| {
-            let Some(identity) = known(*who, reader)? else { return Ok(None) };
-            let member = identity.member;
-            let page = |serial| source.page::<Person>(page_key(member, serial));
-            identity.facts.load_days(Span::ALL, page)?;
-            identity.facts.load_named(Span::ALL, page)?;
-            Ok(last_seen(identity, &keys))
-        };
-        self.users.iter().map(seen).collect()
-    }
-}
-
-/// The record of somebody in this project, if there is one.
-fn known<'r, S: Source>(who: Who, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
-    let key = match who {
-        Who::User(user) => user,
-        // Who is no user goes by its own key everywhere.
-        Who::Of(project, member) if project == reader.id => member,
-        Who::Of(..) => return Ok(None),
-    };
-    let source = reader.source;
-    Ok(match reader.project.people.get_to_load(key, || source.record(key))? {
-        Some(Person::Identity(identity)) => Some(identity),
-        _ => None,
-    })
-}
-
-fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> {
-    let own = identity.company.map(|association| association.company);
-    let here = |named: Option<Named>| named.and_then(Named::company).or(own).is_some_and(|company| keys.contains(&company));
-    let days = identity.facts.named_days(Span::ALL).filter(|(_, named, _)| here(*named));
-    days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max()
-}
-
-/// Who was active at a company, with how many events: those that can be among the first `limit`, and whether there are more.
-async fn most_active<P: Projects>(
-    projects: &P,
-    keys: &Keys,
-    window: Window,
-    limit: usize,
-) -> Result<(Vec<(Who, u64)>, bool), P::Error> {
-    let enough = (projects.count() == 1).then_some(limit);
-    let ask = AskMembers { keys: keys.clone(), window, enough, only: None };
-    let parts = projects.each(ask.clone()).await?;
-    let visits = parts.iter().map(|part| if let MembersPart::TooMany(visits) = part { *visits } else { 0 }).max();
-    let mut parts = match visits.filter(|visits| *visits > 0) {
-        None => users_of(parts),
-        Some(visits) => {
-            let mut all: Vec<Vec<(Who, u64)>> = Vec::new();
-            for only in slices(visits) {
-                let some = users_of(projects.each(AskMembers { only: Some(only), ..ask.clone() }).await?);
-                all.resize_with(some.len().max(all.len()), Vec::new);
-                all.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
-            }
-            all
-        }
-    };
-    parts.retain(|part| !part.is_empty());
-    let mut users = if parts.len() > 1 {
-        let mut total: HashMap<Who, u64, KeyHashBuilder> = HashMap::default();
-        total.reserve(parts.iter().map(Vec::len).sum());
-        parts.into_iter().flatten().for_each(|(who, events)| *total.entry(who).or_default() += events);
-        total.into_iter().collect()
-    } else {
-        parts.pop().unwrap_or_default()
-    };
-    let truncated = users.len() > limit;
-    candidates(&mut users, limit, |(_, events)| *events);
-    Ok((users, truncated))
-}
-
-fn users_of(parts: Vec<MembersPart>) -> Vec<Vec<(Who, u64)>> {
-    let users = |part| if let MembersPart::Users(users) = part { users } else { Vec::new() };
-    parts.into_iter().map(users).collect()
-}
-
-/// All keys, in as many parts as it takes for each to have few of so many visits: keys are hashes.
-fn slices(visits: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
-    let parts = visits.div_ceil(most_visits() / 2).clamp(1, 1 << 20) as u128;
-    let first = move |part: u128| u128::MAX / parts * part;
-    (0..parts).map(move |part| {
-        let last = if part + 1 == parts { u128::MAX } else { first(part + 1) - 1 };
-        (RecordKey(first(part)), RecordKey(last))
-    })
-}
-
-/// A company's most active identified users in a window. `None`: there is no such company.
-///
-/// # Errors
-/// A project did not answer.
-pub async fn company_top_users<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    id: &str,
-    window: Window,
-    limit: usize,
-) -> Result<Option<Listed<TopUser>>, P::Error> {
-    let Some(company) = by_id(projects, organization, id).await? else { return Ok(None) };
-    let keys = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
-    let (users, truncated) = most_active(projects, &keys, window, limit).await?;
-    if users.is_empty() && !is_seen(projects, &keys).await? {
-        return Ok(None);
-    }
-    let mut rows: Vec<UserRow> = Vec::new();
-    for some in users.chunks(top_k::NAMED_TOGETHER) {
-        let mut named = named_users(projects, some).await?;
-        let last = limit.checked_sub(1).and_then(|last| rows.get(last));
-        named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
-        see_users(projects, organization, &mut named, &keys).await?;
-        rows.append(&mut named);
-        rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
-        rows.truncate(limit);
-    }
-    let row = |row: UserRow| {
-        let UserRow { name, public, events, last_seen, .. } = row;
-        Some(TopUser { resolved_identifier: name, identity_id: public, events, last_seen: last_seen? })
-    };
-    Ok(Some(Listed { rows: rows.into_iter().filter_map(row).collect(), truncated }))
-}
-
-/// One row of a list of users.
-struct UserRow {
-    who: Who,
-    id: RawId,
-    name: String,
-    events: u64,
-    /// Their public id, and when they were last seen at the company: known later.
-    public: String,
-    last_seen: Option<Instant>,
-}
-
-/// Some users with their names.
-async fn named_users<P: Projects>(projects: &P, users: &[(Who, u64)]) -> Result<Vec<UserRow>, P::Error> {
-    let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
-    let row = |(at, (who, events)): (usize, &(Who, u64))| {
-        let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
-        let (id, _) = parts().next()?;
-        let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
-        let name = email.unwrap_or_else(|| id.text());
-        Some(UserRow { who: *who, id: id.clone(), name, events: *events, public: String::new(), last_seen: None })
-    };
-    Ok(users.iter().enumerate().filter_map(row).collect())
-}
-
-/// Finds out when users were last seen at a company, and what their public ids are.
-async fn see_users<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    rows: &mut [UserRow],
-    keys: &Keys,
-) -> Result<(), P::Error> {
-    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
-    for (at, row) in rows.iter_mut().enumerate() {
-        row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
-        let project = if let Who::Of(project, _) = row.who { Some(project) } else { None };
-        row.public = Subject { id: row.id.clone(), project }.public(organization);
-    }
-    Ok(())
-}
-
-/// Whether anything ever happened at a company.
-async fn is_seen<P: Projects>(projects: &P, keys: &Keys) -> Result<bool, P::Error> {
-    let named = group::named(projects, vec![keys.clone()], None).await?.pop();
-    Ok(named.is_some_and(|named| named.seen.is_some()))
 }

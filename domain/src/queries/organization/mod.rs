@@ -1,5 +1,14 @@
 //! Answers about an organization: asked of each of its projects, and merged.
 
-pub(in crate::queries) mod company;
-pub(in crate::queries) mod group;
-pub(in crate::queries) mod identity;
+mod aliases;
+mod company;
+mod company_users;
+mod group;
+mod identity;
+mod parts;
+mod top_k;
+
+pub use company::{company_by_domain, company_by_id, top_companies};
+pub use company_users::company_top_users;
+pub use group::{group_metrics, top_groups};
+pub use identity::{CountOf, counts, profile};

@@ -1,4 +1,9 @@
 //! Answers about one project.
 
-pub(in crate::queries) mod attribution;
-pub(in crate::queries) mod traffic;
+mod attribution;
+mod revenue;
+mod traffic;
+mod unique_users;
+
+pub use attribution::{AttributionQuery, CohortsQuery};
+pub use traffic::TrafficQuery;

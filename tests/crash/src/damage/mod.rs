@@ -1,13 +1,13 @@
-//! `damage`: files that are damaged between a clean stop and the next start.
+//! `damage`: damages files between a clean stop and the next start.
 //!
-//! Whatever is derived from the log is rebuilt from it: every answer is the same as before, every token and key still works, and
-//! duplicates are still known. The log itself can't be rebuilt: the server must not start, and say where the damage is.
+//! The server must rebuild damaged derived data from the log: every answer is the same as before, every token and key still works,
+//! and duplicates are still recognized. The log itself can't be rebuilt: the server must refuse to start, and report where the damage is.
 //!
-//! A sealed segment of the log is read when something is rebuilt from it, not at every start; so for these the store is removed too. The
-//! very last block is left alone: it can't be told from one that was being written (the log's documentation says so).
+//! Rebuilds read the sealed segments of the log, but ordinary starts don't; the campaign therefore deletes the store when it damages a
+//! sealed segment. It never damages the last block, which is indistinguishable from a torn write (see the documentation of the log).
 
+pub mod corruptions;
 pub mod segments;
-pub mod wounds;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,39 +16,39 @@ use headcount_histories::Rng;
 use headcount_model::Json;
 
 use crate::arguments::Common;
+use crate::error::{CampaignError, Result, harness, violation};
 use crate::http::{Connection, Request};
-use crate::ledger::State;
+use crate::ledger::EventState;
 use crate::load::{Load, Pace};
 use crate::mount::copy_directory;
 use crate::oracle;
+use crate::resend;
 use crate::rig::{Rig, WorkDir};
 use crate::server::Server;
-use crate::settle;
-use crate::trouble::{Result, Trouble, harness, violation};
-use crate::world::manage;
-use wounds::{Expected, Wound};
+use crate::tenant::manage;
+use corruptions::{Corruption, Expected};
 
-/// How often what depends on chance is done in a full campaign.
+/// Number of repetitions of each random corruption in a full campaign.
 const TIMES: usize = 12;
-/// From how many times on the log gets more than one segment, which takes a while.
+/// Minimum number of repetitions for which the campaign fills a second log segment, which takes a while.
 const TIMES_FOR_SEGMENTS: usize = 10;
-/// How long filling the log may take.
+/// Maximum time to fill the log.
 const FILL_TIMEOUT: Duration = Duration::from_secs(120);
-/// What a server says that rebuilds.
+/// Log text of a server that rebuilds.
 const REBUILT: &str = "rebuilt from the log";
-/// When a rebuilding is killed, at the latest.
+/// Latest time at which a rebuild is killed.
 const KILLED_WITHIN_MS: usize = 600;
-/// Duplicates that are sent after each case, to each project.
+/// Number of known events sent to each project after each case.
 const DUPLICATES: usize = 100;
 
-/// What there was before the damage.
+/// State before the damage.
 struct Before {
     answers: Vec<(String, Json)>,
     tokens: Vec<(String, String)>,
     keys: Vec<(usize, String)>,
     pristine: PathBuf,
     older_store: PathBuf,
-    questions: u64,
+    query_seed: u64,
 }
 
 /// Runs the campaign.
@@ -69,20 +69,20 @@ pub async fn run(common: &Common) -> Result<()> {
 async fn cases(rig: &mut Rig, work: &Path, times: usize) -> Result<()> {
     let before = prepare(rig, work, times >= TIMES_FOR_SEGMENTS).await?;
     let (mut rebuilt, mut refused, mut untouched) = (0, 0, 0);
-    let wounds = Wound::all(times);
-    let (count, mut failures) = (wounds.len(), Vec::new());
-    for (number, wound) in wounds.into_iter().enumerate() {
+    let corruptions = Corruption::all(times);
+    let (count, mut failures) = (corruptions.len(), Vec::new());
+    for (number, corruption) in corruptions.into_iter().enumerate() {
         copy_directory(&before.pristine, &rig.launch.data_dir)?;
-        let (what, expected) = wound.inflict(&rig.launch.data_dir, &before.older_store, &mut rig.rng)?;
+        let (what, expected) = corruption.apply(&rig.launch.data_dir, &before.older_store, &mut rig.rng)?;
         let outcome = case(rig, &before, &expected).await;
-        let came = match &outcome {
-            Ok(came) => came.clone(),
-            Err(trouble) => trouble.to_string(),
+        let summary = match &outcome {
+            Ok(summary) => summary.clone(),
+            Err(error) => error.to_string(),
         };
-        println!("case {:>2} of {count}: {what}: {came}", number + 1);
+        println!("case {:>2} of {count}: {what}: {summary}", number + 1);
         match outcome {
-            Ok(came) if came.starts_with("refused") => refused += 1,
-            Ok(came) if came.starts_with("rebuilt") => rebuilt += 1,
+            Ok(summary) if summary.starts_with("refused") => refused += 1,
+            Ok(summary) if summary.starts_with("rebuilt") => rebuilt += 1,
             Ok(_) => untouched += 1,
             Err(_) => failures.push(number + 1),
         }
@@ -91,7 +91,7 @@ async fn cases(rig: &mut Rig, work: &Path, times: usize) -> Result<()> {
         return Err(violation(format!("{} of {count} cases failed: {failures:?}", failures.len())));
     }
     println!(
-        "damage: {count} cases: {rebuilt} rebuilt from the log, {refused} refused with the place named, {untouched} that changed nothing; \
+        "damage: {count} cases: {rebuilt} rebuilt from the log, {refused} refused with the place named, {untouched} without effect; \
          {} answers, {} tokens and {} keys the same throughout",
         before.answers.len(),
         before.tokens.len(),
@@ -100,7 +100,7 @@ async fn cases(rig: &mut Rig, work: &Path, times: usize) -> Result<()> {
     Ok(())
 }
 
-/// Fills a server, stops it, and keeps what it had.
+/// Fills a server, stops it, and saves its state.
 async fn prepare(rig: &mut Rig, work: &Path, with_segments: bool) -> Result<Before> {
     let (pristine, older_store) = (work.join("pristine"), work.join("older-store"));
     let server = rig.launch.start().await?;
@@ -117,13 +117,13 @@ async fn prepare(rig: &mut Rig, work: &Path, with_segments: bool) -> Result<Befo
             break;
         }
         if began.elapsed() > FILL_TIMEOUT {
-            return Err(harness("the log does not get a second segment"));
+            return Err(harness("the log does not reach a second segment"));
         }
     }
-    let equal = rig.settle_and_check(&server).await?.answers;
+    let equal = rig.resend_and_check(&server).await?.answers;
     let (tokens, keys) = credentials(rig, &server).await?;
-    let questions = rig.rng.bits();
-    let answers = oracle::answers(server.address, &rig.shared.world, &mut Rng::new(questions)).await?;
+    let query_seed = rig.rng.bits();
+    let answers = oracle::answers(server.address, &rig.shared.tenant, &mut Rng::new(query_seed)).await?;
     server.terminate().await?;
     copy_directory(&rig.launch.data_dir, &pristine)?;
     let segments = segments::segments(&pristine.join("log"))?;
@@ -135,41 +135,41 @@ async fn prepare(rig: &mut Rig, work: &Path, with_segments: bool) -> Result<Befo
         tokens.len(),
         keys.len(),
     );
-    Ok(Before { answers, tokens, keys, pristine, older_store, questions })
+    Ok(Before { answers, tokens, keys, pristine, older_store, query_seed })
 }
 
 async fn load(rig: &mut Rig, server: &Server, cycle: usize, time: Duration) -> Result<()> {
     let load = Load::start(&rig.shared, server.address, Pace::fast(cycle), &mut rig.rng);
     tokio::time::sleep(time).await;
     load.finish().await;
-    rig.shared.findings.none()
+    rig.shared.findings.check()
 }
 
-/// Makes more tokens and keys, and returns all there are: tokens with a path that each may read.
+/// Creates more tokens and keys, and returns all of them: tokens with a path that each may read, keys with their project.
 async fn credentials(rig: &Rig, server: &Server) -> Result<(Vec<(String, String)>, Vec<(usize, String)>)> {
-    let world = &rig.shared.world;
-    let mut tokens = vec![(world.token.clone(), "/organization".to_owned())];
-    let mut keys: Vec<_> = world.projects.iter().enumerate().map(|(number, project)| (number, project.key.clone())).collect();
-    for (number, project) in world.projects.iter().enumerate() {
+    let tenant = &rig.shared.tenant;
+    let mut tokens = vec![(tenant.token.clone(), "/organization".to_owned())];
+    let mut keys: Vec<_> = tenant.projects.iter().enumerate().map(|(number, project)| (number, project.key.clone())).collect();
+    for (number, project) in tenant.projects.iter().enumerate() {
         let id = &project.id;
         let body = format!(r#"{{"name":"t{number}","role":"admin","scopes":["revenue:read"],"project_id":"{id}"}}"#);
-        let made = manage(server.address, &world.token, "POST", "/api-tokens", &body, 201).await?;
-        let token = made.field("token").text().ok_or_else(|| harness(format!("POST /api-tokens said {made}")))?;
+        let made = manage(server.address, &tenant.token, "POST", "/api-tokens", &body, 201).await?;
+        let token = made.field("token").text().ok_or_else(|| harness(format!("POST /api-tokens answered {made}")))?;
         tokens.push((token.to_owned(), format!("/projects/{id}/revenue/metrics?start_date=2025-01-01&end_date=2025-01-02")));
-        let made = manage(server.address, &world.token, "POST", &format!("/projects/{id}/keys"), "{}", 201).await?;
-        let key = made.field("public_key").text().ok_or_else(|| harness(format!("POST …/keys said {made}")))?;
+        let made = manage(server.address, &tenant.token, "POST", &format!("/projects/{id}/keys"), "{}", 201).await?;
+        let key = made.field("public_key").text().ok_or_else(|| harness(format!("POST …/keys answered {made}")))?;
         keys.push((number, key.to_owned()));
     }
     Ok((tokens, keys))
 }
 
-/// Starts the damaged server, and says what came of it.
+/// Starts the server on the damaged data, and returns a summary.
 async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<String> {
     if let Expected::Refused(places) = expected {
-        let said = rig.launch.spawn()?.refusal().await?;
-        let named = places.iter().find(|place| said.contains(place.as_str()));
-        let named = named.ok_or_else(|| violation(format!("it does not name the place, {places:?}; it said: {said}")))?;
-        return Ok(format!("refused, naming it: {named}"));
+        let log = rig.launch.spawn()?.wait_for_failed_start().await?;
+        let named = places.iter().find(|place| log.contains(place.as_str()));
+        let named = named.ok_or_else(|| violation(format!("the message does not name the place {places:?}; its log: {log}")))?;
+        return Ok(format!("refused, naming {named}"));
     }
     if *expected == Expected::SameAfterKill {
         let starting = rig.launch.spawn()?;
@@ -177,62 +177,64 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
         starting.kill()?;
     }
     let server = rig.launch.start().await?;
-    same_as_before(rig, before, &server).await.map_err(|trouble| with_log(trouble, &server))?;
-    let rebuilt = server.log().says(REBUILT);
+    same_as_before(rig, before, &server).await.map_err(|error| with_log(error, &server))?;
+    let rebuilt = server.log().contains(REBUILT);
     if *expected == Expected::Rebuilt && !rebuilt {
         return Err(violation(format!(
-            "the answers are the same, but it does not say that it rebuilds; it said: {}",
+            "the answers are the same, but the server logs no rebuild; its log: {}",
             server.log().tail()
         )));
     }
     let took = server.started_in;
     server.terminate().await?;
     let server = rig.launch.start().await?;
-    if server.log().says(REBUILT) {
-        return Err(violation(format!("it rebuilds again at the next start: {}", server.log().tail())));
+    if server.log().contains(REBUILT) {
+        return Err(violation(format!("the server rebuilds again at the next start: {}", server.log().tail())));
     }
     same_as_before(rig, before, &server).await?;
     server.terminate().await?;
-    let came = if rebuilt { format!("rebuilt in {} ms", took.as_millis()) } else { "nothing to rebuild".to_owned() };
-    Ok(format!("{came}, and all is the same"))
+    let summary = if rebuilt { format!("rebuilt in {} ms", took.as_millis()) } else { "nothing to rebuild".to_owned() };
+    Ok(format!("{summary}, no difference"))
 }
 
-/// What is wrong, with what the server said.
-fn with_log(trouble: Trouble, server: &Server) -> Trouble {
-    match trouble {
-        Trouble::Violation(what) => violation(format!("{what}; it said:\n    {}", server.log().tail())),
+/// Adds the end of the server's log to a violation.
+fn with_log(error: CampaignError, server: &Server) -> CampaignError {
+    match error {
+        CampaignError::Violation(what) => violation(format!("{what}; its log:\n    {}", server.log().tail())),
         other => other,
     }
 }
 
-/// Answers, tokens, keys, and what is known as a duplicate.
+/// Verifies answers, tokens, keys, and duplicates.
 async fn same_as_before(rig: &Rig, before: &Before, server: &Server) -> Result<()> {
-    let world = &rig.shared.world;
-    let answers = oracle::answers(server.address, world, &mut Rng::new(before.questions)).await?;
-    for ((question, was), (_, is)) in before.answers.iter().zip(&answers) {
+    let tenant = &rig.shared.tenant;
+    let answers = oracle::answers(server.address, tenant, &mut Rng::new(before.query_seed)).await?;
+    for ((query, was), (_, is)) in before.answers.iter().zip(&answers) {
         if was != is {
-            return Err(violation(format!("{question} was {was:.300}, and is {is:.300}")));
+            return Err(violation(format!("the answer to {query} was {was:.300}, and is now {is:.300}")));
         }
     }
     let mut connection = Connection::open(server.address).await?;
     for (token, path) in &before.tokens {
-        let reply = connection.send(&Request::get(path, token)).await?;
-        if reply.status != 200 {
-            return Err(violation(format!("a token is answered {} at {path}: {}", reply.status, reply.body)));
+        let response = connection.send(&Request::get(path, token)).await?;
+        if response.status != 200 {
+            return Err(violation(format!("a token gets {} at {path}: {}", response.status, response.body)));
         }
     }
-    let mut rng = Rng::new(before.questions);
+    let mut rng = Rng::new(before.query_seed);
     for (project, key) in &before.keys {
         let known: Vec<usize> =
-            (0..DUPLICATES).filter_map(|_| rig.shared.ledger.borrow().some_acknowledged(&mut rng, *project)).collect();
-        settle::are_duplicates(&mut connection, key, &rig.shared.ledger, &known).await?;
-        let alone =
-            known.iter().find(|number| matches!(rig.shared.ledger.borrow().state(**number), State::Acknowledged(Some(_))));
-        let Some(alone) = alone else { continue };
-        let (body, state) = (rig.shared.ledger.borrow().body(*alone), rig.shared.ledger.borrow().state(*alone));
-        let reply = connection.send(&Request::events("/i", key, &body)).await?;
-        if State::Acknowledged(reply.whole("position")) != state || reply.json().field("status").text() != Some("duplicate") {
-            return Err(violation(format!("a known event, {state:?}, is answered {}", reply.body)));
+            (0..DUPLICATES).filter_map(|_| rig.shared.ledger.borrow().random_acknowledged(&mut rng, *project)).collect();
+        resend::expect_duplicates(&mut connection, key, &rig.shared.ledger, &known).await?;
+        let single =
+            known.iter().find(|number| matches!(rig.shared.ledger.borrow().state(**number), EventState::Acknowledged(Some(_))));
+        let Some(single) = single else { continue };
+        let (body, state) = (rig.shared.ledger.borrow().body(*single), rig.shared.ledger.borrow().state(*single));
+        let response = connection.send(&Request::events("/i", key, &body)).await?;
+        if EventState::Acknowledged(response.integer("position")) != state
+            || response.json().field("status").text() != Some("duplicate")
+        {
+            return Err(violation(format!("the response to a known event, {state:?}, was {}", response.body)));
         }
     }
     Ok(())

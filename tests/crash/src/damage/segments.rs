@@ -1,4 +1,4 @@
-//! Where the blocks of the log lie: enough of its format to hit one.
+//! Locates the blocks of the log, by a minimal parser of its format.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -7,48 +7,48 @@ use std::path::{Path, PathBuf};
 
 use headcount_histories::Rng;
 
-/// Bytes of a segment's header.
+/// Size of a segment header.
 pub const HEADER_BYTES: u64 = 4096;
-/// Bytes of a block's header.
+/// Size of a block header.
 const BLOCK_HEADER: u64 = 48;
 
 /// A segment file.
 #[derive(Debug, Clone)]
 pub struct Segment {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its name, without the extension: the position of its first event.
+    /// File name without the extension: the position of its first event.
     pub name: String,
-    /// Where its blocks begin, and behind them where the last one ends.
+    /// Offsets of its blocks, followed by the end of the last one.
     pub offsets: Vec<u64>,
 }
 
 impl Segment {
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Where its blocks end.
+    /// Returns the offset at which its blocks end.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offsets[self.blocks()]
     }
 }
 
-/// The segments of a log, in order.
+/// Returns the segments of a log in order.
 ///
 /// # Errors
-/// They can't be read.
+/// A segment can't be read.
 pub fn segments(log: &Path) -> io::Result<Vec<Segment>> {
     let mut paths: Vec<PathBuf> = fs::read_dir(log)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "seg"));
     paths.sort();
-    paths.into_iter().map(walk).collect()
+    paths.into_iter().map(parse).collect()
 }
 
-fn walk(path: PathBuf) -> io::Result<Segment> {
+fn parse(path: PathBuf) -> io::Result<Segment> {
     let (file, size) = (File::open(&path)?, path.metadata()?.len());
     let (mut offsets, mut at, mut header) = (vec![HEADER_BYTES], HEADER_BYTES, [0; 12]);
     while at + BLOCK_HEADER <= size {
@@ -64,10 +64,10 @@ fn walk(path: PathBuf) -> io::Result<Segment> {
     Ok(Segment { path, name, offsets })
 }
 
-/// Flips one bit of a file, somewhere in a range of it.
+/// Flips a random bit of a file within a range, and returns its offset.
 ///
 /// # Errors
-/// The operating system's.
+/// A file operation fails.
 pub fn flip_bit(path: &Path, (from, to): (u64, u64), rng: &mut Rng) -> io::Result<u64> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     let at = from + rng.bits() % (to - from);

@@ -1,18 +1,18 @@
-//! The operations on files of a run without faults, and which of them are made to fail.
+//! The file operations of a run without faults, and the selection of those to fail.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// Operations that change nothing: a read that fails is no business of this campaign.
+/// Operations that change nothing; the campaign does not fail reads.
 const READING: [&str; 2] = ["Read", "List"];
-/// So many of the same operations in a row on the same file are told apart: a new segment is filled with zeroes piece by piece.
-const ALIKE_IN_A_ROW: usize = 6;
+/// Number of consecutive equal operations on a file that are distinct fault points. A new segment is zeroed in many pieces.
+const MAX_REPEATS: usize = 6;
 
-/// When an operation is done.
+/// Phase of the process during an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// While it serves.
+    /// While the server serves.
     Serving,
     /// After SIGTERM.
     Stopping,
@@ -20,24 +20,24 @@ pub enum Phase {
     Starting,
 }
 
-/// What operations have in common.
+/// Properties by which operations are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kind {
-    /// When it is done.
+pub struct PointKind {
+    /// Phase of the process.
     pub phase: Phase,
-    /// The first part of its path below the data directory.
+    /// First component of the path below the data directory.
     pub area: String,
-    /// What is done.
+    /// Name of the operation.
     pub operation: String,
 }
 
 /// An operation that can be made to fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// Its number, counted from the start of the process.
+    /// Sequence number since the start of the process.
     pub number: u64,
-    /// What it is.
-    pub kind: Kind,
+    /// Kind of operation.
+    pub kind: PointKind,
 }
 
 impl fmt::Display for Phase {
@@ -50,12 +50,11 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Reads the operations from what a server logged that traces them. Returns how many there were, and those that can be made
-/// to fail.
+/// Parses the operations from the log of a server that traces them. Returns their number, and the fault points.
 #[must_use]
-pub fn read(log: &str, data_dir: &Path) -> (u64, Vec<Point>) {
+pub fn parse(log: &str, data_dir: &Path) -> (u64, Vec<Point>) {
     let (mut phase, mut count, mut points) = (Phase::Starting, 0, Vec::new());
-    let (mut before, mut alike) = (String::new(), 0);
+    let (mut previous, mut repeats) = (String::new(), 0);
     for line in log.lines() {
         if line.contains(" serving address=") {
             phase = Phase::Serving;
@@ -67,12 +66,12 @@ pub fn read(log: &str, data_dir: &Path) -> (u64, Vec<Point>) {
         let Some((operation, path)) = what.split_once(" path=") else { continue };
         let Ok(number) = number.parse() else { continue };
         count = number;
-        alike = if before == what { alike + 1 } else { 0 };
-        what.clone_into(&mut before);
-        if READING.contains(&operation) || alike >= ALIKE_IN_A_ROW {
+        repeats = if previous == what { repeats + 1 } else { 0 };
+        what.clone_into(&mut previous);
+        if READING.contains(&operation) || repeats >= MAX_REPEATS {
             continue;
         }
-        let kind = Kind { phase, area: area(Path::new(path), data_dir), operation: operation.to_owned() };
+        let kind = PointKind { phase, area: area(Path::new(path), data_dir), operation: operation.to_owned() };
         points.push(Point { number, kind });
     }
     (count, points)
@@ -81,19 +80,19 @@ pub fn read(log: &str, data_dir: &Path) -> (u64, Vec<Point>) {
 fn area(path: &Path, data_dir: &Path) -> String {
     let below = path.strip_prefix(data_dir).unwrap_or(path);
     let first = below.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    // What replaces a file has its name at first.
+    // A file to be replaced is first written as `NAME.tmp`.
     first.map_or_else(|| ".".to_owned(), |first| first.trim_end_matches(".tmp").to_owned())
 }
 
-/// So many of the points: of each kind in turn, spread evenly over those of its kind.
+/// Selects `count` points: of each kind in turn, spread evenly over the points of the kind.
 #[must_use]
-pub fn spread(points: &[Point], count: usize) -> Vec<Point> {
-    let mut kinds: BTreeMap<&Kind, Vec<&Point>> = BTreeMap::new();
+pub fn sample(points: &[Point], count: usize) -> Vec<Point> {
+    let mut kinds: BTreeMap<&PointKind, Vec<&Point>> = BTreeMap::new();
     for point in points {
         kinds.entry(&point.kind).or_default().push(point);
     }
     let count = count.min(points.len());
-    let mut quotas: BTreeMap<&Kind, usize> = BTreeMap::new();
+    let mut quotas: BTreeMap<&PointKind, usize> = BTreeMap::new();
     let mut given = 0;
     while given < count {
         for (kind, of_kind) in &kinds {
@@ -104,7 +103,7 @@ pub fn spread(points: &[Point], count: usize) -> Vec<Point> {
             }
         }
     }
-    let chosen = |(kind, quota): (&&Kind, &usize)| {
+    let chosen = |(kind, quota): (&&PointKind, &usize)| {
         let (of_kind, quota) = (&kinds[*kind], *quota);
         (0..quota).map(|place| of_kind[(2 * place + 1) * of_kind.len() / (2 * quota)].clone()).collect::<Vec<_>>()
     };
@@ -116,17 +115,17 @@ mod tests {
     use super::*;
 
     const LOG: &str = "\
-T TRACE headcount_storage::files::switch: an operation number=1 operation=Open path=/d/log/1.log
-T TRACE headcount_storage::files::switch: an operation number=2 operation=Read path=/d/log/1.log
+T TRACE file_operations: an operation number=1 operation=Open path=/d/log/1.log
+T TRACE file_operations: an operation number=2 operation=Read path=/d/log/1.log
 T  INFO headcount::cli::serve: serving address=http://127.0.0.1:1 data_dir=/d
-T TRACE headcount_storage::files::switch: an operation number=3 operation=Write path=/d/FORMAT.tmp
+T TRACE file_operations: an operation number=3 operation=Write path=/d/FORMAT.tmp
 T  INFO headcount::cli::serve: stopping
-T TRACE headcount_storage::files::switch: an operation number=4 operation=Sync path=/d
+T TRACE file_operations: an operation number=4 operation=Sync path=/d
 ";
 
     #[test]
-    fn operations_are_read_from_the_log() {
-        let (count, points) = read(LOG, Path::new("/d"));
+    fn operations_are_parsed_from_the_log() {
+        let (count, points) = parse(LOG, Path::new("/d"));
         let shown: Vec<_> = points
             .iter()
             .map(|Point { number, kind }| format!("{number} {} {} {}", kind.phase, kind.area, kind.operation))
@@ -135,18 +134,18 @@ T TRACE headcount_storage::files::switch: an operation number=4 operation=Sync p
     }
 
     #[test]
-    fn a_sample_has_some_of_each_kind() {
+    fn a_sample_covers_each_kind() {
         let point = |number: u64| Point {
             number,
-            kind: Kind {
+            kind: PointKind {
                 phase: Phase::Serving,
                 area: "log".into(),
                 operation: (if number < 10 { "Open" } else { "Write" }).into(),
             },
         };
         let points: Vec<_> = (1..=100).map(point).collect();
-        let numbers: Vec<u64> = spread(&points, 5).iter().map(|point| point.number).collect();
+        let numbers: Vec<u64> = sample(&points, 5).iter().map(|point| point.number).collect();
         assert_eq!(numbers, [2, 5, 8, 32, 78]);
-        assert_eq!(spread(&points, 1_000), points);
+        assert_eq!(sample(&points, 1_000), points);
     }
 }

@@ -1,4 +1,4 @@
-//! What is done to the files, and what has to come of it.
+//! Corruptions of files, and the expected behavior of the server.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -8,112 +8,112 @@ use std::path::{Path, PathBuf};
 use headcount_histories::Rng;
 
 use super::segments::{HEADER_BYTES, Segment, flip_bit, segments};
+use crate::error::{Result, harness};
 use crate::mount::copy_directory;
-use crate::trouble::{Result, harness};
 
-/// What has to come of it, always with the same answers, tokens and keys.
+/// Expected behavior of the next start. Answers, tokens and keys must always be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// It starts, and says that it rebuilds.
+    /// The server starts, and logs a rebuild.
     Rebuilt,
-    /// It starts. Where the damage hit something that is in use, it says that it rebuilds.
+    /// The server starts. It logs a rebuild if the corruption affects data in use.
     Same,
-    /// As `Same`, though the first server is killed while it starts.
+    /// As `Same`, after a first server is killed during its start.
     SameAfterKill,
-    /// It does not start, and names the places: any of these.
+    /// The server refuses to start, and its message names one of these places.
     Refused(Vec<String>),
 }
 
-/// One kind of damage.
+/// A kind of corruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wound {
-    /// A directory or file is gone.
-    Gone(&'static str),
-    /// A file of a directory ends early.
-    Cut(&'static str),
-    /// Some bytes of a file of a directory are others.
-    Scrambled(&'static str),
-    /// The store is gone, and the first server that rebuilds it is killed.
-    GoneTwice,
-    /// The store is an older one.
-    Older,
-    /// A bit of a block of the log, but the last, is flipped.
+pub enum Corruption {
+    /// A directory or file is deleted.
+    Deleted(&'static str),
+    /// A file of a directory is truncated.
+    Truncated(&'static str),
+    /// Bits of a file of a directory are flipped.
+    BitsFlipped(&'static str),
+    /// The store is deleted, and the first server that rebuilds it is killed.
+    DeletedTwice,
+    /// The store is replaced by an older copy.
+    Outdated,
+    /// A bit in a block of the log, except the last, is flipped.
     LogBlock,
-    /// A bit of a header of a segment is flipped.
+    /// A bit in the header of a log segment is flipped.
     LogHeader,
-    /// Something lies behind the last block, as a crash in the middle of a write leaves it.
+    /// Garbage follows the last block, as after a torn write.
     LogTail,
-    /// A bit of a block of the log of organizations, projects and tokens, but the last, is flipped.
+    /// A bit in a block of the control log, except the last, is flipped.
     ControlBlock,
 }
 
-impl Wound {
-    /// All of them, those that depend on chance `times` times.
+impl Corruption {
+    /// Returns all corruptions, the random ones `times` times.
     #[must_use]
-    pub fn all(times: usize) -> Vec<Wound> {
-        let mut wounds = vec![
-            Wound::Gone("store"),
-            Wound::Gone("store/tree"),
-            Wound::Gone("store/runs"),
-            Wound::Gone("store/journal"),
-            Wound::Older,
-            Wound::Gone("fingerprints"),
-            Wound::Gone("keys/hash.key"),
+    pub fn all(times: usize) -> Vec<Corruption> {
+        let mut corruptions = vec![
+            Corruption::Deleted("store"),
+            Corruption::Deleted("store/tree"),
+            Corruption::Deleted("store/runs"),
+            Corruption::Deleted("store/journal"),
+            Corruption::Outdated,
+            Corruption::Deleted("fingerprints"),
+            Corruption::Deleted("keys/hash.key"),
         ];
         for _ in 0..times {
-            wounds.extend([
-                Wound::GoneTwice,
-                Wound::Cut("store"),
-                Wound::Scrambled("store"),
-                Wound::Cut("store/runs"),
-                Wound::Scrambled("store/runs"),
-                Wound::Cut("fingerprints"),
-                Wound::Scrambled("fingerprints"),
-                Wound::LogBlock,
-                Wound::LogTail,
+            corruptions.extend([
+                Corruption::DeletedTwice,
+                Corruption::Truncated("store"),
+                Corruption::BitsFlipped("store"),
+                Corruption::Truncated("store/runs"),
+                Corruption::BitsFlipped("store/runs"),
+                Corruption::Truncated("fingerprints"),
+                Corruption::BitsFlipped("fingerprints"),
+                Corruption::LogBlock,
+                Corruption::LogTail,
             ]);
         }
-        wounds.extend([Wound::LogHeader, Wound::ControlBlock]);
-        wounds
+        corruptions.extend([Corruption::LogHeader, Corruption::ControlBlock]);
+        corruptions
     }
 
-    /// Does it to the data in `dir`; says what was done, and what has to come of it.
+    /// Corrupts the data in `dir`; returns a description and the expected behavior.
     ///
     /// # Errors
-    /// The operating system's.
-    pub fn inflict(self, dir: &Path, older_store: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
+    /// A file operation fails.
+    pub fn apply(self, dir: &Path, older_store: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
         Ok(match self {
-            Wound::Gone(what) => {
+            Corruption::Deleted(what) => {
                 let path = dir.join(what);
                 if path.is_dir() {
                     fs::remove_dir_all(&path)?
                 } else {
                     fs::remove_file(&path)?
                 }
-                // The journal is empty after a clean stop: then nothing is missing.
+                // The journal is empty after a clean stop, so that its loss has no effect.
                 let expected = if what == "store/journal" { Expected::Same } else { Expected::Rebuilt };
-                (format!("{what} is gone"), expected)
+                (format!("{what} deleted"), expected)
             }
-            Wound::GoneTwice => {
+            Corruption::DeletedTwice => {
                 fs::remove_dir_all(dir.join("store"))?;
-                ("store is gone, and the rebuilding is killed".to_owned(), Expected::SameAfterKill)
+                ("store deleted, and the rebuild killed".to_owned(), Expected::SameAfterKill)
             }
-            Wound::Older => {
+            Corruption::Outdated => {
                 copy_directory(older_store, &dir.join("store"))?;
-                ("the store is an older one".to_owned(), Expected::Same)
+                ("store replaced by an older copy".to_owned(), Expected::Same)
             }
-            Wound::Cut(what) => (cut(&dir.join(what), dir, rng)?, Expected::Same),
-            Wound::Scrambled(what) => (scramble(&dir.join(what), dir, rng)?, Expected::Same),
-            Wound::LogBlock => log_block(dir, rng)?,
-            Wound::LogHeader => {
+            Corruption::Truncated(what) => (truncate(&dir.join(what), dir, rng)?, Expected::Same),
+            Corruption::BitsFlipped(what) => (flip_bits(&dir.join(what), dir, rng)?, Expected::Same),
+            Corruption::LogBlock => log_block(dir, rng)?,
+            Corruption::LogHeader => {
                 let segments = segments(&dir.join("log"))?;
                 let segment = rng.pick(&segments);
                 let at = flip_bit(&segment.path, (0, HEADER_BYTES), rng)?;
                 let place = format!("segment {} is damaged at byte 0", segment.name);
                 (format!("a bit of the header of log segment {} flipped, at {at}", segment.name), Expected::Refused(vec![place]))
             }
-            Wound::LogTail => log_tail(dir, rng)?,
-            Wound::ControlBlock => {
+            Corruption::LogTail => log_tail(dir, rng)?,
+            Corruption::ControlBlock => {
                 let segments = segments(&dir.join("control/log"))?;
                 let (segment, what, place) = flip_block(&segments[segments.len() - 1..], rng)?;
                 (format!("a bit of control segment {segment} flipped, {what}"), Expected::Refused(vec![place]))
@@ -122,7 +122,7 @@ impl Wound {
     }
 }
 
-/// A bit of a block. A sealed segment is only read when something is rebuilt: so its damage has to be found then.
+/// Flips a bit in a block of the log. Deletes the store if the segment is sealed, since only a rebuild reads sealed segments.
 fn log_block(dir: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
     let segments = segments(&dir.join("log"))?;
     let hit = rng.below(segments.len());
@@ -131,11 +131,11 @@ fn log_block(dir: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
     if is_sealed {
         fs::remove_dir_all(dir.join("store"))?;
     }
-    let also = if is_sealed { " (sealed), and the store gone" } else { "" };
+    let also = if is_sealed { " (sealed), and the store deleted" } else { "" };
     Ok((format!("a bit of log segment {segment} flipped, {what}{also}"), Expected::Refused(vec![place])))
 }
 
-/// Flips a bit of any block but the last. Returns the segment, what was done, and how it must be named.
+/// Flips a bit in any block except the last. Returns the segment, a description, and the place that the server must name.
 fn flip_block(segments: &[Segment], rng: &mut Rng) -> Result<(String, String, String)> {
     let segment = rng.pick(segments);
     if segment.blocks() < 2 {
@@ -149,26 +149,26 @@ fn flip_block(segments: &[Segment], rng: &mut Rng) -> Result<(String, String, St
     Ok((segment.name.clone(), what, place))
 }
 
-/// Garbage where the next block would begin.
+/// Writes garbage after the last block.
 fn log_tail(dir: &Path, rng: &mut Rng) -> Result<(String, Expected)> {
     let segments = segments(&dir.join("log"))?;
-    let last = segments.last().ok_or_else(|| harness("a log without segments"))?;
+    let last = segments.last().ok_or_else(|| harness("the log has no segments"))?;
     let file = OpenOptions::new().write(true).open(&last.path)?;
     let room = last.path.metadata()?.len() - last.end();
     let garbage: Vec<u8> = (0..(1 + rng.bits() % 100_000).min(room)).map(|_| rng.bits().to_le_bytes()[0]).collect();
     file.write_all_at(&garbage, last.end())?;
-    Ok((format!("{} bytes of garbage behind the last block of the log", garbage.len()), Expected::Same))
+    Ok((format!("{} bytes of garbage after the last block of the log", garbage.len()), Expected::Same))
 }
 
-fn cut(path: &Path, dir: &Path, rng: &mut Rng) -> Result<String> {
+fn truncate(path: &Path, dir: &Path, rng: &mut Rng) -> Result<String> {
     let file = some_file(path, rng)?;
     let size = file.metadata()?.len();
     let left = rng.bits() % size;
     OpenOptions::new().write(true).open(&file)?.set_len(left)?;
-    Ok(format!("{} ends after {left} of {size} bytes", shown(&file, dir)))
+    Ok(format!("{} ends after {left} of {size} bytes", relative(&file, dir)))
 }
 
-fn scramble(path: &Path, dir: &Path, rng: &mut Rng) -> Result<String> {
+fn flip_bits(path: &Path, dir: &Path, rng: &mut Rng) -> Result<String> {
     let file = some_file(path, rng)?;
     let size = file.metadata()?.len();
     let flips = 1 + rng.below(8);
@@ -176,20 +176,20 @@ fn scramble(path: &Path, dir: &Path, rng: &mut Rng) -> Result<String> {
     for _ in 0..flips {
         places.push(flip_bit(&file, (0, size), rng)?);
     }
-    Ok(format!("bits of {} flipped, at {places:?} of {size}", shown(&file, dir)))
+    Ok(format!("bits of {} flipped, at {places:?} of {size}", relative(&file, dir)))
 }
 
-fn shown(file: &Path, dir: &Path) -> String {
+fn relative(file: &Path, dir: &Path) -> String {
     file.strip_prefix(dir).unwrap_or(file).display().to_string()
 }
 
-/// A file with something in it, the larger the likelier every other time.
+/// Returns a random non-empty file; in half of the cases, the probability is proportional to its size.
 fn some_file(dir: &Path, rng: &mut Rng) -> Result<PathBuf> {
     let mut files = Vec::new();
     list(dir, &mut files)?;
     let total: u64 = files.iter().map(|(_, size)| size).sum();
     if total == 0 {
-        return Err(harness(format!("nothing in {}", dir.display())));
+        return Err(harness(format!("{} has no files with content", dir.display())));
     }
     if rng.chance(50) {
         return Ok(rng.pick(&files).0.clone());

@@ -1,11 +1,11 @@
 //! The shapes of the answers: what the embedded API returns, and what the HTTP interface prints.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::money::Amount;
-use crate::queries::Unconverted;
-use crate::time::Instant;
+use crate::money::{Amount, Currency};
+use crate::time::{Day, Instant};
 
 /// Which touch an order is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -76,6 +76,44 @@ pub struct Listed<T> {
     pub rows: Vec<T>,
     /// Whether there are more.
     pub truncated: bool,
+}
+
+/// Unique users per day, and over the whole window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UniqueUsers {
+    /// Every day of the window, with its distinct identities.
+    pub series: Vec<(Day, u64)>,
+    /// The distinct identities of the whole window: a union, not a sum.
+    pub total: u64,
+}
+
+/// What could not be converted, by currency: revenue and orders.
+pub type Unconverted = BTreeMap<Currency, (Amount, i64)>;
+
+/// Revenue over a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevenueMetrics {
+    /// Orders less refunds, in the project's currency.
+    pub total_revenue: Amount,
+    /// How many orders.
+    pub orders: i64,
+    /// Average order value: `total_revenue` / `orders`, 0 without orders.
+    pub aov: Amount,
+    /// `total_revenue` per account that was active in the window, paying or not.
+    pub arpa: Amount,
+    /// `total_revenue` per identity that was active in the window, paying or not.
+    pub arpu: Amount,
+    /// What is left out of the totals.
+    pub unconverted: Unconverted,
+}
+
+/// Revenue by day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevenueSeries {
+    /// Every day of the window: revenue and orders.
+    pub series: Vec<(Day, Amount, i64)>,
+    /// What is left out of the series.
+    pub unconverted: Unconverted,
 }
 
 /// Revenue under one touch.
@@ -154,7 +192,7 @@ pub struct Traffic {
 
 /// How an identity is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityName {
+pub enum IdentitySelector {
     /// By an e-mail address that it ever had; of several, the one seen last.
     Email(String),
     /// By its `user_id`, as sent.

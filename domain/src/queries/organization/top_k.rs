@@ -8,20 +8,20 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::aliases;
+use super::parts::{self, Description, Figures, Keys};
 use crate::cache::table::KeyHashBuilder;
+use crate::company;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
-use crate::queries::organization::company;
-use crate::queries::organization::group;
-use crate::queries::organization::group::{Figures, Keys, NamedPart};
-use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::queries::partial::{Projects, Query, Reader, rank};
 use crate::records::Source;
 use crate::time::Window;
 
 /// Asks which groups of a type were the most active.
 #[derive(Debug, Clone)]
-struct AskTop {
+struct TopQuery {
     kind: Box<str>,
     window: Window,
     /// How many are told.
@@ -29,38 +29,38 @@ struct AskTop {
 }
 
 /// The place of a group in its project's list: the most active first, of equals the one whose name begins with less.
-type Place = (Reverse<i64>, NamePrefix);
+type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
 #[derive(Debug)]
-struct TopPart {
+struct TopPartial {
     /// Their keys, each with its events of the window, in order of their places.
-    told: Vec<(RecordKey, Place)>,
+    reported: Vec<(RecordKey, Rank)>,
     /// The place of the first of the others, if there are any.
-    others: Option<Place>,
+    others: Option<Rank>,
     /// Whether the project knows any group of the type, whatever the window.
     knows: bool,
     /// How many keys this project knows one company by, beside its own.
     aliases: i64,
 }
 
-impl TopPart {
+impl TopPartial {
     /// How many events any other had at most.
     fn others(&self) -> i64 {
         self.others.map_or(0, |(Reverse(events), _)| events)
     }
 }
 
-impl Question for AskTop {
-    type Part = TopPart;
+impl Query for TopQuery {
+    type Partial = TopPartial;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPart, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPartial, Fault> {
         let rollups = &reader.project.rollups;
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
         // Those told and one more, the last of them on top.
-        let mut first: BinaryHeap<(Place, u32)> = BinaryHeap::new();
+        let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
         for (number, prefix) in rollups.group_names.of_kind(kind) {
             let sum = sums.get(number as usize).copied().unwrap_or_default();
             if sum <= 0 {
@@ -79,17 +79,17 @@ impl Question for AskTop {
         let first = first.into_sorted_vec();
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
         let told = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
-        Ok(TopPart { told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
+        Ok(TopPartial { reported: told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
     }
 }
 
 /// What is known of one company or group when some projects told of it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
+struct EventBounds {
     /// Its events, at least.
-    least: i64,
+    lower: i64,
     /// How many it would have had instead, had it been the most active of those that were not told.
-    else_: i64,
+    unreported: i64,
 }
 
 /// Who may be in a top list.
@@ -107,7 +107,7 @@ pub(super) struct Leading {
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
     let mut most = first_asked(limit);
     loop {
-        let parts = projects.each(AskTop { kind: kind.into(), window, most }).await?;
+        let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
         if let Some(leading) = alone(&parts, limit) {
             match leading {
                 Some(leading) => return Ok(leading),
@@ -117,10 +117,10 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
                 }
             }
         }
-        let told: Keys = parts.iter().flat_map(|part| &part.told).map(|(key, _)| *key).collect();
+        let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
         // A company may have been told by several keys; by how many at most, the projects know.
-        let aliases: i64 = if kind == company::COMPANY { parts.iter().map(|part| part.aliases).sum() } else { 0 };
-        let means = if aliases > 0 { company::resolve(projects, told).await? } else { told };
+        let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
+        let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
             return Ok(leading);
         }
@@ -137,36 +137,36 @@ fn first_asked(limit: usize) -> usize {
 
 /// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
 /// there are several projects, or companies with several keys.
-fn alone(parts: &[TopPart], limit: usize) -> Option<Option<Leading>> {
+fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     let mut knowing = parts.iter().filter(|part| part.knows);
     let part = knowing.next().filter(|part| part.aliases == 0)?;
     if knowing.next().is_some() {
         return None;
     }
-    let truncated = part.told.len() > limit || part.others.is_some();
-    let last = limit.checked_sub(1).and_then(|last| part.told.get(last)).map(|(_, place)| *place);
-    let is_last = |others: Place| last.is_some_and(|last| last < others);
+    let truncated = part.reported.len() > limit || part.others.is_some();
+    let last = limit.checked_sub(1).and_then(|last| part.reported.get(last)).map(|(_, place)| *place);
+    let is_last = |others: Rank| last.is_some_and(|last| last < others);
     if !part.others.is_none_or(is_last) {
         return Some(None);
     }
-    let told = part.told.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
+    let told = part.reported.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
     Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
 /// Who may be in the list, if that can be told from what the projects told; `means` has the companies that the keys told
 /// mean, one after the other.
-fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
+fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
     let mut means = means.into_iter();
-    let mut bounds: HashMap<RecordKey, Bounds, KeyHashBuilder> = HashMap::default();
+    let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
     for part in parts {
-        for ((_, (Reverse(events), _)), key) in part.told.iter().zip(&mut means) {
+        for ((_, (Reverse(events), _)), key) in part.reported.iter().zip(&mut means) {
             let bounds = bounds.entry(key).or_default();
-            bounds.least += events;
-            bounds.else_ += part.others();
+            bounds.lower += events;
+            bounds.unreported += part.others();
         }
     }
-    let others: i64 = parts.iter().map(TopPart::others).sum::<i64>().saturating_mul(1 + aliases);
-    let mut least: Vec<i64> = bounds.values().map(|bounds| bounds.least).collect();
+    let others: i64 = parts.iter().map(TopPartial::others).sum::<i64>().saturating_mul(1 + aliases);
+    let mut least: Vec<i64> = bounds.values().map(|bounds| bounds.lower).collect();
     let truncated = least.len() > limit;
     let last = match limit.checked_sub(1) {
         Some(place) if truncated => *least.select_nth_unstable_by_key(place, |least| std::cmp::Reverse(*least)).1,
@@ -175,7 +175,7 @@ fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Lea
     if others > 0 && others >= last {
         return None;
     }
-    let reaches = |bounds: &Bounds| bounds.least + (others - bounds.else_).max(0) >= last;
+    let reaches = |bounds: &EventBounds| bounds.lower + (others - bounds.unreported).max(0) >= last;
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
     Some(Leading { keys, aliases: aliases > 0, truncated })
 }
@@ -186,7 +186,7 @@ pub(super) const NAMED_TOGETHER: usize = 256;
 /// One row of a top list.
 #[derive(Debug)]
 pub(super) struct TopRow {
-    pub(super) named: NamedPart,
+    pub(super) named: Description,
     pub(super) figures: Figures,
 }
 
@@ -198,15 +198,15 @@ pub(super) async fn rows<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Vec<TopRow>, P::Error> {
-    let mut rows: Vec<(Keys, NamedPart)> = Vec::new();
+    let mut rows: Vec<(Keys, Description)> = Vec::new();
     for some in keys.chunks(NAMED_TOGETHER) {
-        let named = group::named(projects, some.to_vec(), Some((kind, window))).await?;
+        let named = parts::named(projects, some.to_vec(), Some((kind, window))).await?;
         rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
         rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
         rows.truncate(limit);
     }
     let groups = rows.iter().map(|(keys, named)| (keys.clone(), named.projects)).collect();
-    let figures = group::figures(projects, groups, window).await?;
+    let figures = parts::figures(projects, groups, window).await?;
     Ok(rows.into_iter().zip(figures).map(|((_, named), figures)| TopRow { named, figures }).collect())
 }
 
@@ -218,13 +218,13 @@ mod tests {
     const KEYS: usize = 30;
 
     /// What a project tells that has so many events of each key.
-    fn told(events: &[i64; KEYS], most: usize) -> TopPart {
+    fn told(events: &[i64; KEYS], most: usize) -> TopPartial {
         let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
         let mut told: Vec<_> = told.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
         let others = told.get(most).map(|(_, place)| *place);
         told.truncate(most);
-        TopPart { told, others, knows: true, aliases: 1 }
+        TopPartial { reported: told, others, knows: true, aliases: 1 }
     }
 
     #[test]
@@ -250,9 +250,9 @@ mod tests {
             for (key, events) in projects.iter().flat_map(|events| events.iter().enumerate()).filter(|(_, events)| **events > 0) {
                 *totals.entry(company(key)).or_default() += events;
             }
-            let parts: Vec<TopPart> = projects.iter().map(|events| told(events, most)).collect();
-            let mean = |(key, _): &(RecordKey, Place)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
-            let means = parts.iter().flat_map(|part| part.told.iter().map(mean)).collect();
+            let parts: Vec<TopPartial> = projects.iter().map(|events| told(events, most)).collect();
+            let mean = |(key, _): &(RecordKey, Rank)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
+            let means = parts.iter().flat_map(|part| part.reported.iter().map(mean)).collect();
             let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
             decided += 1;
             assert_eq!(leading.truncated, totals.len() > limit);

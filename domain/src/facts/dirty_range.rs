@@ -1,8 +1,6 @@
-//! What a change of facts will touch: which rollups it concerns, and which days and orders of theirs.
+//! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
 
-use super::{Facts, Moment, Session, Sums, TouchAt};
-use crate::cache::paged::number_of_day;
-use crate::contribution::Sign;
+use super::moment::Moment;
 use crate::time::{Day, Instant};
 
 /// A range of days, both ends included.
@@ -53,7 +51,7 @@ impl Times {
 
 /// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct DirtyRange {
     /// The days whose contributions it touches.
     pub days: Span,
     /// A day becomes active, or stops being active.
@@ -80,7 +78,7 @@ pub struct Change {
     pub sessions: Times,
 }
 
-impl Change {
+impl DirtyRange {
     /// Anything may change.
     pub const ANY: Self = Self {
         days: Span::ALL,
@@ -124,59 +122,5 @@ impl Change {
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
         Self { sessions: Times { from: at, to: at }, ..Self::NONE }
-    }
-}
-
-impl Facts {
-    /// What adding (or taking out) `sums` on `day` will change. A day that becomes active, or stops, also changes the gap of
-    /// the next one.
-    #[must_use]
-    pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> Change {
-        let number = number_of_day(day);
-        let there = self.days.get(number).map_or(0, |entry| entry.sums.events);
-        let new_day = match sign {
-            Sign::Plus => there == 0,
-            Sign::Minus => there <= sums.events,
-        };
-        let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
-        let next = || self.days.after(number).and_then(|next| i32::try_from(next).ok()).map(Day);
-        let last = if new_day { next().unwrap_or(day) } else { day };
-        Change { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..Change::NONE }
-    }
-
-    /// What putting `session` in the place of the sessions that it was joined from will change.
-    #[must_use]
-    pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> Change {
-        let entries = || joined.iter().map(|session| session.at);
-        let (from, to) = (entries().fold(session.at, Moment::min), entries().fold(session.at, Moment::max));
-        let sessions = Times { from, to };
-        let before: Vec<TouchAt> = joined.iter().filter_map(Session::touch_at).collect();
-        let after: Vec<TouchAt> = session.touch_at().into_iter().collect();
-        Change { sessions, ..self.change_of_touches(&before, &after) }
-    }
-
-    /// What putting some touches in the place of others will change: the orders from the first of them up to the next touch
-    /// after all of them; by first touch all orders, if that is another one then and they are in no bundle.
-    #[must_use]
-    pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> Change {
-        let gone = before.iter().filter(|touch| !after.contains(touch));
-        let new = after.iter().filter(|touch| !before.contains(touch));
-        let (mut from, mut to, mut first_touch, mut new_touch) = (Instant(i64::MAX), Instant(i64::MIN), false, None);
-        for touch in gone {
-            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            first_touch |= self.first_touch().is_some_and(|first| first.at == touch.at);
-        }
-        for touch in new {
-            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            new_touch = Some(touch.at.time);
-            first_touch |= self.first_touch().is_none_or(|first| touch.at < first.at);
-        }
-        if to < from {
-            return Change::NONE;
-        }
-        let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-        let loose = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
-        let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
-        Change { loose, runs: loose, new_touch, last_touch: to, orders_by_first, first_touch, ..Change::NONE }
     }
 }

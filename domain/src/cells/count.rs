@@ -1,0 +1,22 @@
+//! Counts that sums show: a negative one is a defect, which is counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many negative counts were seen since the process started.
+static NEGATIVE_COUNTS: AtomicU64 = AtomicU64::new(0);
+
+/// How many negative counts were seen since the process started: each is a defect.
+#[must_use]
+pub fn negative_counts() -> u64 {
+    NEGATIVE_COUNTS.load(Ordering::Relaxed)
+}
+
+/// The count that a sum is. A negative one is a defect: something was taken out that was never put in. It is shown as 0, and noted.
+#[must_use]
+pub fn count_of(sum: i64) -> u64 {
+    u64::try_from(sum).unwrap_or_else(|_| {
+        debug_assert!(false, "a count of {sum}");
+        NEGATIVE_COUNTS.fetch_add(1, Ordering::Relaxed);
+        0
+    })
+}

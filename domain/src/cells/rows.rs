@@ -1,0 +1,140 @@
+//! The rows of one kind in one project.
+
+use std::marker::PhantomData;
+
+use super::keys::{Key, Value};
+use super::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+use super::parts::{FrozenPart, Parts};
+
+/// The rows of one kind in one project, sorted by key.
+pub struct Cells<K, V> {
+    parts: Parts,
+    kind: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K, V> Default for Cells<K, V> {
+    fn default() -> Self {
+        Self { parts: Parts::default(), kind: PhantomData }
+    }
+}
+
+impl<K, V> Clone for Cells<K, V> {
+    fn clone(&self) -> Self {
+        Self { parts: self.parts.clone(), kind: PhantomData }
+    }
+}
+
+impl<K, V> PartialEq for Cells<K, V> {
+    /// Compares what the rows say, not what has been saved.
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl<K: Key, V: Value> std::fmt::Debug for Cells<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+fn packed<K: Key>(key: K, rest: u8) -> KeyBytes {
+    let mut bytes = [rest; MAX_KEY];
+    key.pack(&mut bytes[..K::BYTES]);
+    bytes
+}
+
+fn whole<K: Key>(key: K) -> KeyBytes {
+    packed(key, 0)
+}
+
+fn row<K: Key, V: Value>((key, columns): (KeyBytes, Columns)) -> (K, V) {
+    (K::unpack(&key[..K::BYTES]), V::from_columns(&columns))
+}
+
+impl<K: Key, V: Value> Cells<K, V> {
+    /// The value of a row, if there is one.
+    #[must_use]
+    pub fn get(&self, key: K) -> Option<V> {
+        self.parts.get(&whole(key)).map(|columns| V::from_columns(&columns))
+    }
+
+    /// Puts a row in, or another value into one.
+    pub fn set(&mut self, key: K, value: V) {
+        self.parts.change(K::BYTES, &whole(key), |_| Some(value.columns()));
+    }
+
+    /// Takes a row out, if there is one.
+    pub fn remove(&mut self, key: K) {
+        self.parts.change(K::BYTES, &whole(key), |_| None);
+    }
+
+    /// All rows whose keys begin with `key`.
+    pub fn under<P: Key>(&self, key: P) -> impl DoubleEndedIterator<Item = (K, V)> {
+        self.between(key, key)
+    }
+
+    /// All rows from those whose keys begin with `first` to those whose keys begin with `last`, in order.
+    pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
+        const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
+        self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
+    }
+
+    /// All rows, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, V)> {
+        self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY]).map(row)
+    }
+
+    /// Puts a saved part back; it counts as saved. `false`: it is not one of these rows.
+    pub fn restore(&mut self, number: u32, part: Packed) -> bool {
+        let fits = part.key_len() == K::BYTES && number <= MAX_NUMBER;
+        if fits {
+            self.parts.restore(number, part);
+        }
+        fits
+    }
+}
+
+impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
+    /// Changes a sum; one that nothing is left of goes, so that equal sums are equal rows.
+    pub fn change(&mut self, key: K, change: impl FnOnce(&mut V)) {
+        self.parts.change(K::BYTES, &whole(key), |columns| {
+            let mut value = columns.map_or_else(V::default, |columns| V::from_columns(&columns));
+            change(&mut value);
+            (value != V::default()).then(|| value.columns())
+        });
+    }
+}
+
+/// The greatest number of a part: more of them would be some hundred gigabytes.
+const MAX_NUMBER: u32 = 1 << 26;
+
+impl<K, V> Cells<K, V> {
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.rows()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.rows() == 0
+    }
+
+    /// What the rows take in memory, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.parts.bytes()
+    }
+
+    /// The rows, as they are cut into parts.
+    #[must_use]
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The parts that changed since the last call, as they are now.
+    pub fn freeze(&mut self) -> Vec<FrozenPart> {
+        self.parts.freeze()
+    }
+}

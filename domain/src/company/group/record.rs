@@ -1,0 +1,372 @@
+//! The record of a group.
+
+use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
+use super::sums::{GroupSums, MemberDay};
+use crate::cache::paged::{
+    Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end, record_sort_key, sort_key_in_day,
+};
+use crate::contribution::Sign;
+use crate::facts::Moment;
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::records::{Record, page_key};
+use crate::time::{Day, Instant};
+use serde::{Deserialize, Serialize};
+
+/// The record of one company or group in one project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its type; `company` for a company.
+    pub kind: Box<str>,
+    /// Its key: for a company its domain where there is one, else as sent.
+    pub key: Box<str>,
+    /// Its number among those of its type.
+    pub number: u32,
+    /// The latest name that was told, and when.
+    pub name: Option<(Moment, Box<str>)>,
+    /// The companies that were told to be this domain, in this project.
+    pub(super) aliases: Paged<Alias>,
+    pub(super) sums: Paged<DaySums>,
+    pub(super) roster: Paged<Membership>,
+    pub(super) visits: Paged<ActiveDay>,
+    /// How many members have each day as their last.
+    pub(super) by_last: Vec<(Day, u32)>,
+    pub(super) first_seen: Edge,
+    pub(super) last_seen: Edge,
+    /// The first and the last event of nobody, which is never taken out.
+    pub(super) nobody: Option<(Instant, Instant)>,
+}
+
+impl Record for Group {
+    const SPACE: u8 = 5;
+    const PAGE_SPACE: u8 = 6;
+    const NAME: &'static str = "group";
+    type Page = GroupPage;
+
+    fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &GroupPage)) {
+        let mut visit = |serial: u32, page: &GroupPage| visit(page_key(key, serial), page);
+        self.aliases.dirty(&mut visit);
+        self.sums.dirty(&mut visit);
+        self.roster.dirty(&mut visit);
+        self.visits.dirty(&mut visit);
+    }
+
+    fn saved(&mut self) {
+        self.aliases.saved();
+        self.sums.saved();
+        self.roster.saved();
+        self.visits.saved();
+    }
+
+    fn weight(&self) -> usize {
+        let name = self.name.as_ref().map_or(0, |(_, name)| name.len());
+        let lists = self.aliases.weight() + self.sums.weight() + self.roster.weight() + self.visits.weight();
+        let small = self.by_last.capacity() * size_of::<(Day, u32)>();
+        size_of::<Self>() + self.kind.len() + self.key.len() + name + small + lists
+    }
+
+    fn shed(&mut self) {
+        self.aliases.shed();
+        self.sums.shed();
+        self.roster.shed();
+        self.visits.shed();
+    }
+}
+
+/// The key of a company by the hash that its public id shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompanyById(pub RecordKey);
+
+impl Record for CompanyById {
+    const SPACE: u8 = 7;
+    const NAME: &'static str = "company_id";
+    type Page = ();
+
+    fn weight(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+/// When members did something first, or last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Edge {
+    Never,
+    At(Instant),
+    /// It was taken out: it is to be looked for.
+    Unknown,
+}
+
+impl Edge {
+    fn extend(&mut self, at: Instant, further: fn(Instant, Instant) -> Instant) {
+        *self = match *self {
+            Self::Never => Self::At(at),
+            Self::At(known) => Self::At(further(known, at)),
+            Self::Unknown => Self::Unknown,
+        };
+    }
+
+    fn known(self) -> Option<Instant> {
+        if let Self::At(at) = self { Some(at) } else { None }
+    }
+}
+
+impl From<Option<Instant>> for Edge {
+    fn from(found: Option<Instant>) -> Self {
+        found.map_or(Self::Never, Self::At)
+    }
+}
+
+/// An event of a day is at most so many days away from when that day began in UTC, in either direction, together.
+const DAYS_OVERLAP: i32 = 5;
+
+impl Group {
+    /// A group of which nothing is known.
+    #[must_use]
+    pub fn new(kind: &str, key: &str, number: u32) -> Self {
+        Self {
+            kind: kind.into(),
+            key: key.into(),
+            number,
+            name: None,
+            aliases: Paged::default(),
+            sums: Paged::default(),
+            roster: Paged::default(),
+            visits: Paged::default(),
+            by_last: Vec::new(),
+            first_seen: Edge::Never,
+            last_seen: Edge::Never,
+            nobody: None,
+        }
+    }
+
+    /// Takes a name that was told at a moment, if none was told later. `true`: it is the latest.
+    pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
+        let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
+        if is_latest {
+            self.name = Some((at, name.into()));
+        }
+        is_latest
+    }
+
+    /// A company was told to be this domain.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn tell_alias(&mut self, company: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(company);
+        self.aliases.load(number, number, load)?;
+        if self.aliases.get(number).is_none() {
+            self.aliases.insert(Alias(company));
+        }
+        Ok(())
+    }
+
+    /// How many companies were told to be this domain.
+    #[must_use]
+    pub fn count_aliases(&self) -> usize {
+        self.aliases.len()
+    }
+
+    /// The companies that were told to be this domain, in this project.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn aliases(&mut self, load: impl LoadGroupPage) -> Result<impl Iterator<Item = RecordKey>, Fault> {
+        self.aliases.load(SortKey::MIN, SortKey::MAX, load)?;
+        Ok(self.aliases.iter().map(|alias| alias.0))
+    }
+
+    /// Adds or takes out what was counted on `day`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = day_sort_key(day);
+        self.sums.load(number, number, load)?;
+        self.sums.change(number, |days| {
+            let at = place_near_end(days, |(other, _)| *other < day);
+            match days.get_mut(at) {
+                Some((there, held)) if *there == day => {
+                    held.add(sums, sign);
+                    if held.is_empty() {
+                        days.remove(at);
+                    }
+                }
+                _ => insert_tight(days, at, (day, sums.clone())),
+            }
+        });
+        Ok(())
+    }
+
+    /// Nobody did something on `day`.
+    pub fn add_nobody(&mut self, day: Day, did: MemberDay) {
+        if let Some((first, last)) = did.seen.at(day) {
+            self.nobody = Some(self.nobody.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
+        }
+    }
+
+    /// Adds what a member did on `day`.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
+        self.visits.load(number, number, &mut load)?;
+        let is_new = self.visits.change(number, |visits| {
+            let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
+            match visits.get_mut(at) {
+                Some(visit) if (visit.day, visit.member) == (day, member) => {
+                    visit.did.events += did.events;
+                    visit.did.seen.add(did.seen);
+                    false
+                }
+                _ => {
+                    insert_tight(visits, at, ActiveDay { day, member, did });
+                    true
+                }
+            }
+        });
+        if is_new {
+            self.enroll(day, member, load)?;
+        }
+        if let Some((first, last)) = did.seen.at(day) {
+            self.first_seen.extend(first, Instant::min);
+            self.last_seen.extend(last, Instant::max);
+        }
+        Ok(())
+    }
+
+    /// A member has one active day more.
+    fn enroll(&mut self, day: Day, member: RecordKey, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
+        self.roster.load(number, number, load)?;
+        let (before, after) = self.roster.change(number, |roster| {
+            let at = roster.partition_point(|other| other.member < member);
+            match roster.get_mut(at) {
+                Some(known) if known.member == member => {
+                    let before = known.last;
+                    known.days += 1;
+                    known.last = before.max(day);
+                    (Some(before), known.last)
+                }
+                _ => {
+                    insert_tight(roster, at, Membership { member, last: day, days: 1 });
+                    (None, day)
+                }
+            }
+        });
+        self.move_last(before, Some(after));
+        Ok(())
+    }
+
+    fn move_last(&mut self, before: Option<Day>, after: Option<Day>) {
+        if before == after {
+            return;
+        }
+        if let Some(day) = after {
+            let at = place_near_end(&self.by_last, |(other, _)| *other < day);
+            match self.by_last.get_mut(at) {
+                Some((there, members)) if *there == day => *members += 1,
+                _ => insert_tight(&mut self.by_last, at, (day, 1)),
+            }
+        }
+        if let Some(day) = before
+            && let Ok(at) = self.by_last.binary_search_by_key(&day, |(day, _)| *day)
+        {
+            self.by_last[at].1 -= 1;
+            if self.by_last[at].1 == 0 {
+                self.by_last.remove(at);
+            }
+        }
+    }
+
+    /// Takes out what a member did on `day`: all that it did here that day.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
+        self.visits.load(number, number, &mut load)?;
+        let removed = self.visits.change(number, |visits| {
+            let at = visits.binary_search_by_key(&(day, member), |visit| (visit.day, visit.member)).ok()?;
+            Some(visits.remove(at).did)
+        });
+        let Some(did) = removed else { return Ok(()) };
+        self.dismiss(day, member, load)?;
+        let Some((first, last)) = did.seen.at(day) else { return Ok(()) };
+        for (edge, at) in [(&mut self.first_seen, first), (&mut self.last_seen, last)] {
+            if *edge == Edge::At(at) {
+                *edge = Edge::Unknown;
+            }
+            if self.by_last.is_empty() {
+                *edge = Edge::Never;
+            }
+        }
+        Ok(())
+    }
+
+    /// A member has one active day less. Its other days are looked through only if it was the last of several.
+    fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
+        self.roster.load(number, number, &mut load)?;
+        let find = |roster: &[Membership]| roster.binary_search_by_key(&member, |known| known.member).ok();
+        let left = self.roster.change(number, |roster| {
+            let at = find(roster)?;
+            roster[at].days -= 1;
+            Some(if roster[at].days == 0 { (roster.remove(at).last, 0) } else { (roster[at].last, roster[at].days) })
+        });
+        match left {
+            Some((last, 0)) => self.move_last(Some(last), None),
+            Some((last, _)) if last == day => {
+                self.visits.load(SortKey::MIN, last_in_day(day), load)?;
+                let last = self.last_day_until(day, member).unwrap_or(day);
+                self.roster.change(number, |roster| {
+                    if let Some(at) = find(roster) {
+                        roster[at].last = last;
+                    }
+                });
+                self.move_last(Some(day), Some(last));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn last_day_until(&self, day: Day, member: RecordKey) -> Option<Day> {
+        let mut visits = self.visits.range(SortKey::MIN, last_in_day(day)).rev();
+        visits.find(|visit| visit.member == member).map(|visit| visit.day)
+    }
+
+    /// The first and the last event ever. Reads the days at an end that has to be looked for.
+    ///
+    /// # Errors
+    /// A page could not be loaded.
+    pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
+        if self.first_seen == Edge::Unknown {
+            let first_day =
+                self.visits.first().map_or(Day(i32::MIN), |number| Day(i32::try_from(number >> 96).unwrap_or(i32::MIN)));
+            let days = (first_day, Day(first_day.0.saturating_add(DAYS_OVERLAP)));
+            let first = self.seen_within(days, &mut load)?.map(|(first, _)| first).min();
+            self.first_seen = first.into();
+        }
+        if self.last_seen == Edge::Unknown {
+            let last_day = self.by_last.last().map_or(Day(i32::MIN), |(day, _)| *day);
+            let days = (Day(last_day.0.saturating_sub(DAYS_OVERLAP)), Day(i32::MAX));
+            let last = self.seen_within(days, &mut load)?.map(|(_, last)| last).max();
+            self.last_seen = last.into();
+        }
+        let members = self.first_seen.known().zip(self.last_seen.known());
+        let both = members.zip(self.nobody).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+        Ok(both.or(members).or(self.nobody))
+    }
+
+    fn seen_within(
+        &mut self,
+        (first, last): (Day, Day),
+        load: impl LoadGroupPage,
+    ) -> Result<impl Iterator<Item = (Instant, Instant)>, Fault> {
+        let (first, last) = (first_in_day(first), last_in_day(last));
+        self.visits.load(first, last, load)?;
+        Ok(self.visits.range(first, last).filter_map(|visit| visit.did.seen.at(visit.day)))
+    }
+}

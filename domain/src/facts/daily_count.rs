@@ -1,0 +1,39 @@
+//! How often pages and referrers were seen on a day.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::paged::{SortKey, sort_key_in_day};
+use crate::ids::RecordKey;
+use crate::indexes::dictionary::TermId;
+use crate::time::Day;
+
+/// What an event counts under, beside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CountKey {
+    /// A pageview of this page.
+    Page(TermId),
+    /// An event with this external referrer.
+    Referrer(TermId),
+}
+
+/// How often on one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DailyCount {
+    /// The day.
+    pub day: Day,
+    /// What.
+    pub what: CountKey,
+    /// How often.
+    pub count: u32,
+}
+
+impl DailyCount {
+    pub(super) fn sort_key(&self) -> SortKey {
+        let (kind, TermId(name)) = match self.what {
+            CountKey::Page(name) => (0, name),
+            CountKey::Referrer(name) => (1, name),
+        };
+        // Names are numbered as they come: their numbers lie in the order of time.
+        sort_key_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
+    }
+}

@@ -1,0 +1,353 @@
+//! The facts of one entity.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::daily_count::DailyCount;
+use super::day::{self, DayEntry, GroupDay, MoneySums, Sums};
+use super::dirty_range::{DirtyRange, Span, Times};
+use super::group_ref::GroupRef;
+use super::lists::{self, FactsPage};
+use super::moment::Moment;
+use super::order::Order;
+use super::runs::Runs;
+use super::session::{SESSION_GAP_MS, Session};
+use super::touch::{Touch, TouchAt};
+use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
+use crate::contribution::Sign;
+use crate::ids::RecordKey;
+use crate::time::{Day, Instant};
+
+/// Everything known of one entity in one project.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    pub(super) days: Paged<DayEntry>,
+    /// Of the days on which several groups were named.
+    pub(super) named: Paged<GroupDay>,
+    /// Of an identity: by their entries.
+    pub(super) sessions: Paged<Session>,
+    /// Of a company: the touches of the sessions that are its own.
+    pub(super) touches: Paged<TouchAt>,
+    pub(super) orders: Paged<Order>,
+    /// By day and name.
+    pub(super) daily_counts: Paged<DailyCount>,
+    /// The first touch of all.
+    pub(super) first_touch: Option<TouchAt>,
+    /// All money of all time.
+    pub(super) money: Option<Box<MoneySums>>,
+    /// The key of its bundle, once it has one.
+    pub(super) bundle: Option<Box<RecordKey>>,
+    /// Orders that are bundled by last touch, once there are any.
+    pub(super) runs: Option<Box<Runs>>,
+}
+
+/// How many orders an entity has at most before another first touch makes a bundle of them.
+static MAX_INLINE_ORDERS: AtomicUsize = AtomicUsize::new(32);
+
+/// Changes how many orders an entity has before they are bundled: answers don't depend on it, and tests show that with few.
+pub fn set_loose_orders(orders: usize) {
+    MAX_INLINE_ORDERS.store(orders, Ordering::Relaxed);
+}
+
+impl Facts {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first_day().is_none()
+    }
+
+    /// The first active day.
+    #[must_use]
+    pub fn first_day(&self) -> Option<Day> {
+        self.days.first().and_then(|number| i32::try_from(number).ok()).map(Day)
+    }
+
+    /// The active days of `span`, in order.
+    pub fn active_days(&self, span: Span) -> impl Iterator<Item = Day> {
+        self.days(span).map(|entry| entry.day)
+    }
+
+    /// The last active day before `day`.
+    #[must_use]
+    pub fn active_before(&self, day: Day) -> Option<Day> {
+        self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
+    }
+
+    /// The days of `span`, in order.
+    pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
+        self.days.range(day_sort_key(span.first), day_sort_key(span.last))
+    }
+
+    /// The days of `span` by the group that was named, in order of day.
+    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
+        let mut alone = self.days(span).filter(|entry| !entry.several).peekable();
+        let mut several = self.named.range(first_in_day(span.first), last_in_day(span.last)).peekable();
+        std::iter::from_fn(move || {
+            let next = several.peek().map(|entry| entry.day);
+            match alone.next_if(|entry| next.is_none_or(|day| entry.day < day)) {
+                Some(entry) => Some((entry.day, entry.named.as_deref().copied(), &entry.sums)),
+                None => several.next().map(|entry| (entry.day, entry.named, &entry.sums)),
+            }
+        })
+    }
+
+    /// Money by day, for the days of `span` that have any.
+    pub fn money(&self, span: Span) -> impl Iterator<Item = (Day, &MoneySums)> {
+        self.days(span).filter_map(|entry| Some((entry.day, entry.sums.money.as_deref()?)))
+    }
+
+    /// All money of all time.
+    #[must_use]
+    pub fn total_money(&self) -> Option<&MoneySums> {
+        self.money.as_deref()
+    }
+
+    /// The sessions whose entries lie in `times`, in order.
+    pub fn sessions(&self, times: Times) -> impl Iterator<Item = &Session> {
+        self.sessions.range(times.from.sort_key(), times.to.sort_key())
+    }
+
+    /// The orders and refunds in `times`, in order.
+    pub fn orders(&self, times: Times) -> impl Iterator<Item = &Order> {
+        self.orders.range(times.from.sort_key(), times.to.sort_key())
+    }
+
+    /// What was counted on the days of `span`.
+    pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
+        self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
+    }
+
+    /// All touches of a company, in order.
+    pub fn touches(&self) -> impl Iterator<Item = TouchAt> {
+        self.touches.iter().copied()
+    }
+
+    /// The first touch of all.
+    #[must_use]
+    pub fn first_touch(&self) -> Option<TouchAt> {
+        self.first_touch
+    }
+
+    /// The key under which its orders are counted by first touch, if they are bundled: what the bundle is under is kept once,
+    /// so that another first touch moves no order.
+    #[must_use]
+    pub fn bundle(&self) -> Option<RecordKey> {
+        self.bundle.as_deref().copied()
+    }
+
+    /// Defers attribution of the orders under `key`, from here on and for good, if `change` moves them all and they are many.
+    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange) {
+        let is_many = || self.orders.len() > MAX_INLINE_ORDERS.load(Ordering::Relaxed);
+        if change.first_touch && self.bundle.is_none() && is_many() {
+            self.bundle = Some(Box::new(key));
+        }
+    }
+
+    /// The last touch that began at or before `time`.
+    #[must_use]
+    pub fn touch_at(&self, time: Instant) -> Option<Touch> {
+        // Most orders come before the first touch of an entity that never has one, or after its last.
+        self.first_touch.filter(|first| first.at.time <= time)?;
+        let in_sessions = lists::touch_at(&self.sessions, time);
+        in_sessions.or_else(|| lists::touch_at(&self.touches, time)).map(|found| found.touch)
+    }
+
+    /// The first touch after `time`.
+    pub(super) fn touch_after(&self, time: Instant) -> Option<TouchAt> {
+        lists::touch_after(&self.sessions, time).or_else(|| lists::touch_after(&self.touches, time))
+    }
+
+    /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
+    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
+        day::add_money(&mut self.money, sums.money.as_deref(), sign);
+        let number = day_sort_key(day);
+        let Some(known) = self.days.get(number) else {
+            let sums = sums.clone();
+            return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums });
+        };
+        let several = known.several;
+        let differs = !several && known.named.as_deref() != named.as_ref();
+        if differs {
+            // From here on each that was named is kept for itself.
+            let former = GroupDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
+            self.named.insert(former);
+        }
+        if several || differs {
+            self.add_named(day, named, sums, sign);
+        }
+        self.days.change(number, |days| {
+            let at = days.partition_point(|entry| entry.day < day);
+            let entry = &mut days[at];
+            if differs {
+                (entry.several, entry.named) = (true, None);
+            }
+            entry.sums.add(sums, sign);
+            if entry.sums.events == 0 {
+                days.remove(at);
+            }
+        });
+    }
+
+    fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
+        let number = lists::group_sort_key(day, named);
+        let there = self.named.get(number).is_some();
+        if !there {
+            return self.named.insert(GroupDay { day, named, sums: sums.clone() });
+        }
+        self.named.change(number, |days| {
+            let at = days.partition_point(|entry| entry.sort_key() < number);
+            days[at].sums.add(sums, sign);
+        });
+    }
+
+    /// Adds an order or a refund.
+    pub fn add_order(&mut self, order: Order) {
+        self.orders.insert(order);
+    }
+
+    /// Takes out the order of the moment `at`.
+    pub fn remove_order(&mut self, at: Moment) {
+        self.orders.remove(at.sort_key());
+    }
+
+    /// Counts a hit.
+    pub fn add_count(&mut self, hit: DailyCount) {
+        let number = hit.sort_key();
+        self.daily_counts.change(number, |daily_counts| {
+            let at = place_near_end(daily_counts, |other| other.sort_key() < number);
+            match daily_counts.get_mut(at) {
+                Some(there) if there.sort_key() == number => there.count += hit.count,
+                _ => insert_tight(daily_counts, at, hit),
+            }
+        });
+    }
+
+    /// Adds a touch, of a company.
+    pub fn add_touch(&mut self, touch: TouchAt) {
+        self.touches.insert(touch);
+        self.saw_touch(touch);
+    }
+
+    /// Takes out the touch of the moment `at`, of a company.
+    pub fn remove_touch(&mut self, at: Moment) {
+        self.touches.remove(at.sort_key());
+        self.lost_touch(at);
+    }
+
+    /// Puts `session` in the place of those that it was joined from.
+    pub fn replace_sessions(&mut self, joined: &[Session], session: Session) {
+        for former in joined {
+            self.sessions.remove(former.at.sort_key());
+        }
+        let touch = session.touch_at();
+        self.sessions.insert(session);
+        for former in joined.iter().filter_map(Session::touch_at) {
+            self.lost_touch(former.at);
+        }
+        touch.into_iter().for_each(|touch| self.saw_touch(touch));
+    }
+
+    fn saw_touch(&mut self, touch: TouchAt) {
+        if self.first_touch.is_none_or(|first| touch.at < first.at) {
+            self.first_touch = Some(touch);
+        }
+    }
+
+    fn lost_touch(&mut self, at: Moment) {
+        if self.first_touch.is_some_and(|first| first.at == at) {
+            self.first_touch = lists::first_touch(&self.sessions).or_else(|| lists::first_touch(&self.touches));
+        }
+    }
+
+    /// The sessions that `session` meets, in order.
+    #[must_use]
+    pub fn met_by(&self, session: &Session) -> Vec<Session> {
+        let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
+        let earlier = self.sessions.range(SortKey::MIN, last.sort_key()).rev();
+        let mut met: Vec<Session> = earlier.take_while(|other| session.meets(other)).cloned().collect();
+        met.reverse();
+        met
+    }
+
+    /// The last session, if an event of the moment `at` does nothing but make it longer: what most events do.
+    #[must_use]
+    pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
+        let last = self.last_session()?;
+        (at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS).then_some(last)
+    }
+
+    /// The last session, if it is in the recent part, where it stays once there.
+    #[must_use]
+    pub fn last_session(&self) -> Option<&Session> {
+        self.sessions.recent().last()
+    }
+
+    /// Makes the last session longer by an event at `time`.
+    pub fn extend_last_session(&mut self, time: Instant) {
+        self.sessions.change(SortKey::MAX, |sessions| {
+            if let Some(session) = sessions.last_mut() {
+                session.events += 1;
+                session.last = session.last.max(time);
+            }
+        });
+    }
+}
+
+impl Facts {
+    /// Hands the pages that changed since [`Facts::saved`] to `visit`, with their names.
+    pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
+        self.days.dirty(visit);
+        self.named.dirty(visit);
+        self.sessions.dirty(visit);
+        self.touches.dirty(visit);
+        self.orders.dirty(visit);
+        self.daily_counts.dirty(visit);
+    }
+
+    /// All changes are on their way to the store.
+    pub fn saved(&mut self) {
+        self.days.saved();
+        self.named.saved();
+        self.sessions.saved();
+        self.touches.saved();
+        self.orders.saved();
+        self.daily_counts.saved();
+    }
+
+    /// Lets go of pages that are saved.
+    pub fn shed(&mut self) {
+        self.days.shed();
+        self.named.shed();
+        self.sessions.shed();
+        self.touches.shed();
+        self.orders.shed();
+        self.daily_counts.shed();
+    }
+
+    /// The names of all sealed pages.
+    pub fn serials(&self) -> impl Iterator<Item = u32> {
+        let by_day = self.days.serials().chain(self.named.serials()).chain(self.daily_counts.serials());
+        by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
+    }
+
+    /// How many items there are: what going through them costs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let by_day = self.days.len() + self.named.len() + self.daily_counts.len();
+        by_day + self.sessions.len() + self.touches.len() + self.orders.len()
+    }
+
+    /// What they take in memory beside themselves, in bytes, roughly.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        // Groups and money are boxed; a day in two has one.
+        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<GroupRef>()
+            + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
+        let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
+        let alone = self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
+            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
+            + self.runs.as_ref().map_or(0, |runs| runs.weight());
+        boxed + lists + self.orders.weight() + self.daily_counts.weight() + alone
+    }
+}

@@ -1,0 +1,23 @@
+//! Orders and refunds.
+
+use serde::{Deserialize, Serialize};
+
+use super::moment::Moment;
+use crate::ids::RecordKey;
+use crate::money::Amount;
+use crate::time::Day;
+
+/// An order or a refund that counts in the project's currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// When.
+    pub at: Moment,
+    /// Its calendar day.
+    pub day: Day,
+    /// In the project's currency; negative for a refund.
+    pub revenue: Amount,
+    /// 1 for an order, 0 for a refund.
+    pub orders: u8,
+    /// The company that the event named itself.
+    pub company: Option<Box<RecordKey>>,
+}

@@ -1,0 +1,167 @@
+//! Changes of runs, which change no touch.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::dirty_range::{DirtyRange, Times};
+use super::entity::Facts;
+use super::load::LoadFactsPage;
+use super::moment::Moment;
+use super::order::Order;
+use super::runs::{Run, Runs};
+use crate::fault::Fault;
+use crate::ids::RecordKey;
+use crate::time::Instant;
+
+/// How many orders are moved one by one at most when their touch changes.
+static MAX_INLINE_RUN: AtomicUsize = AtomicUsize::new(256);
+
+/// Changes how many orders are moved one by one when their touch changes: answers don't depend on it, and tests show that with few.
+pub fn set_loose_run(orders: usize) {
+    MAX_INLINE_RUN.store(orders, Ordering::Relaxed);
+}
+
+/// A change of runs, which changes no touch.
+#[derive(Debug, Clone, Copy)]
+pub struct Recut {
+    /// The run that is replaced, if there is one.
+    old: Option<Run>,
+    /// The part of it that is left.
+    left: Option<Run>,
+    /// The time of a new run.
+    new: Option<(Instant, Instant)>,
+    change: DirtyRange,
+}
+
+impl Recut {
+    /// What it will change.
+    #[must_use]
+    pub fn change(&self) -> DirtyRange {
+        self.change
+    }
+}
+
+fn times(from: Instant, to: Instant) -> Times {
+    Times { from: Moment::first_of(from), to: Moment::last_of(to) }
+}
+
+fn before(time: Instant) -> Instant {
+    Instant(time.0.saturating_sub(1))
+}
+
+impl Facts {
+    /// The key of the bundle that an order at `time` is counted under by last touch, if it is in one.
+    #[must_use]
+    pub fn run_at(&self, time: Instant) -> Option<RecordKey> {
+        let runs = self.runs.as_ref()?;
+        runs.at(time).map(|run| runs.key(run))
+    }
+
+    /// The runs in `times`: their keys, and when they begin.
+    pub fn runs(&self, times: Times) -> impl Iterator<Item = (RecordKey, Instant)> {
+        let runs = self.runs.iter().filter(move |_| !times.is_empty());
+        runs.flat_map(move |runs| runs.within(times).iter().map(|run| (runs.key(*run), run.from)))
+    }
+
+    /// What of `times` lies in no run.
+    #[must_use]
+    pub fn between_runs(&self, within: Times) -> Vec<Times> {
+        let (mut gaps, mut from) = (Vec::new(), within.from);
+        if within.is_empty() {
+            return gaps;
+        }
+        for run in self.runs.iter().flat_map(|runs| runs.within(within)) {
+            if from.time < run.from {
+                gaps.push(Times { from, to: Moment::last_of(before(run.from)) });
+            }
+            if run.to >= within.to.time {
+                return gaps;
+            }
+            from = Moment::first_of(Instant(run.to.0.saturating_add(1)));
+        }
+        gaps.push(Times { from, to: within.to });
+        gaps
+    }
+
+    /// The orders in `times` that are in no run, in order.
+    pub fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
+        self.between_runs(times).into_iter().flat_map(|gap| self.orders(gap))
+    }
+
+    fn count_orders(&self, times: Times) -> usize {
+        self.orders.count(times.from.sort_key(), times.to.sort_key())
+    }
+
+    /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
+    /// than a few orders may lie outside of runs where only the touch changes. All that [`Facts::load_recut`] loads must be there.
+    #[must_use]
+    pub fn recut(&self, change: DirtyRange) -> Option<Recut> {
+        if change.loose.is_empty() {
+            return None;
+        }
+        let most = MAX_INLINE_RUN.load(Ordering::Relaxed);
+        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
+        if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
+            return Some(self.cut(run, at, most));
+        }
+        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
+        let gap = self.between_runs(tail).into_iter().find(|gap| self.count_orders(*gap) > most)?;
+        let change = DirtyRange { orders: gap, runs: gap, ..DirtyRange::NONE };
+        Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
+    }
+
+    /// Cuts `run` in two at `at`: the smaller part is another run, or none if it is small.
+    fn cut(&self, run: Run, at: Instant, most: usize) -> Recut {
+        let (earlier, later) = (Run { to: before(at), ..run }, Run { from: at, ..run });
+        let count = |run: Run| self.count_orders(times(run.from, run.to));
+        let (earlier_count, later_count) = (count(earlier), count(later));
+        let (small, large, small_count, large_count) = if earlier_count <= later_count {
+            (earlier, later, earlier_count, later_count)
+        } else {
+            (later, earlier, later_count, earlier_count)
+        };
+        // Runs of few orders go: there are never many more runs than orders make necessary.
+        let is_left = large_count > most / 2;
+        let moved = if is_left { small } else { run };
+        let change = DirtyRange { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..DirtyRange::NONE };
+        let new = (small_count > most).then_some((small.from, small.to));
+        Recut { old: Some(run), left: is_left.then_some(large), new, change }
+    }
+
+    /// Does what [`Facts::recut`] told. `owner` is the entity's own key.
+    pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
+        let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
+        if let Some(old) = recut.old {
+            runs.runs.retain(|run| run.serial != old.serial);
+        }
+        recut.left.into_iter().for_each(|run| runs.insert(run));
+        if let Some((from, to)) = recut.new {
+            let serial = runs.next_serial;
+            runs.next_serial += 1;
+            runs.insert(Run { from, to, serial });
+        }
+    }
+
+    /// For [`Facts::recut`].
+    ///
+    /// # Errors
+    /// What `page` fails with.
+    pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        if change.loose.is_empty() {
+            return Ok(());
+        }
+        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
+        let mut ends = Vec::new();
+        if let Some((at, run)) = cut {
+            ends.extend([times(run.from, before(at)), times(at, run.to)]);
+        }
+        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
+        ends.extend(self.between_runs(tail));
+        for end in ends.iter().flat_map(|times| [times.from, times.to]) {
+            self.orders.load(end.sort_key(), end.sort_key(), &mut page)?;
+            let number = Moment::last_of(end.time).sort_key();
+            self.sessions.load(number, number, &mut page)?;
+            self.touches.load(number, number, &mut page)?;
+        }
+        Ok(())
+    }
+}
