@@ -13,6 +13,7 @@ neighbour  eight connections of that load for a while: latency of another organi
 Requires a release build. Uses loopback and temporary directories only, and stops all processes it started. Prints one table per part.
 """
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
@@ -102,6 +103,20 @@ class Server:
         shutil.rmtree(self.place)
 
 
+@contextlib.contextmanager
+def running(options, *flags):
+    """A server that runs for the duration of a `with` block."""
+    server = Server(options, *flags)
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+def selected(options, names):
+    return [name for name in names if not options.only or name in options.only]
+
+
 NEW = {  # events, by the attribute that is new in each
     "companies": '{{"name":"open","user_id":"one","group_id":"c{0}.example"}}',
     "groups": '{{"name":"open","user_id":"one","group_type":"team","group_id":"g{0}"}}',
@@ -111,6 +126,9 @@ NEW = {  # events, by the attribute that is new in each
     "users": '{{"name":"open","user_id":"u{0}"}}',
     "pages": '{{"name":"pageview","user_id":"one","url":"https://x.example/p{0}"}}',
 }
+
+# The kinds that `work` and `neighbour` measure.
+KINDS = ("companies", "groups", "pages", "referrers")
 
 
 def batch(kind, first, count=BATCH):
@@ -240,18 +258,14 @@ MEMORY = {kind: always_new(kind) for kind in NEW} | {"agents": large_agents, "un
 
 def memory(options):
     print(f"\n| `--memory {options.memory}` | peak MiB | seconds | |\n|---|---|---|---|", flush=True)
-    for name, run in MEMORY.items():
-        if options.only and name not in options.only:
-            continue
-        server = Server(options)
-        try:
+    for name in selected(options, MEMORY):
+        with running(options) as server:
             began = time.monotonic()
-            result = run(server, options)
-            print(f"| {name} | {server.memory_mib():.0f} | {time.monotonic() - began:.0f} | {result} |", flush=True)
-        except (OSError, http.client.HTTPException) as error:
-            print(f"| {name} | | | {error!r} |", flush=True)
-        finally:
-            server.remove()
+            try:
+                result = MEMORY[name](server, options)
+                print(f"| {name} | {server.memory_mib():.0f} | {time.monotonic() - began:.0f} | {result} |", flush=True)
+            except (OSError, http.client.HTTPException) as error:
+                print(f"| {name} | | | {error!r} |", flush=True)
 
 
 # work
@@ -259,11 +273,8 @@ def memory(options):
 
 def work(options):
     print("\n| new in each event | first batches, ms each | last batches, ms each | ratio | replay events/s | |\n|---|---|---|---|---|---|", flush=True)
-    for kind in ("companies", "groups", "pages", "referrers"):
-        if options.only and kind not in options.only:
-            continue
-        server = Server(options)
-        try:
+    for kind in selected(options, KINDS):
+        with running(options) as server:
             connection, took, recorded = http.client.HTTPConnection(server.address, timeout=120), [], 0
             for first in range(0, 150_000, BATCH):
                 body, before = batch(kind, first), server.cpu_s()
@@ -279,8 +290,6 @@ def work(options):
             events = json.loads(server.ask("/identities/profile?user_id=one")[1])["events"]
             outcome = "counted right" if events == recorded else f"WRONG: {events} counted of {recorded}"
             print(f"| {kind} | {first:.0f} | {last:.0f} | {last / max(first, 1):.2f} | {rate} | start {started:.1f} s, {outcome} |", flush=True)
-        finally:
-            server.remove()
 
 
 # neighbour
@@ -345,11 +354,8 @@ def kill(senders):
 
 def neighbour(options):
     print("\n| new in each event, 8 connections | other organization: p50 ms | p99 ms | worst ms | responses | SIGTERM s | after SIGKILL /healthz s |\n|---|---|---|---|---|---|---|", flush=True)
-    for kind in ("companies", "groups", "pages", "referrers"):
-        if options.only and kind not in options.only:
-            continue
-        server = Server(options, "--shards", "1")
-        try:
+    for kind in selected(options, KINDS):
+        with running(options, "--shards", "1") as server:
             took, statuses, senders = under_attack(server, kind, options.seconds)
             stopped = server.stop()
             kill(senders)
@@ -361,8 +367,6 @@ def neighbour(options):
             at = lambda share: took[min(int(len(took) * share), len(took) - 1)] * 1000
             stop_text = f"{stopped:.1f}" if stopped is not None else "> 90"
             print(f"| {kind} | {at(0.5):.1f} | {at(0.99):.0f} | {at(1):.0f} | {statuses} | {stop_text} | {restarted} |", flush=True)
-        finally:
-            server.remove()
 
 
 def after_kill(server):

@@ -326,8 +326,8 @@ class Queries:
               count(*) filter (usd > 0 and {self.recent}), min(at_ms), max(at_ms) from events where {own}"""
 
         def shape(rows):
-            sessions, told, events, users, revenue, orders, first_ms, last_ms = rows[0]
-            return {"company_id": Id(("company", key)), "name": told, "domain": domain(key), "events": events, "users": users,
+            sessions, name, events, users, revenue, orders, first_ms, last_ms = rows[0]
+            return {"company_id": Id(("company", key)), "name": name, "domain": domain(key), "events": events, "users": users,
                     "sessions": sessions, "revenue": money(revenue), "orders": orders, "currency": "USD",
                     "first_seen": instant(first_ms), "last_seen": instant(last_ms)}
         return self.build(name, path, [sql], shape, query | self.range, company=key)

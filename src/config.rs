@@ -21,7 +21,7 @@ use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat};
 pub(crate) use value::duration;
 use value::{bytes, count, header, listen, networks, size_from};
 
@@ -99,15 +99,6 @@ fn plural(keys: &[String]) -> &'static str {
 
 fn known() -> String {
     KEYS.map(|key| key.name).join(", ")
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// A setting's names.

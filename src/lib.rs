@@ -1,10 +1,10 @@
 //! Self-hosted product and web analytics, revenue and account intelligence in one process.
 //!
-//! The program `headcount` ([`cli`]) serves the engine over HTTP ([`server`], [`http`]). [`Engine`] also embeds in other Rust
+//! The program `headcount` ([`cli`]) serves the engine over HTTP ([`server`]). [`Engine`] also embeds in other Rust
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::answers::IdentitySelector;
+//! use headcount::queries::IdentitySelector;
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
@@ -39,7 +39,7 @@
 
 pub mod cli;
 pub mod config;
-pub mod http;
+mod http;
 mod open_files;
 pub mod server;
 pub mod telemetry;

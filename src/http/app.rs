@@ -13,21 +13,21 @@ use crate::http::request_metrics::Traffic;
 
 /// What every handler has at hand.
 #[derive(Debug)]
-pub struct AppState {
+pub(crate) struct AppState {
     /// The engine.
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Vec<IpNet>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// The header by which these tell the visitor's country.
-    pub geo_header: Option<HeaderName>,
+    pub(crate) geo_header: Option<HeaderName>,
     /// What was answered so far.
-    pub traffic: Traffic,
+    pub(crate) traffic: Traffic,
 }
 
 impl AppState {
     /// The address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is no
     /// trusted proxy.
-    pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
+    pub(crate) fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
         let peer = peer(request)?;
         if !self.is_trusted(&peer) {
             warn_of_untrusted(request);
@@ -41,7 +41,7 @@ impl AppState {
     }
 
     /// The country of the client at `address`: what a trusted proxy says, else what the engine's database knows.
-    pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
+    pub(crate) fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
         self.told_country(request).or_else(|| self.engine.country_of(address?))
     }
 

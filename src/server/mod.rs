@@ -24,11 +24,12 @@ use actix_web::{App, Error, ResponseError};
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
 
+use crate::http::app::AppState;
+use crate::http::endpoints::routes;
+use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::Traffic;
 use crate::http::respond::error::ApiError;
-use crate::http::routes::routes;
-use crate::http::{AppState, middleware};
 use crate::open_files;
 use connection::{HeadBytes, Wire};
 use starting::StartingServer;

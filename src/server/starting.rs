@@ -16,9 +16,9 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use headcount_actors::Progress;
 
 use crate::http::middleware;
-use crate::http::resources::operations;
+use crate::http::resources::health;
 use crate::http::respond::error::ApiError;
-use crate::http::routes::Endpoint;
+use crate::http::routes::Router;
 
 /// How many connections may be open. The engine needs the files meanwhile.
 const MAX_CONNECTIONS: usize = 256;
@@ -75,7 +75,11 @@ fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<act
         App::new()
             .app_data(progress.clone())
             .wrap(from_fn(middleware::envelope))
-            .service(Endpoint::at("/healthz").get(operations::healthz))
+            .configure(|config| {
+                let mut router = Router::default();
+                router.operation::<health::__path_healthz, _, _>(health::healthz);
+                router.register(config);
+            })
             .default_service(web::to(not_ready))
     };
     let mut server = HttpServer::new(application)

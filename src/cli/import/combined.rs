@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::time::Instant;
 use serde::Serialize;
 
 /// File name extensions of what pages load, and of what is no page.
@@ -15,11 +15,10 @@ const ASSETS: [&str; 43] = [
     "js", "json", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "rpm", "rss", "svg", "tar", "tgz", "tiff", "ttf",
     "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xml",
 ];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'l> {
+pub(crate) struct LogEntry<'l> {
     /// The client.
     pub(crate) address: &'l str,
     /// The virtual host, where the log names it.
@@ -46,7 +45,7 @@ pub(crate) struct Entry<'l> {
 pub(crate) struct Unparsable(&'static str);
 
 /// Reads one line.
-pub(crate) fn parse(line: &str) -> Result<Entry<'_>, Unparsable> {
+pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     let line = line.trim_end_matches(['\r', '\n']);
     let (who, rest) = line.split_once(" [").ok_or(Unparsable("it has no time in brackets"))?;
     let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no end"))?;
@@ -66,7 +65,7 @@ pub(crate) fn parse(line: &str) -> Result<Entry<'_>, Unparsable> {
     };
     let (method, target) = request_line(request);
     let status = status.and_then(|status| u16::try_from(status).ok());
-    Ok(Entry { address, host, at, method, target, status, size_bytes, referrer, agent })
+    Ok(LogEntry { address, host, at, method, target, status, size_bytes, referrer, agent })
 }
 
 /// `ADDRESS IDENT USER`, or the same behind `HOST:PORT`. The user may hold spaces.
@@ -85,30 +84,8 @@ fn client(who: &str) -> Option<(Option<&str>, &str)> {
 
 /// `17/May/2015:10:05:03 +0000`
 fn time_of(text: &str) -> Option<Instant> {
-    let (date, rest) = text.split_once(':')?;
-    let (clock, zone) = rest.split_once(' ')?;
-    let mut date = date.split('/');
-    let (day, month, year) = (two(date.next()?)?, date.next()?, date.next()?);
-    let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
-    let year: i32 = (year.len() == 4).then(|| year.parse().ok())??;
-    let day = Day::from_ymd(year, i32::try_from(month).ok()? + 1, day)?;
-    let mut clock = clock.split(':');
-    let (hour, minute, second) = (two(clock.next()?)?, two(clock.next()?)?, two(clock.next()?)?);
-    if hour > 23 || minute > 59 || second > 60 || zone.len() != 5 {
-        return None;
-    }
-    let offset = i64::from(two(zone.get(1..3)?)?) * 60 + i64::from(two(zone.get(3..5)?)?);
-    let offset = match zone.as_bytes().first()? {
-        b'+' => offset,
-        b'-' => -offset,
-        _ => return None,
-    };
-    let minutes = i64::from(day.0) * 1_440 + i64::from(hour) * 60 + i64::from(minute) - offset;
-    Some(Instant((minutes * 60 + i64::from(second)) * 1_000))
-}
-
-fn two(digits: &str) -> Option<i32> {
-    (digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    let time = chrono::DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z").ok()?;
+    Some(Instant(time.timestamp_millis()))
 }
 
 /// The inside of the quotes that come next, escapes and all, and what follows them.
@@ -192,7 +169,7 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-impl Entry<'_> {
+impl LogEntry<'_> {
     /// Whether somebody was shown a page: a GET, answered 2xx or 304, of what is neither an asset nor a feed.
     pub(crate) fn is_answered_page(&self) -> bool {
         let answered = self.status.is_some_and(|status| (200..300).contains(&status) || status == 304);

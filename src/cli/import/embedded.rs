@@ -15,8 +15,8 @@ use super::events::{Events, Reading, RefusedLine};
 use super::journal::Journal;
 use super::lines::{Opening, Place};
 use super::pipeline;
-use super::report::Report;
-use crate::cli::Failure;
+use super::report::Reporter;
+use crate::cli::failure::Failure;
 use crate::http::extract::body::EVENT_LIMIT_BYTES;
 
 /// How many batches are under way at once: the log writes one while the shard applies another.
@@ -38,7 +38,7 @@ pub(crate) async fn run(
     policy: Arc<Policy>,
     (opening, reading): (Opening, Reading),
     mut journal: Option<&mut Journal>,
-    report: &mut Report,
+    report: &mut Reporter,
     stop: impl Future<Output = ()>,
 ) -> Result<bool, Failure> {
     let preparing = engine.clone();
@@ -94,7 +94,7 @@ async fn make_room(
     engine: &Engine,
     under_way: &mut VecDeque<UnderWay>,
     journal: Option<&mut Journal>,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Result<(), Failure> {
     let journal = journal.filter(|journal| journal.is_long());
     let most = if journal.is_some() { 0 } else { UNDER_WAY - 1 };
@@ -123,7 +123,7 @@ async fn submit(
     events: Events,
     prepared: Prepare,
     journal: &mut Option<&mut Journal>,
-    report: &mut Report,
+    report: &mut Reporter,
 ) -> Result<UnderWay, Failure> {
     let Events { end, json, spans, refused, skipped, .. } = events;
     report.summary.skipped += skipped;
@@ -154,7 +154,7 @@ async fn permit(engine: &Engine, bytes: usize) -> Result<Permit, Failure> {
     }
 }
 
-async fn finish(batch: UnderWay, report: &mut Report) -> Result<(), Failure> {
+async fn finish(batch: UnderWay, report: &mut Reporter) -> Result<(), Failure> {
     let UnderWay { end, lines, recording } = batch;
     let receipt = recording.await.map_err(|_| Failure("recording failed".into()))?;
     let receipt = receipt.map_err(|error| Failure(format!("the lines up to line {}: {error}", end.lines)))?;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
 use super::subject::{Identity, Subject};
+use crate::cli::runtime::since_epoch;
 
 /// The directory of journals in a data directory.
 const DIRECTORY: &str = "imports";
@@ -88,14 +89,14 @@ pub(crate) struct Journal {
     bytes: u64,
     import: Line,
     prefix: String,
-    story: Story,
+    state: JournalState,
     /// A run that has not announced anything yet.
     session: Option<Option<u64>>,
 }
 
 /// What the lines of a journal lead to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Story {
+struct JournalState {
     done: Option<Place>,
     sent_until: u64,
     finished: bool,
@@ -105,7 +106,7 @@ struct Story {
     announced: Vec<(u64, Place)>,
 }
 
-impl Story {
+impl JournalState {
     fn follow(&mut self, line: &Line) {
         match *line {
             Line::Import { .. } => {}
@@ -150,7 +151,7 @@ impl Journal {
     /// Begins the journal of an import.
     pub(crate) fn create(data_dir: &Path, subject: &Subject) -> Result<Self, JournalError> {
         let dir = data_dir.join(DIRECTORY);
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let since = since_epoch().as_nanos();
         // In the order in which they began: of two of the same file the later one counts.
         let path = dir.join(format!("{since:020}.ndjson"));
         let failed = |source| JournalError::Io { path: path.clone(), source };
@@ -160,8 +161,8 @@ impl Journal {
         let prefix = format!("import:{}:{since:x}", subject.name().map_err(failed)?);
         let (file_name, how, identity) = (subject.file.clone(), subject.how.clone(), Some(subject.identity.clone()));
         let import = Line::Import { version: 2, file: file_name, how, identity, prefix: prefix.clone() };
-        let (story, session) = (Story::default(), None);
-        let mut journal = Journal { path: path.clone(), file, bytes: 0, import: import.clone(), prefix, story, session };
+        let (state, session) = (JournalState::default(), None);
+        let mut journal = Journal { path: path.clone(), file, bytes: 0, import: import.clone(), prefix, state, session };
         journal.write(&import)?;
         sync_dir(&dir).map_err(failed)?;
         Ok(journal)
@@ -243,13 +244,13 @@ impl Journal {
         let Some(import @ Line::Import { version: 1 | 2, prefix, .. }) = lines.first() else {
             return Err(JournalError::Damaged { path });
         };
-        let mut story = Story::default();
-        lines.iter().for_each(|line| story.follow(line));
+        let mut state = JournalState::default();
+        lines.iter().for_each(|line| state.follow(line));
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         let bytes = u64::try_from(whole).unwrap_or(0);
         file.set_len(bytes).map_err(failed)?;
         let (import, prefix) = (import.clone(), prefix.clone());
-        Ok(Journal { path: path.clone(), file, bytes, import, prefix, story, session: None })
+        Ok(Journal { path: path.clone(), file, bytes, import, prefix, state, session: None })
     }
 
     /// What the `external_id`s that this import gives begin with.
@@ -259,12 +260,12 @@ impl Journal {
 
     /// Where to go on. `log_position`: the log's last, when nobody else has recorded events since the last session.
     pub(crate) fn resume(&mut self, log_position: Option<u64>) -> Result<Resume, JournalError> {
-        if self.story.is_open() {
-            let at = log_position.and_then(|position| self.story.settled(position));
+        if self.state.is_open() {
+            let at = log_position.and_then(|position| self.state.settled(position));
             let at = at.ok_or_else(|| JournalError::Unsettled { path: self.path.clone() })?;
             self.write(&Line::Done { at })?;
         }
-        let Story { done, sent_until, finished, .. } = &self.story;
+        let JournalState { done, sent_until, finished, .. } = &self.state;
         Ok(Resume { from: done.unwrap_or(Place::START), sent_until: *sent_until, finished: *finished })
     }
 
@@ -289,22 +290,22 @@ impl Journal {
 
     /// All that was announced is done, up to the end of the file if `is_end`.
     pub(crate) fn finish(&mut self, is_end: bool) -> Result<(), JournalError> {
-        if let Some((_, at)) = self.story.announced.last().copied() {
+        if let Some((_, at)) = self.state.announced.last().copied() {
             self.write(&Line::Done { at })?;
         }
-        if is_end && !self.story.finished { self.write(&Line::Finished) } else { Ok(()) }
+        if is_end && !self.state.finished { self.write(&Line::Finished) } else { Ok(()) }
     }
 
     /// Whether it has become so long that it should begin anew.
     pub(crate) fn is_long(&self) -> bool {
         // It must not forget what may have been sent already.
-        let is_beyond = self.end().offset >= self.story.sent_until;
+        let is_beyond = self.end().offset >= self.state.sent_until;
         self.bytes > MAX_BYTES && is_beyond
     }
 
     /// The end of all that is done or announced.
     fn end(&self) -> Place {
-        self.story.announced.last().map(|(_, end)| *end).or(self.story.done).unwrap_or(Place::START)
+        self.state.announced.last().map(|(_, end)| *end).or(self.state.done).unwrap_or(Place::START)
     }
 
     /// Begins anew, with nothing but how far it came. All that was announced must be done; a new session must begin.
@@ -319,7 +320,7 @@ impl Journal {
         write_atomically(&self.path, &text, PRIVATE_FILE).map_err(failed)?;
         self.file = OpenOptions::new().append(true).open(&self.path).map_err(failed)?;
         self.bytes = u64::try_from(text.len()).unwrap_or(0);
-        self.story = Story { done: Some(at), ..Story::default() };
+        self.state = JournalState { done: Some(at), ..JournalState::default() };
         Ok(())
     }
 
@@ -329,7 +330,7 @@ impl Journal {
         text.push(b'\n');
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)?;
         self.bytes += u64::try_from(text.len()).unwrap_or(0);
-        self.story.follow(line);
+        self.state.follow(line);
         Ok(())
     }
 }

@@ -28,18 +28,19 @@ use headcount_storage::lock::{DirLock, LockError};
 pub(crate) use journal::settle;
 
 use super::client::{Client, ServerFlags, pick};
-use super::serve::stop_signal;
-use super::{Failure, print_json, runtime};
+use super::failure::Failure;
+use super::output::print;
+use super::runtime::{runtime, since_epoch, stop_signal};
 use crate::config::Settings;
 use events::{Format, Reading, Tags};
 use journal::{Journal, Resume};
 use lines::{Opening, Place};
-use report::{Report, Summary};
+use report::{Reporter, Summary};
 use subject::Subject;
 
 /// The flags of `import`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// The file; `-` is standard input. What is gzip is decompressed
     file: PathBuf,
     /// The project: its id, or its name if that is unique [default: the only one]
@@ -80,16 +81,9 @@ enum Bots {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// The file or the data directory can't be used, the server refuses, or it was stopped.
-pub fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let summary = runtime()?.block_on(import(settings, args, stop_signal))?;
-    if args.json {
-        print_json(&summary)?;
-    } else {
-        println!("{}", summary.describe());
-    }
+    print(args.json, &summary, || summary.describe())?;
     Ok(if summary.finished && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -147,7 +141,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let finished = loop {
         let log_position = engine.vitals().log_position;
         let source = args.source(Some(engine.data_dir()), project, Some(log_position), again);
-        let Source { from, sent_until, mut journal } = source?;
+        let ResumePoint { from, sent_until, mut journal } = source?;
         let tags = journal.as_ref().filter(|_| sent_until > from.offset);
         let tags = tags.map(|it| Tags { prefix: it.prefix().to_owned(), until: sent_until });
         let input = (args.opening(from, &mut report), args.reading(tags));
@@ -171,7 +165,7 @@ async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Futur
     tracing::info!(url = client.url(), "importing through the server");
     let (mut report, mut stop, mut again) = (args.report(), std::pin::pin!(stop), args.again);
     let finished = loop {
-        let Source { from, mut journal, .. } = args.source(data_dir, project, None, again)?;
+        let ResumePoint { from, mut journal, .. } = args.source(data_dir, project, None, again)?;
         let prefix = match &journal {
             Some(journal) => journal.prefix().to_owned(),
             None => args.prefix(project)?,
@@ -187,7 +181,7 @@ async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Futur
 }
 
 /// Where an import goes on.
-struct Source {
+struct ResumePoint {
     from: Place,
     /// Events before this offset may have been sent to a server already.
     sent_until: u64,
@@ -202,7 +196,7 @@ enum Next {
     End(Result<bool, Failure>),
 }
 
-fn conclude(finished: Result<bool, Failure>, mut report: Report) -> Result<Summary, Failure> {
+fn conclude(finished: Result<bool, Failure>, mut report: Reporter) -> Result<Summary, Failure> {
     let is_stream = report.summary.is_stream;
     match finished {
         Ok(finished) => {
@@ -215,12 +209,6 @@ fn conclude(finished: Result<bool, Failure>, mut report: Report) -> Result<Summa
             Err(Failure(format!("{message} ({done} events were recorded{hint})")))
         }
     }
-}
-
-/// Two pipes are never the same.
-fn unique_key() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("{since:x}")
 }
 
 impl ImportArgs {
@@ -245,7 +233,8 @@ impl ImportArgs {
     fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
         let name = match self.subject(project)?.filter(|_| !self.again) {
             Some(subject) => subject.name().map_err(|error| self.unreadable(&error))?,
-            None => unique_key(),
+            // Two pipes are never the same input.
+            None => format!("{:x}", since_epoch().as_nanos()),
         };
         Ok(format!("import:{name}"))
     }
@@ -258,15 +247,15 @@ impl ImportArgs {
         project: ProjectId,
         log_position: Option<u64>,
         again: bool,
-    ) -> Result<Source, Failure> {
-        let start = Source { from: Place::START, sent_until: 0, journal: None };
+    ) -> Result<ResumePoint, Failure> {
+        let start = ResumePoint { from: Place::START, sent_until: 0, journal: None };
         let (Some(data_dir), Some(subject)) = (data_dir, self.subject(project)?) else { return Ok(start) };
         if again {
             Journal::forget(data_dir, &subject).map_err(|error| self.unusable(&error))?;
         } else if let Some(mut journal) = Journal::find(data_dir, &subject).map_err(|error| self.unusable(&error))? {
             let Resume { from, sent_until, .. } = journal.resume(log_position).map_err(|error| self.unusable(&error))?;
             if subject.reaches(from).map_err(|error| self.unreadable(&error))? {
-                return Ok(Source { from, sent_until, journal: Some(journal) });
+                return Ok(ResumePoint { from, sent_until, journal: Some(journal) });
             }
             tracing::warn!(file = %self.file.display(), "the file was written anew since it was imported: it begins at its first line");
         }
@@ -277,7 +266,7 @@ impl ImportArgs {
             );
         }
         let journal = Journal::create(data_dir, &subject).map_err(|error| self.unusable(&error))?;
-        Ok(Source { journal: Some(journal), ..start })
+        Ok(ResumePoint { journal: Some(journal), ..start })
     }
 
     /// What follows, once all that was begun of a file is done or has failed.
@@ -298,14 +287,14 @@ impl ImportArgs {
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Failure {
-        Failure::new(&self.file.display().to_string(), error)
+        Failure::new(self.file.display(), error)
     }
 
     fn unusable(&self, error: &journal::JournalError) -> Failure {
         Failure(format!("{error}; --again begins at the first line"))
     }
 
-    fn opening(&self, from: Place, report: &mut Report) -> Opening {
+    fn opening(&self, from: Place, report: &mut Reporter) -> Opening {
         if from != Place::START && report.summary.lines == 0 {
             report.summary.resumed_at_line = Some(from.lines + 1);
         }
@@ -313,10 +302,10 @@ impl ImportArgs {
         Opening { file, from, follow, is_whole, progress: report.begin_file() }
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> Reporter {
         let is_endless = self.is_stream() || self.follow;
         let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
-        Report::new(total, self.is_stream())
+        Reporter::new(total, self.is_stream())
     }
 
     fn reading(&self, tags: Option<Tags>) -> Reading {

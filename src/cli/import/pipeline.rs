@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::events::{Events, Reading};
 use super::lines::{Block, Blocks, Opening, Progress};
-use crate::cli::Failure;
+use crate::cli::failure::Failure;
 
 /// How many blocks may wait, before and after they are prepared.
 const WAITING: usize = 3;

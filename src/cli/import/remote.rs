@@ -9,21 +9,21 @@ use super::events::{Events, Reading, RefusedLine};
 use super::journal::Journal;
 use super::lines::Opening;
 use super::pipeline;
-use super::report::Report;
-use crate::cli::Failure;
+use super::report::Reporter;
 use crate::cli::client::Client;
+use crate::cli::failure::Failure;
 use crate::http::extract::body::EVENT_LIMIT_BYTES;
 
 #[derive(Deserialize)]
-struct BatchAnswer {
+struct ServerReceipt {
     recorded: u64,
     duplicates: u64,
     dropped: u64,
-    errors: Vec<BatchError>,
+    errors: Vec<ServerRefusal>,
 }
 
 #[derive(Deserialize)]
-struct BatchError {
+struct ServerRefusal {
     index: usize,
     code: String,
     message: String,
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     project: ProjectId,
     (opening, reading): (Opening, Reading),
     mut journal: Option<&mut Journal>,
-    report: &mut Report,
+    report: &mut Reporter,
     stop: impl Future<Output = ()>,
 ) -> Result<bool, Failure> {
     let failed = |error: super::journal::JournalError| Failure(error.to_string());
@@ -62,7 +62,7 @@ pub(crate) async fn run(
             if let Some(journal) = journal.as_deref_mut() {
                 journal.announce(u64::try_from(spans.len()).unwrap_or(0), end).map_err(failed)?;
             }
-            let answer: BatchAnswer = client.post(&path, &prepared)?;
+            let answer: ServerReceipt = client.post(&path, &prepared)?;
             report.summary.recorded += answer.recorded;
             report.summary.duplicates += answer.duplicates;
             report.summary.dropped += answer.dropped;

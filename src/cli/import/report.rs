@@ -49,7 +49,7 @@ pub(crate) struct Summary {
 }
 
 /// Counts, and shows the progress.
-pub(crate) struct Report {
+pub(crate) struct Reporter {
     /// So far.
     pub(crate) summary: Summary,
     began: Instant,
@@ -57,7 +57,7 @@ pub(crate) struct Report {
     progress: Arc<Progress>,
 }
 
-impl Report {
+impl Reporter {
     /// Begins; `total_bytes` of the file, if it is known; `is_stream`: it can be read only once.
     pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool) -> Self {
         // Hidden where standard error is no terminal.

@@ -9,7 +9,7 @@ use headcount_actors::ingest::NewEvent;
 use headcount_domain::time::Window;
 
 use super::*;
-use crate::cli::credentials::Credentials;
+use crate::cli::credentials::InitialCredentials;
 use crate::cli::init;
 
 #[derive(Parser)]
@@ -32,7 +32,7 @@ fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
     }
 }
 
-fn open(dir: &Path) -> (Engine, Option<Credentials>) {
+fn open(dir: &Path) -> (Engine, Option<InitialCredentials>) {
     let mut config = EngineConfig::new(dir);
     config.shards = 1;
     config.min_free_bytes = 0;
@@ -155,7 +155,7 @@ fn through_a_server_everything_is_recorded_once_too() {
         let server = Server::start(engine.clone(), HttpConfig::new("127.0.0.1:0")).unwrap();
         let flags = crate::config::Flags { data_dir: Some(dir.path().join("data").display().to_string()), ..Default::default() };
         let settings = Settings::resolve(&flags, |_| None).unwrap();
-        crate::cli::client::leave_address(&settings.data_dir, &server.url());
+        crate::cli::client::write_address(&settings.data_dir, &server.url());
         let import = args(&[file.to_str().unwrap(), "--project", "default"]);
         // The first run is cut short; the second begins at the first line, as if nothing were known of the first.
         let cut = super::import(&settings, &import, || Ok(after_a_batch(&engine))).await.unwrap();

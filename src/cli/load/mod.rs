@@ -17,16 +17,18 @@ use std::time::{Duration, Instant};
 use headcount_domain::ids::ProjectId;
 
 use super::client::Client;
-use super::{Failure, print_json, runtime};
-use crate::config;
+use super::failure::Failure;
+use super::flags::duration;
+use super::output::print;
+use super::runtime::{runtime, since_epoch};
 use events::{Bodies, Content};
 use http::Connection;
 use pace::{Pace, Turn};
-use report::{Measured, Report};
+use report::{LoadReport, Measured};
 
 /// The flags of `load`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct LoadArgs {
+pub(crate) struct LoadArgs {
     /// The server's address; with --raw, all of the URL that is posted to
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
@@ -74,10 +76,6 @@ pub struct LoadArgs {
     json: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, &'static str> {
-    config::duration(text).ok_or("must be a duration, such as 10s or 5m")
-}
-
 /// Where and how requests are posted.
 struct Target {
     address: SocketAddr,
@@ -95,10 +93,7 @@ struct Accepted {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// The URL is no such, or nothing was answered as expected.
-pub fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     if args.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 10_000_000.0)) {
         return Err(Failure("--rate must be a positive number of requests a second".into()));
     }
@@ -119,16 +114,12 @@ pub fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     let (measured, lasting) = measure(args, &target, &accepted)?;
     let unanswered = !measured.failures.is_empty();
     let any_as_expected = measured.by_status.contains_key(&args.expect);
-    let mut report = Report::new(measured, lasting, args.connections as usize, args.rate);
+    let mut report = LoadReport::new(measured, lasting, args.connections as usize, args.rate);
     if let Some((client, project, before)) = check {
         let after = verify::counts(&client, project)?;
         report.verified = Some(before.compare(after, accepted.orders.load(Ordering::Relaxed), accepted.users(), unanswered));
     }
-    if args.json {
-        print_json(&report)?;
-    } else {
-        println!("{}", report.describe());
-    }
+    print(args.json, &report, || report.describe())?;
     let agrees = report.verified.is_none_or(|verified| verified.agrees);
     if !any_as_expected {
         return Err(Failure(format!("no request was answered {}", args.expect)));
@@ -200,7 +191,13 @@ fn send(
     Ok(Rc::try_unwrap(measured).map_or_else(|_| Measured::new(), std::cell::RefCell::into_inner))
 }
 
-fn note(measured: &mut Measured, answer: &std::io::Result<http::Answer>, latency: Duration, as_expected: bool, content: Content) {
+fn note(
+    measured: &mut Measured,
+    answer: &std::io::Result<http::Response>,
+    latency: Duration,
+    as_expected: bool,
+    content: Content,
+) {
     match answer {
         Ok(answer) => {
             measured.answered(answer.status, latency);
@@ -211,7 +208,7 @@ fn note(measured: &mut Measured, answer: &std::io::Result<http::Answer>, latency
 }
 
 impl Connection {
-    fn body_of(&self, answer: &std::io::Result<http::Answer>) -> &[u8] {
+    fn body_of(&self, answer: &std::io::Result<http::Response>) -> &[u8] {
         answer.as_ref().map_or(&[], |answer| self.body(*answer))
     }
 }
@@ -239,7 +236,6 @@ impl Target {
         }
         let key = if key.is_empty() { String::new() } else { format!("x-service-pk: {key}\r\n") };
         let head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{key}content-length: ");
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
         let fixed_body = args.body.as_deref().map(std::fs::read).transpose();
         let fixed_body = fixed_body.map_err(|error| Failure::new("--body", error))?;
         let batch = args.batch as usize;
@@ -247,7 +243,7 @@ impl Target {
             address,
             head: head.into_bytes(),
             // Of this run only, so that it can be told from those before.
-            bodies: Bodies::new(&format!("load{since:x}"), args.users, batch),
+            bodies: Bodies::new(&format!("load{:x}", since_epoch().as_millis()), args.users, batch),
             fixed_body,
             events_a_request: u64::from(args.batch.max(1)),
             expect: args.expect,

@@ -74,7 +74,7 @@ fn ms(us: u64) -> f64 {
 
 /// The report, as `--json` prints it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct LoadReport {
     /// `open` (a constant rate) or `closed` (as fast as answers come).
     pub(crate) mode: &'static str,
     /// The rate that was asked for, in requests a second.
@@ -118,7 +118,7 @@ pub(crate) struct Verified {
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
-impl Report {
+impl LoadReport {
     /// Of what was measured in `lasting`.
     pub(crate) fn new(measured: Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
         let seconds = lasting.as_secs_f64().max(0.001);
@@ -194,7 +194,7 @@ mod tests {
             all.add(one);
         }
         all.answered(503, Duration::from_secs(1_000));
-        let report = Report::new(all, Duration::from_secs(10), 8, Some(100.0));
+        let report = LoadReport::new(all, Duration::from_secs(10), 8, Some(100.0));
         assert_eq!((report.requests, report.by_status[&202], report.by_status[&503]), (1_001, 1_000, 1));
         assert!((report.events_per_second - 100.0).abs() < 0.01);
         for (name, expected) in [("p50", 501.0), ("p90", 901.0), ("p99", 991.0)] {

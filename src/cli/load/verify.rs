@@ -4,8 +4,8 @@ use headcount_domain::ids::ProjectId;
 use serde::Deserialize;
 
 use super::report::Verified;
-use crate::cli::Failure;
 use crate::cli::client::Client;
+use crate::cli::failure::Failure;
 
 /// What a project counts at one moment.
 #[derive(Debug, Clone, Copy)]

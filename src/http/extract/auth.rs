@@ -7,15 +7,15 @@ use actix_web::http::header;
 use headcount_actors::registry::{ApiToken, KeyedProject, Principal, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
 /// The code of what a token of one project can't do.
-pub const PROJECT_FORBIDDEN: &str = "project_forbidden";
+pub(crate) const PROJECT_FORBIDDEN: &str = "project_forbidden";
 
 /// The least role that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MinRole {
+pub(crate) enum MinRole {
     /// Any member.
     Member,
     /// Owners and admins.
@@ -24,29 +24,29 @@ pub enum MinRole {
 
 /// A caller who may.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     /// The token.
-    pub token: Arc<ApiToken>,
+    pub(crate) token: Arc<ApiToken>,
 }
 
 impl Caller {
     /// The caller's organization.
-    pub fn organization(&self) -> OrganizationId {
+    pub(crate) fn organization(&self) -> OrganizationId {
         self.token.organization
     }
 }
 
 /// A caller who may, and the project that the operation is about.
 #[derive(Debug, Clone)]
-pub struct ProjectCaller {
+pub(crate) struct ProjectCaller {
     /// The project.
-    pub project: ProjectId,
+    pub(crate) project: ProjectId,
     /// How it counts.
-    pub keyed: Arc<KeyedProject>,
+    pub(crate) keyed: Arc<KeyedProject>,
 }
 
 /// The bearer credential of a request.
-pub fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
+pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next();
     if values.next().is_some() {
@@ -84,7 +84,12 @@ fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError
 }
 
 /// For operations of the whole organization.
-pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Caller, ApiError> {
+pub(crate) fn organization_wide(
+    state: &AppState,
+    request: &HttpRequest,
+    scope: Scope,
+    role: MinRole,
+) -> Result<Caller, ApiError> {
     let token = token(state, request)?;
     allowed(&token, scope, role)?;
     if token.project.is_some() {
@@ -97,7 +102,12 @@ pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, 
 }
 
 /// For operations on `/projects/{project_id}/…`.
-pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<ProjectCaller, ApiError> {
+pub(crate) fn on_project(
+    state: &AppState,
+    request: &HttpRequest,
+    scope: Scope,
+    role: MinRole,
+) -> Result<ProjectCaller, ApiError> {
     let token = token(state, request)?;
     allowed(&token, scope, role)?;
     let not_found = || ApiError::not_found("project");
@@ -113,7 +123,7 @@ pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: M
 }
 
 /// For making organizations: the root token.
-pub fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Root) => Ok(()),
         Ok(Principal::Token(_)) => Err(ApiError::forbidden("insufficient_role", "this needs the root token")),

@@ -12,19 +12,19 @@ use futures_util::StreamExt;
 use headcount_actors::ingest::Permit;
 use headcount_domain::ids::ProjectId;
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
 /// The most that one event's body may hold.
-pub const EVENT_LIMIT_BYTES: usize = 64 << 10;
+pub(crate) const EVENT_LIMIT_BYTES: usize = 64 << 10;
 /// The most that a batch's body, or that of a management operation, may hold.
-pub const BATCH_LIMIT_BYTES: usize = 4 << 20;
+pub(crate) const BATCH_LIMIT_BYTES: usize = 4 << 20;
 /// How long a body may take to arrive.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Which types a body may say it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
+pub(crate) enum Media {
     /// JSON only.
     Json,
     /// JSON, also as `text/plain`: what a beacon can send without a preflight.
@@ -32,7 +32,7 @@ pub enum Media {
 }
 
 /// Refuses a body of another type. One that says nothing is taken as JSON.
-pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
+pub(crate) fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
     let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
     let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
@@ -45,12 +45,12 @@ pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> 
 }
 
 /// Takes the bytes of an event of `project` from the engine's pool, if it takes events of it from this client now.
-pub fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
+pub(crate) fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
     Ok(state.engine.admit(project, state.client_address(request), bytes)?)
 }
 
 /// Reads a body of `project` through the engine's gate: its bytes are taken from the pool before they are read.
-pub async fn read_admitted(
+pub(crate) async fn read_admitted(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
@@ -77,7 +77,7 @@ pub async fn read_admitted(
 }
 
 /// Reads a body that carries no events.
-pub async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let announced = announced_bytes(request, limit_bytes)?;
     let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
     decode(request, body, limit_bytes)

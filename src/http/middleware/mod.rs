@@ -1,6 +1,6 @@
 //! What surrounds every request: its id, the one shape of refusals, panics that are answered, and counting.
 
-pub mod slices;
+pub(crate) mod slices;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -12,26 +12,26 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 use futures_util::FutureExt;
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
 /// The header that carries a request's id, both ways.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// The id of a request.
 #[derive(Debug, Clone)]
-pub struct RequestId(pub HeaderValue);
+pub(crate) struct RequestId(pub HeaderValue);
 
 impl RequestId {
     /// As text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }
 
 /// The middleware.
-pub async fn envelope<B: MessageBody + 'static>(
+pub(crate) async fn envelope<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {

@@ -16,16 +16,16 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// The large answers under way.
 #[derive(Debug, Clone, Default)]
-pub struct LargeAnswers(Arc<AtomicUsize>);
+pub(crate) struct LargeAnswers(Arc<AtomicUsize>);
 
 impl LargeAnswers {
     /// Whether an answer of this size is one of them.
-    pub fn is_large(size: BodySize) -> bool {
+    pub(crate) fn is_large(size: BodySize) -> bool {
         matches!(size, BodySize::Sized(bytes) if bytes > SLICE_BYTES as u64)
     }
 
     /// Takes an answer on its way. `None`: there are too many.
-    pub fn slices(&self, bytes: Bytes) -> Option<Slices> {
+    pub(crate) fn slices(&self, bytes: Bytes) -> Option<Slices> {
         // A document that is part of the program takes no memory, however many read it.
         let counted = if bytes.is_unique() { bytes.len() } else { 0 };
         let slices = Slices { bytes, counted, all: self.clone() };
@@ -35,7 +35,7 @@ impl LargeAnswers {
 
 /// The body of a large answer.
 #[derive(Debug)]
-pub struct Slices {
+pub(crate) struct Slices {
     bytes: Bytes,
     counted: usize,
     all: LargeAnswers,

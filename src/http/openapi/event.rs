@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, 
 /// `privacy_categories` and `pc`.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "the shape for the document; the body is read by the engine")]
-pub struct EventShape {
+pub(crate) struct EventShape {
     /// What happened: `pageview`, `signup`, `order` …
     #[schema(min_length = 1, max_length = 100)]
     name: String,
@@ -91,7 +91,7 @@ pub struct EventShape {
 /// Where a visitor came from.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "the shape for the document; the body is read by the engine")]
-pub struct OverridesShape {
+pub(crate) struct OverridesShape {
     /// The source, such as `google`.
     source: Option<String>,
     /// The medium, such as `cpc`.

@@ -24,7 +24,7 @@ const ORIGIN_FORBIDDEN: &str = "origin_forbidden";
 /// What kind of refusal it is: what programs decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorType {
+pub(crate) enum ErrorType {
     /// The request is wrong; sending it again is of no use.
     InvalidRequest,
     /// The credential is missing or not known.
@@ -35,8 +35,6 @@ pub enum ErrorType {
     NotFound,
     /// It contradicts what is there.
     Conflict,
-    /// It was there, and is no more.
-    Gone,
     /// The key's rate limit is used up.
     RateLimited,
     /// There is no room for it now, and nothing was recorded.
@@ -47,7 +45,7 @@ pub enum ErrorType {
 
 /// A refusal. Boxed inside, so that what may be refused costs nothing when it isn't.
 #[derive(Debug, Clone)]
-pub struct ApiError(Box<Refused>);
+pub(crate) struct ApiError(Box<Refused>);
 
 #[derive(Debug, Clone)]
 struct Refused {
@@ -63,27 +61,27 @@ struct Refused {
 
 /// The body of every refusal.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     /// The refusal.
-    pub error: ErrorDetail,
+    pub(crate) error: ErrorDetail,
 }
 
 /// What a refusal says.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorDetail {
+pub(crate) struct ErrorDetail {
     /// What kind of refusal it is.
     #[serde(rename = "type")]
     #[schema(rename = "type")]
-    pub kind: ErrorType,
+    pub(crate) kind: ErrorType,
     /// What exactly, for programs.
-    pub code: String,
+    pub(crate) code: String,
     /// What was wrong and what is allowed, for people.
-    pub message: String,
+    pub(crate) message: String,
     /// The field or parameter that is wrong, where it is one.
     #[schema(required)]
-    pub param: Option<String>,
+    pub(crate) param: Option<String>,
     /// The id of the request, as in the header `x-request-id`.
-    pub request_id: String,
+    pub(crate) request_id: String,
 }
 
 impl ApiError {
@@ -100,45 +98,45 @@ impl ApiError {
     }
 
     /// 400 with a code of its own.
-    pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, ErrorType::InvalidRequest, code, message)
     }
 
     /// 400: a parameter or field has a value that isn't allowed.
-    pub fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self::bad_request("invalid_parameter", message).with_param(param)
     }
 
     /// 400: a required parameter or field isn't there.
-    pub fn missing(param: &str) -> Self {
+    pub(crate) fn missing(param: &str) -> Self {
         Self::bad_request("missing_parameter", format!("`{param}` is required")).with_param(param)
     }
 
     /// 400: a parameter or field that this operation doesn't have.
-    pub fn unknown_parameter(param: &str, allowed: &[&str]) -> Self {
+    pub(crate) fn unknown_parameter(param: &str, allowed: &[&str]) -> Self {
         let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
         Self::bad_request("unknown_parameter", format!("`{param}` is not known here; allowed: {allowed}")).with_param(param)
     }
 
     /// 401, with the challenge that HTTP asks for.
-    pub fn unauthenticated(message: impl Into<String>) -> Self {
+    pub(crate) fn unauthenticated(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, ErrorType::Authentication, "invalid_credential", message)
             .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
     /// 403.
-    pub fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, ErrorType::Permission, code, message)
     }
 
     /// 403: the project takes no events from the page that sent this. The page isn't told more.
-    pub fn origin_forbidden() -> Self {
+    pub(crate) fn origin_forbidden() -> Self {
         Self::forbidden(ORIGIN_FORBIDDEN, "the project takes no events from pages of this origin")
     }
 
     /// Lets a page of `origin` read the refusal, unless it is the page that is refused.
     #[must_use]
-    pub fn readable_from(self, origin: HeaderValue) -> Self {
+    pub(crate) fn readable_from(self, origin: HeaderValue) -> Self {
         if self.0.code == ORIGIN_FORBIDDEN {
             return self;
         }
@@ -149,12 +147,12 @@ impl ApiError {
     }
 
     /// 404: there is no such thing, or none of the caller's. One wording for both.
-    pub fn not_found(what: &str) -> Self {
+    pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, ErrorType::NotFound, "not_found", format!("no such {what}"))
     }
 
     /// 405, with the methods that there are.
-    pub fn method_not_allowed(allowed: &[Method]) -> Self {
+    pub(crate) fn method_not_allowed(allowed: &[Method]) -> Self {
         let allow = allowed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
         let error = Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -169,66 +167,66 @@ impl ApiError {
     }
 
     /// 413: a body over its limit, as sent or decompressed.
-    pub fn too_large(limit_bytes: usize) -> Self {
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes, as sent or decompressed");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorType::InvalidRequest, "body_too_large", message)
     }
 
     /// 415: a body of a type or encoding that isn't taken.
-    pub fn unsupported_media(message: impl Into<String>) -> Self {
+    pub(crate) fn unsupported_media(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorType::InvalidRequest, "unsupported_media_type", message)
     }
 
     /// 409.
-    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, ErrorType::Conflict, code, message)
     }
 
     /// 429: the project has as many of something as it may.
-    pub fn quota_exceeded(message: impl Into<String>) -> Self {
+    pub(crate) fn quota_exceeded(message: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorType::RateLimited, "quota_exceeded", message)
             .with_header(header::RETRY_AFTER, HeaderValue::from(QUOTA_RETRY_AFTER_SECONDS))
     }
 
     /// 429: too many events were sent with the public key. None of this request was recorded.
-    pub fn rate_limited(message: impl Into<String>, retry_after_seconds: u64) -> Self {
+    pub(crate) fn rate_limited(message: impl Into<String>, retry_after_seconds: u64) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorType::RateLimited, "rate_limited", message)
             .with_header(header::RETRY_AFTER, HeaderValue::from(retry_after_seconds))
     }
 
     /// 503: no room now, and nothing was recorded.
-    pub fn overloaded(message: impl Into<String>) -> Self {
+    pub(crate) fn overloaded(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorType::Overloaded, "overloaded", message)
             .with_header(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS))
     }
 
     /// 500 of the one kind after which nobody knows whether the event counts.
-    pub fn outcome_unknown() -> Self {
+    pub(crate) fn outcome_unknown() -> Self {
         let message = "the event may or may not have been recorded; resending it with the same `external_id` is safe";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorType::Internal, "outcome_unknown", message)
     }
 
     /// 500. The cause is logged where it is found, never shown.
-    pub fn internal() -> Self {
+    pub(crate) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorType::Internal, "internal", "something went wrong on the server")
     }
 
     /// Names the field or parameter.
     #[must_use]
-    pub fn with_param(mut self, param: impl Into<String>) -> Self {
+    pub(crate) fn with_param(mut self, param: impl Into<String>) -> Self {
         self.0.param = Some(param.into());
         self
     }
 
     /// Adds a header to the answer.
     #[must_use]
-    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.push((name, value));
         self
     }
 
     /// Logs it: once for each request. What the request said is not repeated, since it can name a person or hold a secret.
-    pub fn log(&self, request_id: &str, method: &Method, path: Option<&str>) {
+    pub(crate) fn log(&self, request_id: &str, method: &Method, path: Option<&str>) {
         let Refused { status, kind, code, .. } = &*self.0;
         let status = status.as_u16();
         if *kind == ErrorType::Internal {
@@ -239,24 +237,24 @@ impl ApiError {
     }
 
     /// What exactly, for programs.
-    pub fn code(&self) -> &str {
+    pub(crate) fn code(&self) -> &str {
         &self.0.code
     }
 
     /// Its status.
-    pub fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         self.0.status
     }
 
     /// The refusal of the request `request_id`.
     #[must_use]
-    pub fn of_request(mut self, request_id: &str) -> Self {
+    pub(crate) fn of_request(mut self, request_id: &str) -> Self {
         self.0.request_id = Some(request_id.to_owned());
         self
     }
 
     /// The complete answer, for the request `request_id`.
-    pub fn respond(&self, request_id: &str) -> HttpResponse {
+    pub(crate) fn respond(&self, request_id: &str) -> HttpResponse {
         let refused = &*self.0;
         let mut response = HttpResponseBuilder::new(refused.status);
         for (name, value) in &refused.headers {

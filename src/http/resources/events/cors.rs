@@ -12,11 +12,12 @@ const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-enc
 /// reads: what a page may send is decided by its key and origin.
 const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
 /// What a page may read of an answer besides its body.
-pub const EXPOSED: HeaderValue = HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
+pub(crate) const EXPOSED: HeaderValue =
+    HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Refuses a page of an origin that the project doesn't list. A request without one (a server, an app) is not asked.
-pub fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
     match request.headers().get(header::ORIGIN) {
         Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
         _ => Ok(()),
@@ -24,7 +25,7 @@ pub fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(),
 }
 
 /// The same for a pixel: browsers send no origin with an image, but the page that shows it.
-pub fn check_referrer(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_referrer(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
     if request.headers().contains_key(header::ORIGIN) {
         return Ok(());
     }
@@ -40,7 +41,7 @@ fn origin_of(url: &str) -> &str {
 }
 
 /// Lets the page that sent the request read the answer, also why its event was refused; but not if the page itself was.
-pub fn readable(answer: Result<HttpResponse, ApiError>, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) fn readable(answer: Result<HttpResponse, ApiError>, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
     let Some(origin) = request.headers().get(header::ORIGIN) else { return answer };
     match answer {
         Ok(answer) => Ok(with_origin(answer, Some(origin.clone()))),
@@ -60,7 +61,7 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
 }
 
 /// Answers a preflight: any origin may ask; whether it may send is decided with the key, which a preflight doesn't carry.
-pub async fn preflight(request: HttpRequest) -> HttpResponse {
+pub(crate) async fn preflight(request: HttpRequest) -> HttpResponse {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let response = HttpResponse::NoContent()
         .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, METHODS))

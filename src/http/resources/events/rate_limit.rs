@@ -9,7 +9,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use headcount_actors::registry::{LimitUsedUp, Limiter};
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -18,29 +18,29 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// The limit that a sender has, if it has one.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowance<'a>(Option<&'a Limiter>);
+pub(crate) struct Allowance<'a>(Option<&'a Limiter>);
 
 impl<'a> Allowance<'a> {
     /// No limit.
-    pub const UNLIMITED: Self = Self(None);
+    pub(crate) const UNLIMITED: Self = Self(None);
 
     /// That of a public key.
-    pub fn of(limiter: Option<&'a Limiter>) -> Self {
+    pub(crate) fn of(limiter: Option<&'a Limiter>) -> Self {
         Self(limiter)
     }
 
     /// Refuses what can't be taken, before its body is read.
-    pub fn check(self, state: &AppState) -> Result<(), ApiError> {
+    pub(crate) fn check(self, state: &AppState) -> Result<(), ApiError> {
         self.0.map_or(Ok(()), |limiter| counted(state, limiter.check(now())))
     }
 
     /// Counts so many events, or refuses them all.
-    pub fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
+    pub(crate) fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
         self.0.map_or(Ok(()), |limiter| counted(state, limiter.take(now(), events)))
     }
 
     /// Says in an answer, whatever it is, how much is left.
-    pub fn told(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
+    pub(crate) fn told(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
         let Some(limiter) = self.0 else { return answer };
         let standing = limiter.standing(now());
         let headers = [

@@ -3,18 +3,19 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{MAX_RATE_LIMIT, Project, RateLimitPatch};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::AppState;
-use crate::http::extract::query::Fields;
-use crate::http::openapi::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, EmptyBody, json_body};
+use crate::http::extract::path::{KeyPath, ProjectPath};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
 
 /// A new public key.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct KeyAnswer {
+pub(crate) struct KeyAnswer {
     /// The new key.
     public_key: String,
     /// All keys of the project that are valid, oldest first.
@@ -23,7 +24,7 @@ pub struct KeyAnswer {
 
 /// The public keys of a project.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct KeysAnswer {
+pub(crate) struct KeysAnswer {
     /// The keys that are valid, oldest first.
     keys: Vec<KeyLimitAnswer>,
     /// Whether some are left out: never.
@@ -32,7 +33,7 @@ pub struct KeysAnswer {
 
 /// A public key and its rate limit.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct KeyLimitAnswer {
+pub(crate) struct KeyLimitAnswer {
     /// The key.
     public_key: String,
     /// How many events a second may be sent with it; 0: no limit.
@@ -43,16 +44,20 @@ pub struct KeyLimitAnswer {
     burst: u32,
 }
 
-/// A change of a public key's rate limit: what is left out stays.
-#[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
-pub struct KeyLimitShape {
-    /// How many events a second may be sent with the key; 0: no limit, and no burst.
-    #[schema(maximum = 1_000_000)]
-    rate_limit: Option<u32>,
-    /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
-    #[schema(maximum = 1_000_000)]
-    burst: Option<u32>,
+json_body! {
+    /// A change of a public key's rate limit: absent fields stay unchanged.
+    pub(crate) struct KeyLimitShape {
+        /// How many events a second may be sent with the key; 0: no limit, and no burst.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: Option<u32> = optional(up_to("events a second, 0 for no limit")),
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
+        #[schema(maximum = 1_000_000)]
+        burst: Option<u32> = optional(up_to("events at once")),
+    }
+}
+
+fn up_to(what: &str) -> String {
+    format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}")
 }
 
 impl KeyLimitAnswer {
@@ -66,31 +71,21 @@ impl KeyLimitAnswer {
     }
 }
 
-/// The key that a path is about.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "the shape for the document")]
-pub struct KeyPath {
-    /// The public key.
-    #[param(pattern = "^pk_[0-9A-Za-z]{32}$")]
-    public_key: String,
-}
-
 /// The public keys of a project, with their rate limits.
 #[utoipa::path(
     get, path = "/projects/{project_id}/keys", tag = "management", operation_id = "list_public_keys",
     params(ProjectPath),
     responses(
         (status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors,
+        NotModified, TokenErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = super::project_caller(&state, &request)?;
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
-    super::shown(&request, &KeysAnswer { keys, truncated: false })
+    etag::json(&request, &KeysAnswer { keys, truncated: false })
 }
 
 /// Changes how many events may be sent with a public key, or takes its rate limit away. It holds from the next request on, and
@@ -101,28 +96,24 @@ pub async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<Ht
     request_body = KeyLimitShape,
     responses(
         (status = 200, description = "The key as it is now.", body = KeyLimitAnswer),
-        RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = super::project_caller(&state, &request)?;
-    let patch = limit_patch(&super::json_body(&request, payload).await?)?;
+pub(crate) async fn change(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let KeyLimitShape { rate_limit, burst } = json::read(&request, payload).await?;
+    let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.match_info().query("public_key").to_owned();
-    let changed = super::change(&state, move |registry, _| {
+    let changed = management::change(&state, move |registry, _| {
         let project = registry.limit_public_key(organization, id, &key, patch)?;
         Ok(KeyLimitAnswer::new(&project, &key))
     });
     Ok(HttpResponse::Ok().json(changed.await?))
-}
-
-fn limit_patch(body: &[u8]) -> Result<RateLimitPatch, ApiError> {
-    let fields = Fields::read(body, &["rate_limit", "burst"])?;
-    let up_to = |what: &str| format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}");
-    Ok(RateLimitPatch {
-        per_second: fields.get("rate_limit", &up_to("events a second, 0 for no limit"))?,
-        burst: fields.get("burst", &up_to("events at once"))?,
-    })
 }
 
 /// Gives a project one more public key; those it has stay valid. The body, if there is one, is an empty object.
@@ -131,19 +122,23 @@ fn limit_patch(body: &[u8]) -> Result<RateLimitPatch, ApiError> {
     params(ProjectPath),
     responses(
         (status = 201, description = "The new key, and all that are valid.", body = KeyAnswer),
-        RequestErrors, TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = super::project_caller(&state, &request)?;
-    Fields::read(&super::json_body(&request, payload).await?, &[])?;
-    let added = super::change(&state, move |registry, _| {
+pub(crate) async fn create(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let EmptyBody = json::read(&request, payload).await?;
+    let added = management::change(&state, move |registry, _| {
         let public_key = registry.add_public_key(organization, id)?;
         Ok((public_key, registry.project(organization, id)?))
     });
     let (public_key, project) = added.await?;
-    Ok(super::created(&KeyAnswer { public_key, public_keys: project.public_keys.clone() }))
+    Ok(management::created(&KeyAnswer { public_key, public_keys: project.public_keys.clone() }))
 }
 
 /// Takes a public key from a project, from the next request on. Its last one stays: 409 `last_public_key`.
@@ -152,13 +147,13 @@ pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: w
     params(ProjectPath, KeyPath),
     responses(
         (status = 204, description = "The key is no longer valid."),
-        RequestErrors, TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
+        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = super::project_caller(&state, &request)?;
+pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
     let key = request.match_info().query("public_key").to_owned();
-    super::change(&state, move |registry, _| registry.remove_public_key(organization, id, &key)).await?;
+    management::change(&state, move |registry, _| registry.remove_public_key(organization, id, &key)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,38 +1,23 @@
-//! What operators ask: is it alive, is it ready, which version, how is it doing, and what is the interface.
+//! `GET /metrics`, for Prometheus.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
-use actix_web::web::Bytes;
+use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Vitals;
 use headcount_actors::registry::Scope;
-use serde::Serialize;
-use utoipa::ToSchema;
-use xxhash_rust::xxh3::xxh3_128;
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::query::Query;
-use crate::http::openapi::{self, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::TokenErrors;
 use crate::http::request_metrics::{BUCKETS_US, TrafficFigures};
 use crate::http::respond::error::ApiError;
-use crate::http::routes::Endpoint;
-
-/// The date of the interface. It changes with what clients see, and only by additions.
-pub const API_VERSION: &str = "2026-11-20";
-
-/// The same as a version that generators of clients accept.
-pub const API_SEMVER: &str = "2026.11.20";
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-const DOCS: &str = include_str!("../openapi/docs.html");
-/// The page runs its own script and asks this server, nothing else.
-const DOCS_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
-                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Headers that say that a request was passed on; so does whatever begins with `x-forwarded`.
 const FORWARDED: [&str; 8] = [
     "forwarded",
@@ -48,152 +33,22 @@ const FORWARDED: [&str; 8] = [
 /// When the process began to serve, in seconds since 1970.
 static STARTED: OnceLock<f64> = OnceLock::new();
 
-/// All paths of operations.
-pub fn routes(config: &mut web::ServiceConfig) {
-    started();
-    config
-        .service(Endpoint::at("/healthz").get(healthz))
-        .service(Endpoint::at("/readyz").get(readyz))
-        .service(Endpoint::at("/version").get(version))
-        .service(Endpoint::at("/metrics").get(metrics))
-        .service(Endpoint::at("/openapi.json").get(openapi_json))
-        .service(Endpoint::at("/docs").get(docs));
-}
-
-/// That the server is alive, or ready.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HealthAnswer {
-    /// `ok`.
-    status: &'static str,
-}
-
-/// Which version runs.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct VersionAnswer {
-    /// `headcount`.
-    name: &'static str,
-    /// The version of the program.
-    version: &'static str,
-    /// The date of the interface.
-    #[schema(format = Date)]
-    api: &'static str,
-}
-
-/// 200 with `body`, or 304 if the client has it already: the tag is a hash of the body.
-pub fn tagged(request: &HttpRequest, content_type: &'static str, body: Bytes) -> HttpResponse {
-    let tag = EntityTag::new_strong(format!("{:032x}", xxh3_128(&body)));
-    let known = match IfNoneMatch::parse(request) {
-        Ok(IfNoneMatch::Any) => true,
-        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|candidate| candidate.weak_eq(&tag)),
-        Err(_) => false,
-    };
-    if known {
-        return HttpResponse::NotModified().insert_header(header::ETag(tag)).finish();
-    }
-    HttpResponse::Ok()
-        .insert_header(header::ETag(tag))
-        .insert_header((header::CACHE_CONTROL, "private, no-cache"))
-        .content_type(content_type)
-        .body(body)
-}
-
-fn ok() -> HttpResponse {
-    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(HealthAnswer { status: "ok" })
-}
-
-/// Whether the process answers at all.
-#[utoipa::path(
-    get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "It does.", body = HealthAnswer), RequestErrors),
-    security(())
-)]
-pub async fn healthz(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Query::read(&request, &[])?;
-    Ok(ok())
-}
-
-/// Whether events can be taken and every figure can be asked for.
-#[utoipa::path(
-    get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "They can.", body = HealthAnswer), RequestErrors, UnavailableErrors),
-    security(())
-)]
-pub async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Query::read(&request, &[])?;
-    if let Some(why) = state.engine.unavailable() {
-        return Err(ApiError::overloaded(why));
-    }
-    match state.engine.ready().await {
-        Ok(()) => Ok(ok()),
-        Err(why) => {
-            tracing::warn!(%why, "not ready");
-            Err(ApiError::overloaded(why))
-        }
-    }
-}
-
-/// Which version runs.
-#[utoipa::path(
-    get, path = "/version", tag = "operations",
-    responses((status = 200, description = "This one.", body = VersionAnswer), NotModified, RequestErrors),
-    security(())
-)]
-pub async fn version(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Query::read(&request, &[])?;
-    let answer = VersionAnswer { name: "headcount", version: env!("CARGO_PKG_VERSION"), api: API_VERSION };
-    let json = serde_json::to_vec(&answer).map_err(|_| ApiError::internal())?;
-    Ok(tagged(&request, "application/json", json.into()))
-}
-
 /// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
     responses(
         (status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain"),
-        RequestErrors, TokenErrors,
+        TokenErrors,
     ),
     security((), ("api_token" = []))
 )]
-pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !is_local(&request) {
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }
-    Query::read(&request, &[])?;
+    NoParameters::check(&request)?;
     let text = exposition(&state.traffic.figures(), &state.engine.vitals());
     Ok(HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).content_type(METRICS_TYPE).body(text))
-}
-
-/// This document: every operation, in OpenAPI 3.1.
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "operations",
-    responses(
-        (status = 200, description = "The document.", body = openapi::AnyJson, content_type = "application/json"),
-        NotModified, RequestErrors,
-    ),
-    security(())
-)]
-pub async fn openapi_json(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Query::read(&request, &[])?;
-    let json = openapi::json().ok_or_else(ApiError::internal)?;
-    Ok(tagged(&request, "application/json", Bytes::from_static(json.as_bytes())))
-}
-
-/// A page that shows this document.
-#[utoipa::path(
-    get, path = "/docs", tag = "operations",
-    responses(
-        (status = 200, description = "The page.", body = String, content_type = "text/html"),
-        NotModified, RequestErrors,
-    ),
-    security(())
-)]
-pub async fn docs(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Query::read(&request, &[])?;
-    let mut page = tagged(&request, "text/html; charset=utf-8", Bytes::from_static(DOCS.as_bytes()));
-    let headers = page.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, header::HeaderValue::from_static(DOCS_POLICY));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
-    Ok(page)
 }
 
 /// Whether the request comes from this machine, and not from a proxy on it that passes on somebody else's.
@@ -217,6 +72,11 @@ fn is_loopback_name(host: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     name == "localhost" || name.ends_with(".localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Records the time at which the process began to serve.
+pub(crate) fn start() {
+    started();
 }
 
 fn started() -> f64 {
@@ -335,30 +195,15 @@ mod tests {
     use headcount_actors::registry::Role;
 
     use super::*;
-    use crate::http::testing::Server;
+    use crate::http::tests::server::TestServer;
 
     fn peer(text: &str) -> SocketAddr {
         text.parse().unwrap()
     }
 
     #[actix_web::test]
-    async fn it_is_alive_ready_and_tells_its_version() {
-        let server = Server::start();
-        for path in ["/healthz", "/readyz"] {
-            let answer = server.send(TestRequest::with_uri(path)).await;
-            assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &br#"{"status":"ok"}"#[..]), "{path}");
-        }
-        let version = server.send(TestRequest::with_uri("/version")).await.json();
-        assert_eq!(version, serde_json::json!({"name": "headcount", "version": env!("CARGO_PKG_VERSION"), "api": API_VERSION}));
-        server.engine().close().await;
-        let answer = server.send(TestRequest::with_uri("/readyz")).await;
-        assert_eq!(answer.refusal(), (503, "overloaded".to_owned(), None));
-        assert!(answer.headers.contains_key(header::RETRY_AFTER));
-    }
-
-    #[actix_web::test]
     async fn metrics_are_open_to_the_machine_itself_only() {
-        let server = Server::start();
+        let server = TestServer::start();
         let from =
             |address| TestRequest::with_uri("/metrics").insert_header((header::HOST, "localhost")).peer_addr(peer(address));
         for address in ["127.0.0.1:5000", "[::1]:5000", "[::ffff:127.0.0.1]:5000"] {
@@ -377,7 +222,7 @@ mod tests {
 
     #[actix_web::test]
     async fn metrics_are_well_formed() {
-        let server = Server::start();
+        let server = TestServer::start();
         server.send(TestRequest::with_uri("/healthz")).await;
         server.send(TestRequest::with_uri("/nothing")).await;
         let from_here =
@@ -407,19 +252,5 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
         assert!(text.contains("_bucket{le=\"0.0001\"} ") && text.contains("_bucket{le=\"2.5\"} "), "{text}");
-    }
-
-    #[actix_web::test]
-    async fn the_document_and_its_page_are_served_and_tagged() {
-        let server = Server::start();
-        for (path, content_type) in [("/openapi.json", "application/json"), ("/docs", "text/html; charset=utf-8")] {
-            let answer = server.send(TestRequest::with_uri(path)).await;
-            assert_eq!(answer.headers.get(header::CONTENT_TYPE).unwrap(), content_type);
-            let tag = answer.headers.get(header::ETAG).unwrap().clone();
-            let again = server.send(TestRequest::with_uri(path).insert_header((header::IF_NONE_MATCH, tag))).await;
-            assert_eq!((again.status.as_u16(), again.body.len()), (304, 0), "{path}");
-        }
-        // Nothing of the page comes from elsewhere.
-        assert!(!DOCS.contains("://"), "the page names another place");
     }
 }

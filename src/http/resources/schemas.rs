@@ -12,30 +12,30 @@ fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
 }
 
 /// What is done with bots.
-pub(super) fn bots() -> Object {
+pub(crate) fn bots() -> Object {
     one_of(["drop", "record"]).description(Some("What is done with events of crawlers, monitors and previewers.")).build()
 }
 
 /// What is done with events that carry a privacy signal.
-pub(super) fn signals_policy() -> Object {
+pub(crate) fn signals_policy() -> Object {
     let description = "What is done with events that carry a privacy signal.";
     one_of(["record", "anonymize", "drop"]).description(Some(description)).build()
 }
 
 /// A role.
-pub(super) fn role() -> Object {
+pub(crate) fn role() -> Object {
     let description = "What the token's holder is in the organization.";
     one_of(Role::ALL.iter().map(|role| role.as_str())).description(Some(description)).build()
 }
 
 /// A list of scopes, never an empty one.
-pub(super) fn scopes() -> Array {
+pub(crate) fn scopes() -> Array {
     let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()));
     list_of(scope, "What the token may be used for. No scope implies another.").min_items(Some(1)).build()
 }
 
 /// A list of capabilities.
-pub(super) fn capabilities() -> Array {
+pub(crate) fn capabilities() -> Array {
     let capability = one_of(Capability::ALL.iter().map(|capability| capability.as_str()));
     list_of(capability, "What the organization may use beyond the basics.").build()
 }

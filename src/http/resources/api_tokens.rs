@@ -8,40 +8,41 @@ use headcount_actors::registry::{ApiToken, NewToken, Role, Scope, TokenId};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::schemas;
-use crate::http::AppState;
-use crate::http::extract::query::{Fields, parsed};
-use crate::http::openapi::{
-    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors,
-};
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::extract::path::TokenPath;
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::resources::schemas;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
 
-/// A token to be made.
-#[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
-pub struct NewTokenShape {
-    /// Its name.
-    #[schema(min_length = 1, max_length = 200)]
-    name: String,
-    /// What its holder is in the organization.
-    #[schema(schema_with = schemas::role)]
-    role: String,
-    /// What it may be used for: at least one. None implies another.
-    #[schema(schema_with = schemas::scopes)]
-    scopes: Vec<String>,
-    /// The one project that it is for. Default: all.
-    #[schema(pattern = "^prj_[0-9A-Za-z]{11}$")]
-    project_id: Option<String>,
-    /// From when on it is refused; in the future. Default: never.
-    #[schema(format = DateTime)]
-    expires_at: Option<String>,
+json_body! {
+    /// A token to be made.
+    pub(crate) struct NewTokenShape {
+        /// Its name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: String = required("a string"),
+        /// What its holder is in the organization.
+        #[schema(schema_with = schemas::role)]
+        role: Role = with(role),
+        /// What it may be used for: at least one. None implies another.
+        #[schema(schema_with = schemas::scopes)]
+        scopes: Vec<Scope> = with(scopes),
+        /// The one project that it is for. Default: all.
+        #[schema(pattern = "^prj_[0-9A-Za-z]{11}$", value_type = Option<String>)]
+        project_id: Option<ProjectId> = with(project_id),
+        /// From when on it is refused; in the future. Default: never.
+        #[schema(format = DateTime, value_type = Option<String>)]
+        expires_at: Option<Instant> = with(expires_at),
+    }
 }
 
 /// A token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TokenAnswer {
+pub(crate) struct TokenAnswer {
     /// Its id, which is no secret.
     token_id: String,
     /// Its name.
@@ -65,7 +66,7 @@ pub struct TokenAnswer {
 
 /// A token that was just made.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct NewTokenAnswer {
+pub(crate) struct NewTokenAnswer {
     /// The secret. It is shown here once, and kept nowhere.
     token: String,
     /// Its id, which is no secret.
@@ -91,21 +92,11 @@ pub struct NewTokenAnswer {
 
 /// The tokens of an organization.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TokensAnswer {
+pub(crate) struct TokensAnswer {
     /// The tokens, oldest first, those that have expired included.
     api_tokens: Vec<TokenAnswer>,
     /// Whether some are left out: never.
     truncated: bool,
-}
-
-/// The token that a path is about.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "the shape for the document")]
-pub struct TokenPath {
-    /// The token's id.
-    #[param(pattern = "^tok_[0-9A-Za-z]{16}$")]
-    token_id: String,
 }
 
 impl From<&ApiToken> for TokenAnswer {
@@ -129,25 +120,25 @@ impl NewTokenAnswer {
     }
 }
 
-fn new_token(body: &[u8]) -> Result<NewToken, ApiError> {
-    let fields = Fields::read(body, &["name", "role", "scopes", "project_id", "expires_at"])?;
-    let name = super::required(fields.text("name")?, "name")?;
-    let role: String = super::required(fields.text("role")?, "role")?;
-    let scopes: Vec<String> = super::required(fields.get("scopes", "a list of scopes such as [\"admin\"]")?, "scopes")?;
+fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
+    let role: String = fields.required(name, "a string")?;
+    role.parse().map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
+}
+
+fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>, ApiError> {
+    let scopes: Vec<String> = fields.required(name, "a list of scopes such as [\"admin\"]")?;
     let scope = |(i, scope): (usize, &String)| {
-        scope.parse::<Scope>().map_err(|error| ApiError::parameter(format!("scopes[{i}]"), format!("{scope:?} {error}")))
+        scope.parse().map_err(|error| ApiError::parameter(format!("{name}[{i}]"), format!("{scope:?} {error}")))
     };
-    let project = fields.text("project_id")?;
-    let project = project.map(|id| parsed("project_id", &id, |id| id.parse::<ProjectId>().ok(), "the id of a project"));
-    let expires_at = fields.text("expires_at")?;
-    let expires_at = expires_at.map(|at| parsed("expires_at", &at, Instant::parse_rfc3339, "an RFC 3339 date and time"));
-    Ok(NewToken {
-        name,
-        role: role.parse().map_err(|error| ApiError::parameter("role", format!("{role:?} {error}")))?,
-        scopes: scopes.iter().enumerate().map(scope).collect::<Result<_, _>>()?,
-        project: project.transpose()?,
-        expires_at: expires_at.transpose()?,
-    })
+    scopes.iter().enumerate().map(scope).collect()
+}
+
+fn project_id(fields: &Fields<'_>, name: &str) -> Result<Option<ProjectId>, ApiError> {
+    fields.parsed(name, "the id of a project", |id| id.parse().ok())
+}
+
+fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiError> {
+    fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
 /// Refuses a token that is more than its maker, who is no owner.
@@ -172,15 +163,15 @@ fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
     get, path = "/api-tokens", tag = "management", operation_id = "list_api_tokens",
     responses(
         (status = 200, description = "The tokens, oldest first.", body = TokensAnswer),
-        NotModified, RequestErrors, TokenErrors,
+        NotModified, TokenErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = super::caller(&state, &request)?;
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
     let tokens = state.engine.registry().tokens(caller.organization())?;
     let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
-    super::shown(&request, &TokensAnswer { api_tokens, truncated: false })
+    etag::json(&request, &TokensAnswer { api_tokens, truncated: false })
 }
 
 /// Makes a token. A token of role admin makes none of role owner, and gives only scopes that it has itself.
@@ -189,18 +180,23 @@ pub async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<Ht
     request_body = NewTokenShape,
     responses(
         (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer),
-        RequestErrors, TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let caller = super::caller(&state, &request)?;
-    let new = new_token(&super::json_body(&request, payload).await?)?;
+pub(crate) async fn create(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let NewTokenShape { name, role, scopes, project_id, expires_at } = json::read(&request, payload).await?;
+    let new = NewToken { name, role, scopes, project: project_id, expires_at };
     may_make(&caller.token, &new)?;
     let organization = caller.organization();
-    let made = super::change(&state, move |registry, now| registry.create_token(organization, new, now));
+    let made = management::change(&state, move |registry, now| registry.create_token(organization, new, now));
     let (token, secret) = made.await?;
-    Ok(super::created(&NewTokenAnswer::new(&token, secret.expose())))
+    Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
 }
 
 /// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner, and the last one of role
@@ -210,12 +206,12 @@ pub async fn create(state: web::Data<AppState>, request: HttpRequest, payload: w
     params(TokenPath),
     responses(
         (status = 204, description = "The token is no longer valid."),
-        RequestErrors, TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
+        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = super::caller(&state, &request)?;
+pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
     let not_found = || ApiError::not_found("API token");
     let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
     let organization = caller.organization();
@@ -224,6 +220,6 @@ pub async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<
     if token.role == Role::Owner && caller.token.role != Role::Owner {
         return Err(ApiError::forbidden("insufficient_role", "only a token of role owner revokes tokens of role owner"));
     }
-    super::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
+    management::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,43 +6,52 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
+use headcount_domain::time::Timezone;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
-use super::schemas;
-use crate::http::AppState;
-use crate::http::extract::query::Fields;
-use crate::http::openapi::{BodyErrors, ConflictErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::resources::schemas;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
 
-/// A change of the organization: what is left out stays.
-#[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "the shape for the document; the body is read field by field")]
-pub struct OrganizationPatchShape {
-    /// Another name.
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    /// Another timezone, by its IANA name, as long as no event was recorded.
-    timezone: Option<String>,
-    /// Another currency for figures over several projects, as long as no event was recorded.
-    #[schema(pattern = "^[A-Za-z]{3}$")]
-    currency: Option<String>,
-    /// Takes the place of the whole table: the worth of one unit of each currency in USD. USD itself is 1.
-    #[schema(schema_with = fx_rates)]
-    fx_rates: Option<()>,
-    /// Takes the place of the whole list.
-    #[schema(schema_with = schemas::capabilities)]
-    capabilities: Option<Vec<String>>,
-    /// How many Actions are left.
-    #[schema(minimum = 0)]
-    actions_balance: Option<u64>,
+json_body! {
+    /// A change of the organization: what is left out stays.
+    pub(crate) struct OrganizationPatchShape {
+        /// Another name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// Another timezone, by its IANA name, as long as no event was recorded.
+        #[schema(value_type = Option<String>)]
+        timezone: Option<Timezone> = optional("an IANA timezone name such as \"Europe/Berlin\""),
+        /// Another currency for figures over several projects, as long as no event was recorded.
+        #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
+        currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
+        /// Takes the place of the whole table: the worth of one unit of each currency in USD. USD itself is 1.
+        #[schema(schema_with = fx_rates)]
+        fx_rates: Option<Rates> = with(rates),
+        /// Takes the place of the whole list.
+        #[schema(schema_with = schemas::capabilities)]
+        capabilities: Option<Vec<Capability>> = optional(capability_names()),
+        /// How many Actions are left.
+        #[schema(minimum = 0)]
+        actions_balance: Option<u64> = optional("an integer that is not negative"),
+    }
+}
+
+fn capability_names() -> String {
+    let names: Vec<&str> = Capability::ALL.iter().map(|capability| capability.as_str()).collect();
+    format!("a list of: {}", names.join(", "))
 }
 
 /// An organization.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct OrganizationAnswer {
+pub(crate) struct OrganizationAnswer {
     /// Its id.
     organization_id: String,
     /// Its name.
@@ -104,12 +113,12 @@ impl From<&Organization> for OrganizationAnswer {
 }
 
 /// Reads the table of rates, each by the text of its number.
-fn rates(fields: &Fields<'_>) -> Result<Option<Rates>, ApiError> {
-    let table: Option<BTreeMap<String, &RawValue>> = fields.get("fx_rates", "an object of numbers such as {\"EUR\": 1.08}")?;
+fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
+    let table: Option<BTreeMap<String, &RawValue>> = fields.optional(name, "an object of numbers such as {\"EUR\": 1.08}")?;
     let Some(table) = table else { return Ok(None) };
     let mut rates = Rates::new();
     for (code, number) in table {
-        let wrong = |message: String| ApiError::parameter(format!("fx_rates.{code}"), message);
+        let wrong = |message: String| ApiError::parameter(format!("{name}.{code}"), message);
         let currency = Currency::parse(&code).map_err(|error| wrong(format!("{code:?} {error}")))?;
         let rate = Rate::parse(number.get()).map_err(|error| wrong(format!("{error}, not {}", number.get())))?;
         if rates.insert(currency, rate).is_some() {
@@ -119,32 +128,19 @@ fn rates(fields: &Fields<'_>) -> Result<Option<Rates>, ApiError> {
     Ok(Some(rates))
 }
 
-fn patch(body: &[u8]) -> Result<OrganizationPatch, ApiError> {
-    let fields = Fields::read(body, &["name", "timezone", "currency", "fx_rates", "capabilities", "actions_balance"])?;
-    let names = Capability::ALL.iter().map(|capability| capability.as_str()).collect::<Vec<_>>().join(", ");
-    Ok(OrganizationPatch {
-        name: fields.text("name")?,
-        timezone: fields.get("timezone", "an IANA timezone name such as \"Europe/Berlin\"")?,
-        currency: fields.get("currency", "an ISO 4217 currency code such as EUR")?,
-        fx_rates: rates(&fields)?,
-        capabilities: fields.get("capabilities", &format!("a list of: {names}"))?,
-        actions_balance: fields.get("actions_balance", "an integer that is not negative")?,
-    })
-}
-
 /// The caller's organization.
 #[utoipa::path(
     get, path = "/organization", tag = "management", operation_id = "get_organization",
     responses(
         (status = 200, description = "The organization.", body = OrganizationAnswer),
-        NotModified, RequestErrors, TokenErrors,
+        NotModified, TokenErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = super::caller(&state, &request)?;
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
-    super::shown(&request, &OrganizationAnswer::from(&*organization))
+    etag::json(&request, &OrganizationAnswer::from(&*organization))
 }
 
 /// Changes the caller's organization: all that the body says, or nothing. Once an event was recorded the timezone
@@ -154,13 +150,19 @@ pub async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<Ht
     request_body = OrganizationPatchShape,
     responses(
         (status = 200, description = "The organization as it is now.", body = OrganizationAnswer),
-        RequestErrors, TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn change(state: web::Data<AppState>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let id = super::caller(&state, &request)?.organization();
-    let patch = patch(&super::json_body(&request, payload).await?)?;
-    let organization = super::change(&state, move |registry, _| registry.update_organization(id, patch)).await?;
+pub(crate) async fn change(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let id = management::caller(&state, &request)?.organization();
+    let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
+        json::read(&request, payload).await?;
+    let patch = OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance };
+    let organization = management::change(&state, move |registry, _| registry.update_organization(id, patch)).await?;
     Ok(HttpResponse::Ok().json(OrganizationAnswer::from(&*organization)))
 }

@@ -4,7 +4,7 @@ use headcount_actors::registry::{Role, Scope};
 use headcount_domain::ids::ProjectId;
 use serde_json::{Value, json};
 
-use crate::http::testing::Server;
+use crate::http::tests::server::TestServer;
 
 const GET: Method = Method::GET;
 const POST: Method = Method::POST;
@@ -17,7 +17,7 @@ fn refused(status: u16, code: &str, param: Option<&str>) -> (u16, String, Option
 
 #[actix_web::test]
 async fn a_project_is_made_shown_changed_and_listed() {
-    let server = Server::start();
+    let server = TestServer::start();
     let body =
         r#"{"name":" Shop ","currency":"eur","allowed_origins":["HTTPS://Shop.example"],"bots":"record","cookieless":null}"#;
     let made = server.owner(POST, "/projects", body).await;
@@ -48,7 +48,7 @@ async fn a_project_is_made_shown_changed_and_listed() {
 
 #[actix_web::test]
 async fn bodies_are_read_strictly() {
-    let server = Server::start();
+    let server = TestServer::start();
     let table = [
         // path, body, code, param
         ("/projects", r#"{"name":"a","nmae":"b"}"#, "unknown_parameter", Some("nmae")),
@@ -94,7 +94,7 @@ async fn bodies_are_read_strictly() {
 
 #[actix_web::test]
 async fn rates_are_exact_and_their_errors_name_the_currency() {
-    let server = Server::start();
+    let server = TestServer::start();
     let body = r#"{"fx_rates":{"eur":1.080000000001,"JPY":67e-4,"USD":1},"name":"Ada & Co","timezone":"Europe/Berlin",
         "capabilities":["target_accounts"],"actions_balance":3}"#;
     let changed = server.owner(PATCH, "/organization", body).await;
@@ -133,7 +133,7 @@ async fn rates_are_exact_and_their_errors_name_the_currency() {
 
 #[actix_web::test]
 async fn timezone_and_currencies_stay_once_an_event_was_recorded() {
-    let server = Server::start();
+    let server = TestServer::start();
     let registry = server.engine().registry();
     registry.pin_calendar(&registry.policy(server.keys.project_id).unwrap()).unwrap();
     let refusal = server.owner(PATCH, "/organization", r#"{"timezone":"Asia/Tokyo"}"#).await.refusal();
@@ -145,7 +145,7 @@ async fn timezone_and_currencies_stay_once_an_event_was_recorded() {
 
 #[actix_web::test]
 async fn keys_are_rotated_and_the_last_one_stays() {
-    let server = Server::start();
+    let server = TestServer::start();
     let project = format!("/projects/{}", server.keys.project_id);
     let keys = format!("{project}/keys");
     let added = server.owner(POST, &keys, "").await;
@@ -164,7 +164,7 @@ async fn keys_are_rotated_and_the_last_one_stays() {
 
 #[actix_web::test]
 async fn a_token_shows_its_secret_once_and_is_revoked_at_once() {
-    let server = Server::start();
+    let server = TestServer::start();
     let body =
         r#"{"name":"ci","role":"admin","scopes":["admin","revenue:read","admin"],"expires_at":"2999-01-01T00:00:00+01:00"}"#;
     let made = server.owner(POST, "/api-tokens", body).await;
@@ -194,7 +194,7 @@ async fn a_token_shows_its_secret_once_and_is_revoked_at_once() {
 
 #[actix_web::test]
 async fn an_admin_can_not_raise_itself() {
-    let server = Server::start();
+    let server = TestServer::start();
     let admin = server.token(Role::Admin, &[Scope::Admin, Scope::RevenueRead]);
     let table = [
         // role, scopes, refusal
@@ -224,7 +224,7 @@ async fn an_admin_can_not_raise_itself() {
 
 #[actix_web::test]
 async fn management_is_for_organization_wide_admins() {
-    let server = Server::start();
+    let server = TestServer::start();
     let member = server.token(Role::Member, &[Scope::Admin]);
     let reader = server.token(Role::Owner, &[Scope::RevenueRead]);
     let body = format!(r#"{{"name":"p","role":"owner","scopes":["admin"],"project_id":"{}"}}"#, server.keys.project_id);
@@ -244,7 +244,7 @@ async fn management_is_for_organization_wide_admins() {
 
 #[actix_web::test]
 async fn another_organizations_project_is_not_found_in_the_same_words() {
-    let server = Server::start();
+    let server = TestServer::start();
     let root = server.keys.root_token.expose().to_owned();
     let made = server.ask(POST, "/organizations", &root, r#"{"name":"Other"}"#).await;
     assert_eq!(made.status, 201);
@@ -266,7 +266,7 @@ async fn another_organizations_project_is_not_found_in_the_same_words() {
 
 #[actix_web::test]
 async fn answers_are_tagged() {
-    let server = Server::start();
+    let server = TestServer::start();
     let first = server.owner(GET, "/organization", "").await;
     let tag = first.headers.get(header::ETAG).unwrap().clone();
     let again = || {

@@ -25,7 +25,7 @@ const HEADERS: [(&str, &str); 3] = [
 ];
 
 /// Adds the headers to every answer that can carry them.
-pub(super) struct RateLimits;
+pub(crate) struct RateLimits;
 
 impl Modify for RateLimits {
     fn modify(&self, document: &mut OpenApi) {

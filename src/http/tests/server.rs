@@ -12,12 +12,13 @@ use headcount_actors::{Engine, EngineConfig};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::http::app::AppState;
+use crate::http::endpoints::routes;
+use crate::http::middleware;
 use crate::http::request_metrics::Traffic;
-use crate::http::routes::routes;
-use crate::http::{AppState, middleware};
 
 /// The server.
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     /// What `init` made.
     pub(crate) keys: Initial,
     state: Data<AppState>,
@@ -31,7 +32,7 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-impl Server {
+impl TestServer {
     pub(crate) fn start() -> Self {
         Self::start_with(Quotas::default())
     }
