@@ -184,10 +184,8 @@ impl TableSet {
             *state = MergeState::Running;
         }
         let merged = self.merge_running(plan, stop);
-        if let Err(error) = &merged
-            && error.is_damage()
-        {
-            let found = TableError::damaged(error.to_string());
+        if let Err(TableError::Damaged { what }) = &merged {
+            let found = TableError::damaged(what);
             *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         }
         merged.map(drop)
