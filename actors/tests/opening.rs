@@ -385,9 +385,10 @@ async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
     engine.close().await;
     drop(engine);
     for (round, directory) in [(1, "store/runs"), (2, "fingerprints")] {
-        let path = files(&dir.join(directory), ".sst").swap_remove(0);
-        // In the first block, which is not read at every open.
-        flip(&path, 100);
+        let len = |path: &PathBuf| path.metadata().unwrap().len();
+        let path = files(&dir.join(directory), ".sst").into_iter().max_by_key(len).unwrap();
+        // In a block, which is not read at every open.
+        flip(&path, len(&path) / 4);
         let mut later = config(dir);
         later.check_before_serving = Some(Duration::ZERO);
         let engine = Engine::open(later).unwrap();
