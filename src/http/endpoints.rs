@@ -14,6 +14,7 @@ use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
 use crate::http::resources::{metrics, projects, version};
+use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody};
 use crate::http::routes::Router;
 
@@ -41,7 +42,7 @@ macro_rules! endpoints {
         (name = "management", description = "The organization, its projects, keys and tokens."),
         (name = "operations", description = "The process itself."),
     ),
-            modifiers(&SharedResponses, &Credentials, &Closed, &RateLimits),
+            modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
         )]
         pub(crate) struct Document;
     };

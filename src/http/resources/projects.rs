@@ -9,12 +9,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::auth;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -217,7 +217,7 @@ pub(crate) async fn change(
 /// Projects can't be removed yet, and never by a token of the project itself.
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     match management::caller(&state, &request) {
-        Err(error) if error.code() == auth::PROJECT_FORBIDDEN => Err(error),
+        Err(error) if error.code() == ErrorCode::ProjectForbidden => Err(error),
         _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
     }
 }

@@ -8,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
-use super::ingest::{Content, Incoming, from_public, from_server};
+use super::ingest::{BodyKind, IngestArguments, from_public, from_server};
 use crate::http::extract::parameters::KeyQuery;
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::event::EventShape;
@@ -40,8 +40,8 @@ impl ToSchema for BatchShape {
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track_alias(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Event).await
+pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
 }
 
 /// Records one event (the same as `POST /i`).
@@ -52,8 +52,8 @@ pub(crate) async fn track_alias(incoming: Incoming) -> Result<HttpResponse, ApiE
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Event).await
+pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
 }
 
 /// Records one event that a server sends: its agent and address are fields of the event.
@@ -64,8 +64,8 @@ pub(crate) async fn track(incoming: Incoming) -> Result<HttpResponse, ApiError> 
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
     security(("api_token" = []))
 )]
-pub(crate) async fn server_track(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_server(incoming, Content::Event).await
+pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Event).await
 }
 
 /// Records a batch.
@@ -76,8 +76,8 @@ pub(crate) async fn server_track(incoming: Incoming) -> Result<HttpResponse, Api
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn batch(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Batch).await
+pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Batch).await
 }
 
 /// Records a batch that a server sends.
@@ -88,6 +88,6 @@ pub(crate) async fn batch(incoming: Incoming) -> Result<HttpResponse, ApiError> 
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []))
 )]
-pub(crate) async fn server_batch(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_server(incoming, Content::Batch).await
+pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Batch).await
 }
