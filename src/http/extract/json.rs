@@ -93,13 +93,13 @@ pub(crate) async fn read<B: JsonBody>(request: &HttpRequest, payload: Payload) -
 /// it, with its argument: `optional` or `required` and what is expected, or `with` and a function.
 macro_rules! json_body {
     (
-        $(#[doc = $summary:literal])+
+        $(#[$summary:meta])+
         $visibility:vis struct $name:ident {
             $($(#[$attribute:meta])* $field:ident: $type:ty = $read:ident($argument:expr),)*
         }
     ) => {
-        $(#[doc = $summary])+
         #[derive(Debug, utoipa::ToSchema)]
+        $(#[$summary])+
         $visibility struct $name {
             $($(#[$attribute])* pub(crate) $field: $type,)*
         }

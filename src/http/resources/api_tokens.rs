@@ -22,6 +22,7 @@ use crate::http::respond::etag;
 
 json_body! {
     /// A token to be made.
+    #[schema(example = json!({"name": "dashboard", "role": "admin", "scopes": ["analytics:read", "revenue:read"]}))]
     pub(crate) struct NewTokenShape {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]

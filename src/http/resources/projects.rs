@@ -20,6 +20,7 @@ use crate::http::respond::etag;
 
 json_body! {
     /// A project to be made.
+    #[schema(example = json!({"name": "Shop", "currency": "EUR", "allowed_origins": ["https://shop.example"]}))]
     pub(crate) struct NewProjectShape {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
@@ -45,6 +46,7 @@ json_body! {
 
 json_body! {
     /// A change of a project: what is left out stays.
+    #[schema(example = json!({"name": "Shop", "bots": "record"}))]
     pub(crate) struct ProjectPatchShape {
         /// Another name.
         #[schema(min_length = 1, max_length = 200)]

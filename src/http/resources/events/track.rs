@@ -1,6 +1,7 @@
 //! `POST /i`, `/track`, `/i/batch`, and the same for servers.
 
 use actix_web::HttpResponse;
+use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -22,13 +23,19 @@ impl PartialSchema for BatchShape {
     fn schema() -> RefOr<Schema> {
         let events = ArrayBuilder::new().items(Ref::from_schema_name(EventShape::name())).max_items(Some(MAX_BATCH_EVENTS));
         let events = events.description(Some(format!("The events, at most {MAX_BATCH_EVENTS}.")));
-        ObjectBuilder::new().description(Some("A batch of events.")).property("events", events).required("events").into()
+        ObjectBuilder::new()
+            .description(Some("A batch of events."))
+            .property("events", events)
+            .required("events")
+            .examples([json!({"events": [{"name": "pageview", "user_id": "ada"}]})])
+            .into()
     }
 }
 
 impl ToSchema for BatchShape {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((EventShape::name().into_owned(), EventShape::schema()));
+        EventShape::schemas(schemas);
     }
 }
 
