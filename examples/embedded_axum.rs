@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::time::Window;
+use headcount::queries::UniqueUsersQuery;
 use headcount::{Engine, EngineConfig, NewEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,7 +34,7 @@ async fn users(State(app): State<App>) -> TextResponse {
     let unavailable = |reason: String| (StatusCode::SERVICE_UNAVAILABLE, reason);
     let keyed = app.engine.registry().policy(app.project).ok_or_else(|| unavailable("unknown project".into()))?;
     let today = Window::last_days(1, keyed.policy.timezone, app.engine.clock().now());
-    let users = app.engine.ask(app.project, move |project| project.unique_users(today)).await;
+    let users = app.engine.ask(app.project, UniqueUsersQuery { window: today }).await;
     Ok(format!("{} users today\n", users.map_err(|error| unavailable(error.to_string()))?.total))
 }
 

@@ -4,7 +4,7 @@
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::queries::IdentitySelector;
+//! use headcount::queries::{IdentitySelector, UniqueUsersQuery};
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
@@ -21,7 +21,7 @@
 //!
 //! let timezone = engine.registry().policy(project).ok_or("no such project")?.policy.timezone;
 //! let week = Window::last_days(7, timezone, now);
-//! let users = engine.ask(project, move |project| project.unique_users(week)).await?;
+//! let users = engine.ask(project, UniqueUsersQuery { window: week }).await?;
 //! println!("{} users in seven days", users.total);
 //! let organization = engine.registry().organizations()[0].id;
 //! if let Some(ada) = engine.identity_profile(organization, &IdentitySelector::User("ada".into()), week).await? {

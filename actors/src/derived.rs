@@ -19,7 +19,7 @@ use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::keys::Key;
 use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
 
-use crate::engine::config::{OpenError, directory};
+use crate::engine::{OpenError, directory};
 use crate::fault;
 use crate::shard::stored_types;
 

@@ -1,9 +1,10 @@
-//! Events as the log has them: written in today's version, and read in any that there was.
+//! The encoding of events in the log: writes the current version, reads every version.
 
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
-use crate::shard::Events;
+/// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
+pub(crate) type Events = Vec<Box<Event>>;
 
 /// The payload of a log record with these events.
 ///

@@ -10,7 +10,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 
-use crate::engine::config::{EngineConfig, OpenError};
+use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
 use crate::shard::Outcome;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
@@ -57,10 +58,8 @@ async fn send(engine: &Engine, project: ProjectId, number: usize) -> Result<(), 
 
 async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
     let window = Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-03-02").unwrap() };
-    let ask = move |project: &headcount_actors::domain::project::Project| {
-        (project.unique_users(window).total, project.revenue_metrics(window).orders)
-    };
-    let (users, orders) = engine.ask(project, ask).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap().total;
+    let orders = engine.ask(project, RevenueMetricsQuery { window }).await.unwrap().orders;
     (users, u64::try_from(orders).unwrap())
 }
 

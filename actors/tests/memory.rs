@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
-use headcount_actors::domain::queries::{EntityLevel, IdentitySelector, Profile};
+use headcount_actors::domain::queries::{CohortsQuery, EntityLevel, IdentitySelector, Profile};
 use headcount_actors::domain::time::Window;
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
@@ -94,8 +94,8 @@ async fn what_was_let_go_of_comes_back() {
             assert_eq!(Profile { identity_id: got.identity_id.clone(), ..expected.clone() }, *got);
         }
         for level in [EntityLevel::Identity, EntityLevel::Account] {
-            let expected = wide.ltv_cohorts(known[0].1, level, 24).await.unwrap();
-            assert_eq!(expected, small.ltv_cohorts(known[1].1, level, 24).await.unwrap());
+            let expected = wide.ask(known[0].1, CohortsQuery { level, limit: 24 }).await.unwrap();
+            assert_eq!(expected, small.ask(known[1].1, CohortsQuery { level, limit: 24 }).await.unwrap());
         }
         assert!(is_within(&small, 2 * RECORDS).await, "{} bytes are held, not {RECORDS}", small.vitals().record_bytes);
     }

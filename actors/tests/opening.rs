@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
@@ -57,9 +58,9 @@ async fn check(dir: &Path, project: ProjectId) {
     }
     let day = Day::parse("2024-03-01").unwrap();
     let window = Window { start: day, end: day };
-    let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
     assert_eq!(users.total, USERS);
-    let revenue = engine.ask(project, move |project| project.revenue_metrics(window)).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window }).await.unwrap();
     assert_eq!(u64::try_from(revenue.orders), Ok(USERS));
     engine.close().await;
 }

@@ -270,7 +270,7 @@ fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
 ///
 /// The id itself is this hash with a mask of the organization's laid over it, so that it can be taken off again: an id
 /// finds its company without anybody having to keep a list of ids, and two organizations show different ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PublicCompany(pub u128);
 
 impl PublicCompany {

@@ -69,17 +69,6 @@ struct ApiResponse {
 }
 
 #[derive(Deserialize)]
-struct ErrorResponse {
-    error: ErrorDetails,
-}
-
-#[derive(Deserialize)]
-struct ErrorDetails {
-    code: String,
-    message: String,
-}
-
-#[derive(Deserialize)]
 struct ProjectList {
     projects: Vec<ListedProject>,
 }
@@ -173,11 +162,10 @@ impl Client {
         if (200..300).contains(status) {
             return serde_json::from_slice(body).map_err(|_| Failure(format!("{}{path}: unexpected response", self.url)));
         }
-        Err(Failure(match serde_json::from_slice(body) {
-            Ok(ErrorResponse { error: ErrorDetails { code, message } }) => {
-                format!("the server answered {status} {code}: {message}")
-            }
-            Err(_) => format!("{}{path} answered {status}", self.url),
+        let error = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
+        Err(Failure(match (error["error"]["code"].as_str(), error["error"]["message"].as_str()) {
+            (Some(code), Some(message)) => format!("the server answered {status} {code}: {message}"),
+            _ => format!("{}{path} answered {status}", self.url),
         }))
     }
 

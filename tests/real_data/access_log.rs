@@ -8,7 +8,7 @@ use headcount::Engine;
 use headcount::domain::filter::{Filter, Predicate};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::ratio_of_counts;
-use headcount::domain::queries::{Traffic, TrafficRow};
+use headcount::domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_model::text::Url;
 use headcount_model::time::{day_of, instant_ms};
 use headcount_model::traffic::{self, traffic};
@@ -182,7 +182,7 @@ async fn sessions_by_source_medium_campaign_and_channel() {
     let model = model_of(&requests);
     let facts = model.facts();
     for (first, last) in [("2015-05-17", "2015-05-20"), ("2015-05-18", "2015-05-18"), ("2015-05-19", "2015-05-20")] {
-        let got = engine.traffic(project, window(first, last)).await.unwrap();
+        let got = engine.ask(project, TrafficQuery { window: window(first, last) }).await.unwrap();
         let day = |at_ms| day_of(at_ms, model.organization.timezone).to_string();
         let expected = traffic(&facts, "site", |at_ms| (first..=last).contains(&day(at_ms).as_str()));
         print("sources", &got.by_source);

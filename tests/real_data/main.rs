@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use flate2::read::GzDecoder;
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::Amount;
-use headcount::domain::queries::{Cohort, EntityLevel};
+use headcount::domain::queries::{Cohort, CohortsQuery, EntityLevel, RevenueMetricsQuery, UniqueUsersQuery};
 use headcount::domain::time::{Day, Window};
 use headcount::{Engine, EngineConfig};
 
@@ -20,7 +20,7 @@ mod access_log;
 mod served;
 
 #[path = "../../examples/cdnow_events.rs"]
-#[allow(dead_code, missing_docs, unreachable_pub, reason = "an example, whose `main` is not called here")]
+#[expect(dead_code, unreachable_pub, reason = "an example, whose `main` is not called here")]
 mod cdnow_events;
 
 fn headcount(data_dir: &Path, arguments: &[&str]) -> Output {
@@ -70,12 +70,12 @@ async fn cdnow_to_the_cent() {
     headcount(&data, &["import", "--again", file.to_str().unwrap()]);
     let (engine, project) = open(&data);
     let all = window("1997-01-01", "1998-06-30");
-    let revenue = engine.ask(project, move |project| project.revenue_metrics(all)).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: all }).await.unwrap();
     assert_eq!((revenue.total_revenue, revenue.orders), (Amount::parse("2500315.63").unwrap(), 69_579));
-    let users = engine.ask(project, move |project| project.unique_users(all)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: all }).await.unwrap();
     assert_eq!(users.total, 23_570);
     for level in [EntityLevel::Identity, EntityLevel::Account] {
-        let answer = engine.ltv_cohorts(project, level, 24).await.unwrap();
+        let answer = engine.ask(project, CohortsQuery { level, limit: 24 }).await.unwrap();
         assert!(!answer.cohorts.truncated && answer.unconverted.is_empty());
         let shown = |cohort: &Cohort| (cohort.month.clone(), cohort.entities, cohort.revenue.to_string(), cohort.ltv.to_string());
         let expected = COHORTS.map(|(month, entities, revenue, ltv)| (month.into(), entities, revenue.into(), ltv.into()));
@@ -116,7 +116,7 @@ async fn an_access_log_by_visitors() {
     assert!(String::from_utf8_lossy(&run.stderr).contains("line 8899"), "{run:?}");
     let (engine, project) = open(&data);
     let days = window("2015-05-17", "2015-05-20");
-    let users = engine.ask(project, move |project| project.unique_users(days)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: days }).await.unwrap();
     assert_eq!(users.series.iter().map(|(_, users)| *users).collect::<Vec<_>>(), [365, 660, 586, 532]);
     engine.close().await;
 
@@ -124,7 +124,7 @@ async fn an_access_log_by_visitors() {
     headcount(&data, &["init"]);
     headcount(&data, &["import", "--format", "combined", log]);
     let (engine, project) = open(&data);
-    let people = engine.ask(project, move |project| project.unique_users(days)).await.unwrap();
+    let people = engine.ask(project, UniqueUsersQuery { window: days }).await.unwrap();
     assert!(people.total > 100 && people.total < users.total / 2, "crawlers and assets must be excluded: {}", people.total);
     engine.close().await;
 }

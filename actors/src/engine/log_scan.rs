@@ -20,15 +20,13 @@ use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::Record;
-use tokio::sync::Semaphore;
 
-use crate::engine::external_sort::Sorter;
-use crate::engine::{AskError, Engine};
+use super::external_sort::Sorter;
+use super::handle::Engine;
+use super::shard_client::AskError;
 use crate::event_codec;
 use crate::shard::partition_of;
 
-/// How many scans run at once; each keeps a core busy.
-const MAX_SCANS: usize = 2;
 /// How much of what is sorted is in memory; three sorts are under way at a time.
 const SORT_BYTES: usize = 4 << 20;
 /// After so many ids that only the shard knows, or so many bytes of events, the shard is asked.
@@ -74,7 +72,7 @@ impl Engine {
     ) -> Result<UniqueUsers, AskError> {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
-        let turn = Arc::clone(self.scans()).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
+        let turn = Arc::clone(&self.inner.scans).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
         let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
         let engine = self.clone();
@@ -98,17 +96,13 @@ impl Engine {
 impl Engine {
     /// The external ids of a project's partition that are on disk or on their way there.
     async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
-        self.ask_shard(project, move |shard| shard.known_ids(project)).await?.map_err(AskError::Lost)
+        self.ask_shard(project, move |shard| shard.known_ids(project)).await
     }
 
     /// The first positions that have these external ids.
     async fn first_positions(&self, project: ProjectId, ids: Vec<u128>) -> Result<Vec<Option<Position>>, AskError> {
-        self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await?.map_err(AskError::Lost)
+        self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await
     }
-}
-
-pub(crate) fn scan_permits() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MAX_SCANS))
 }
 
 /// One pass over a project's events.
@@ -123,7 +117,7 @@ struct Scan<'e> {
 }
 
 /// An event whose turn it is when it is known whether it is a duplicate.
-struct Waiting {
+struct Candidate {
     event: Box<Event>,
     position: Position,
     /// The index of its id among those that the shard is asked for.
@@ -132,7 +126,7 @@ struct Waiting {
 
 #[derive(Default)]
 struct Batch {
-    waiting: Vec<Waiting>,
+    waiting: Vec<Candidate>,
     ids: Vec<u128>,
     bytes: usize,
 }
@@ -152,7 +146,7 @@ impl Scan<'_> {
         let partition = partition_of(self.project);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let result = self.engine.history().read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
+        let result = self.engine.inner.history.read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
             if record.first > self.until {
                 return ControlFlow::Break(());
             }
@@ -171,12 +165,12 @@ impl Scan<'_> {
         visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
     ) -> Result<(), ScanError> {
         check(self.cancelled)?;
-        if self.engine.is_closing() {
+        if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
         }
         let events = event_codec::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
         for (event, position) in events.into_iter().zip(record.first..) {
-            if position > self.until || event.project != self.project || self.engine.is_dead(position) {
+            if position > self.until || event.project != self.project || self.engine.inner.dead.contains(position) {
                 continue;
             }
             let mut asked = None;
@@ -191,7 +185,7 @@ impl Scan<'_> {
                     }
                 }
             }
-            batch.waiting.push(Waiting { event, position, asked });
+            batch.waiting.push(Candidate { event, position, asked });
             if batch.ids.len() >= IDS_A_QUESTION {
                 self.hand_over(batch, visit)?;
             }
@@ -207,7 +201,7 @@ impl Scan<'_> {
             true => Vec::new(),
             false => tokio::runtime::Handle::current().block_on(self.engine.first_positions(self.project, ids))?,
         };
-        for Waiting { event, position, asked } in waiting {
+        for Candidate { event, position, asked } in waiting {
             if let Some(index) = asked {
                 // It was applied, so its id is known, unless the state was lost meanwhile.
                 let first = firsts.get(index).copied().flatten().ok_or(AskError::NoAnswer)?;
@@ -318,8 +312,11 @@ fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {
 mod tests {
     use std::time::{Duration, Instant as Stopwatch};
 
+    use headcount_domain::queries::UniqueUsersQuery;
+
+    use super::super::handle::MAX_SCANS;
     use super::*;
-    use crate::engine::config::EngineConfig;
+    use crate::engine::EngineConfig;
     use crate::ingest::NewEvent;
 
     /// 2024-03-01T10:00:00Z
@@ -381,7 +378,7 @@ mod tests {
                 if batch % 4 == 2 && checkpoint_events < u64::MAX {
                     tokio::time::sleep(Duration::from_millis(1_200)).await;
                 }
-                let expected = engine.ask(project, |project| project.unique_users(window())).await.unwrap();
+                let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
                 assert!(expected.total > 20);
                 for sort_bytes in [200, SORT_BYTES] {
                     assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
@@ -423,7 +420,7 @@ mod tests {
             let _ = tokio::time::timeout(Duration::from_millis(1), scan).await;
         }
         let began = Stopwatch::now();
-        while engine.scans().available_permits() < MAX_SCANS {
+        while engine.inner.scans.available_permits() < MAX_SCANS {
             assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::queries;
 use headcount_domain::queries::{
-    AttributedRevenue, AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentitySelector, Listed, LtvCohorts, Profile, Projects, Query, TopCompany, TopUser, TouchModel, Traffic,
-    TrafficQuery,
+    self, CompanyMetrics, CountOf, GroupMetrics, IdentityCounts, IdentitySelector, Listed, Profile, Projects, Query, TopCompany,
+    TopUser,
 };
 use headcount_domain::time::Window;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::{AskError, Engine};
+use super::handle::Engine;
+use super::shard_client::{AskError, Pending};
 
 /// The projects of an organization, asked on their shards.
-struct Asked<'e> {
+struct OrganizationProjects<'e> {
     engine: &'e Engine,
     projects: Vec<ProjectId>,
     /// The places of those that one message asks.
@@ -26,18 +26,18 @@ struct Asked<'e> {
 /// How many projects one message asks at most, so that a shard can do something else in between.
 const TOGETHER: usize = 16;
 
-impl<'e> Asked<'e> {
+impl<'e> OrganizationProjects<'e> {
     fn new(engine: &'e Engine, projects: Vec<ProjectId>) -> Self {
         let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, project) in projects.iter().enumerate() {
-            of_shard.entry(engine.shard_of(*project)).or_default().push(place);
+            of_shard.entry(engine.inner.shards.shard_of(*project)).or_default().push(place);
         }
         let together = of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
         Self { engine, projects, together }
     }
 }
 
-impl Projects for Asked<'_> {
+impl Projects for OrganizationProjects<'_> {
     type Error = AskError;
 
     fn count(&self) -> usize {
@@ -51,8 +51,7 @@ impl Projects for Asked<'_> {
     async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
         // All are asked before the first answer is waited for.
-        let asked: Vec<_> =
-            self.together.iter().map(|places| self.engine.post_to_several(of(places), question.clone())).collect();
+        let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
         let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
             parts.extend(places.iter().copied().zip(answer?.wait().await?));
@@ -63,36 +62,22 @@ impl Projects for Asked<'_> {
 }
 
 impl Engine {
-    /// Revenue of a window by what brought the buyers, at most `limit` rows.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn revenue_by_attribution(
+    /// Sends a query to several projects of one shard. Their parts come in the order of the projects.
+    fn send_query<Q: Query + Sync>(
         &self,
-        project: ProjectId,
-        model: TouchModel,
-        level: EntityLevel,
-        dimension: Dimension,
-        window: Window,
-        limit: usize,
-    ) -> Result<AttributedRevenue, AskError> {
-        self.post(project, AttributionQuery { model, level, dimension, window, limit })?.wait().await
+        projects: Vec<ProjectId>,
+        query: Q,
+    ) -> Result<Pending<Result<Vec<Q::Partial>, Fault>>, AskError> {
+        let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
+        self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
     }
 
-    /// Lifetime value by the month of first sight, the newest `limit` months.
+    /// Answers a query about one project, on its shard's thread.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.post(project, CohortsQuery { level, limit })?.wait().await
-    }
-
-    /// Sessions and bounces of a window, by source, medium, campaign and channel.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.post(project, TrafficQuery { window })?.wait().await
+    pub async fn ask<Q: Query + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, AskError> {
+        self.ask_shard(project, move |shard| shard.answer(project, &query)).await
     }
 
     /// What an identity did in a window. `None`: there is no such identity.
@@ -238,9 +223,9 @@ impl Engine {
         Ok((incarnation, hash.digest128()))
     }
 
-    fn asked(&self, organization: OrganizationId) -> Asked<'_> {
+    fn asked(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         // An organization that is unknown has no projects.
         let projects = self.registry().projects(organization).unwrap_or_default();
-        Asked::new(self, projects.iter().map(|project| project.id).collect())
+        OrganizationProjects::new(self, projects.iter().map(|project| project.id).collect())
     }
 }

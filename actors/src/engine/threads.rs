@@ -6,13 +6,41 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use actix::{Actor, Addr, Arbiter, System};
+use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Commit, Outcome as LogOutcome};
 
-use crate::engine::config::OpenError;
+use super::config::OpenError;
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::ingest::{IngestActor, Ticket};
-use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, Work};
+use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
+use crate::verifier::Verifier;
 
+/// The threads of an engine, and the lock of its data directory.
+pub(super) struct Threads {
+    pub(super) system: System,
+    pub(super) system_thread: JoinHandle<()>,
+    pub(super) writer: CheckpointWriter,
+    pub(super) writer_thread: JoinHandle<()>,
+    pub(super) verifier: Verifier,
+    pub(super) _lock: DirLock,
+}
+
+impl Threads {
+    /// Stops all threads and waits for them.
+    pub(super) fn stop(self) {
+        let Self { system, system_thread, writer, writer_thread, verifier, _lock } = self;
+        verifier.stop();
+        writer.stop_retrying();
+        drop(writer);
+        system.stop();
+        let _ = system_thread.join();
+        // The writer ends when the shards, which hold its other handles, are gone.
+        let _ = writer_thread.join();
+    }
+}
+
+/// What [`start_system`] has started: the system, its thread, and the shards.
 pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<ShardActor>>);
 
 /// Starts the engine's own actix system, with one arbiter per shard.
@@ -74,10 +102,7 @@ pub(crate) fn start_ingest(
 }
 
 /// What the log's thread does with what it committed: hands each shard its share, and refusals back.
-pub(crate) fn sink(
-    shards: Vec<Addr<ShardActor>>,
-    assignment: Vec<usize>,
-) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
         for outcome in outcomes {
@@ -89,7 +114,7 @@ pub(crate) fn sink(
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
                     let work = Work { partition, project, first, events, permits, reply };
-                    works.entry(assignment[usize::from(partition)]).or_default().push(work);
+                    works.entry(map.shard_of(partition)).or_default().push(work);
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
                 // Dropping the ticket reports that the outcome is unknown.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use headcount_domain::intake::event::Position;
 use headcount_domain::quota::Quota;
 
-use super::Engine;
+use super::handle::Engine;
 use super::open::last_position;
 
 /// Figures about a running engine.
@@ -44,19 +44,19 @@ impl Engine {
     /// Figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
-        let progress = self.progress();
+        let progress = &self.inner.admission.checkpoints;
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
-            projects_at_quota: self.inner.limits.count(),
-            quota_refusals: self.inner.limits.refusals(),
+            projects_at_quota: self.inner.quotas.count(),
+            quota_refusals: self.inner.quotas.refusals(),
             log_position: last_position(&*self.inner.history),
-            admitted_bytes: self.inner.gate.used(),
-            admission_limit_bytes: self.inner.gate.limit(),
+            admitted_bytes: self.inner.admission.gate.used(),
+            admission_limit_bytes: self.inner.admission.gate.limit(),
             dead_letters: self.inner.dead.count(),
             damage_found: self.inner.damage.found(),
-            free_disk_bytes: self.inner.disk.free_bytes(),
+            free_disk_bytes: self.inner.admission.disk.free_bytes(),
             record_bytes: self.inner.memory.resident(),
             record_limit_bytes: self.inner.config.record_bytes(),
         }

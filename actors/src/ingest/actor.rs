@@ -12,24 +12,10 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{Commit, LogError};
 use tokio::sync::oneshot;
 
-use crate::engine::QuotaExceeded;
-use crate::event_codec;
-use crate::ingest::Permit;
-use crate::shard::{Events, Outcome, PartitionHealth, partition_of};
-
-/// Why events were not recorded, or why nobody knows.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum TrackError {
-    /// The engine can't take them now; nothing was recorded.
-    #[error("nothing was recorded: {0}")]
-    Unavailable(String),
-    /// It would make a new thing of a kind of which the project has as many as it may; nothing was recorded.
-    #[error("{0}")]
-    QuotaExceeded(QuotaExceeded),
-    /// They are in the log, and their shard did not come back: they may or may not be counted until it does.
-    #[error("the outcome is not known yet")]
-    OutcomeUnknown,
-}
+use super::admission_gate::Permit;
+use super::refusal::TrackError;
+use crate::event_codec::{self, Events};
+use crate::shard::{Outcome, PartitionHealth, partition_of};
 
 /// The events of one sender, all of one project, and where to answer.
 #[derive(Message)]

@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 
-pub use cache::{KeyedProject, Principal, PublicKey};
+pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
@@ -114,7 +114,7 @@ impl Registry {
 
     /// The project that a tracker names by its public key, as it is at this moment.
     #[must_use]
-    pub fn policy_by_public_key(&self, public_key: &str) -> Option<Arc<KeyedProject>> {
+    pub fn policy_by_public_key(&self, public_key: &str) -> Option<Arc<ProjectConfig>> {
         self.public_key(public_key).map(|key| key.project)
     }
 
@@ -126,7 +126,7 @@ impl Registry {
 
     /// The project of this id, of whatever organization, as it is at this moment.
     #[must_use]
-    pub fn policy(&self, project: ProjectId) -> Option<Arc<KeyedProject>> {
+    pub fn policy(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.cache.by_project(project)
     }
 
@@ -139,13 +139,13 @@ impl Registry {
     /// after it, and is refused with `timezone_fixed`. The mark is in the picture, and not in a flag that pictures share, so that
     /// nobody can see the mark beside a timezone from before it.
     ///
-    /// Costs nothing when [`KeyedProject::is_calendar_pinned`]; else, once in a project's life, it waits for the disk.
+    /// Costs nothing when [`ProjectConfig::is_calendar_pinned`]; else, once in a project's life, it waits for the disk.
     /// The mark stays if the event is not recorded after all.
     ///
     /// # Errors
     /// [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if the mark can't be recorded:
     /// then the event must not be either.
-    pub fn pin_calendar(&self, held: &Arc<KeyedProject>) -> Result<Arc<KeyedProject>, RegistryError> {
+    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
         if held.is_calendar_pinned() {
             return Ok(Arc::clone(held));
         }

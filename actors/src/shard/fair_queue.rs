@@ -26,20 +26,20 @@ struct Lane<T> {
 }
 
 /// Queues of items, one per tenant. See the module.
-pub(crate) struct Fair<K, T> {
+pub(crate) struct FairQueue<K, T> {
     lanes: HashMap<K, Lane<T>>,
     /// Whose turn comes when. Every lane is in it once.
     turns: VecDeque<K>,
     len: usize,
 }
 
-impl<K, T> Default for Fair<K, T> {
+impl<K, T> Default for FairQueue<K, T> {
     fn default() -> Self {
         Self { lanes: HashMap::new(), turns: VecDeque::new(), len: 0 }
     }
 }
 
-impl<K: Copy + Eq + Hash, T> Fair<K, T> {
+impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
     /// Whether nothing is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
@@ -65,7 +65,7 @@ impl<K: Copy + Eq + Hash, T> Fair<K, T> {
         })
     }
 
-    /// Takes the next item out. What it costs is to be told to [`Fair::charge`].
+    /// Takes the next item out. What it costs is to be told to [`FairQueue::charge`].
     pub(crate) fn next(&mut self) -> Option<(K, T)> {
         if self.len == 0 {
             // Nobody has to wait for anybody: what was taken too much is forgotten.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_tenant_of_costly_items_gets_no_more_time_than_another() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..1_000).for_each(|item| fair.push('a', item));
         (0..1_000).for_each(|item| fair.push('b', item));
         let mut spent = HashMap::from([('a', Duration::ZERO), ('b', Duration::ZERO)]);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn items_of_a_tenant_keep_their_order_and_none_is_lost() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         for item in 0..300 {
             fair.push(item % 7, item);
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_debt_outlives_an_empty_queue_while_others_wait() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..1_000).for_each(|item| fair.push('b', item));
         fair.push('a', 0);
         let mut of_b = 0;
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn all_of_some_tenants_can_be_taken_out() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..10).for_each(|item| fair.push(item % 3, item));
         assert_eq!(fair.fronts().map(|(_, item)| *item).sum::<i32>(), 3);
         assert_eq!(fair.extract(|tenant| tenant == 1), [1, 4, 7]);

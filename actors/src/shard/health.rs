@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::partition::PARTITIONS;
+use super::shard_map::PARTITIONS;
 
 /// Whether a partition works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The state of one partition: its projects, the index of its `external_id`s, and the position they reflect.
 
-use std::collections::HashMap;
 use std::collections::hash_map;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,53 +16,31 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
 use headcount_storage::store::{PartitionId, Store};
 
-use super::entries::Entries;
+use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
-use super::quota_table::Limits;
+use super::quota_table::{QuotaCheck, QuotaTable};
+use super::shard_map::PARTITIONS;
 use super::stored::{
-    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
+    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
-use crate::engine::QuotaAsked;
+use super::work::Outcome;
+use crate::checkpoint_writer::Entries;
 use crate::fault;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
-/// How many partitions there are, for ever: the partition of a project must not move.
-pub const PARTITIONS: u16 = 64;
-
-/// The partition of a project: a stable hash of its id.
-#[must_use]
-pub fn partition_of(project: ProjectId) -> u16 {
-    let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
-    u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
-}
-
 /// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
 pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
 
-/// What became of one event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its position.
-    pub position: Position,
-    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
-    pub first: Position,
-}
-
-impl Outcome {
-    /// Whether an earlier event has its `external_id`.
-    #[must_use]
-    pub fn is_duplicate(self) -> bool {
-        self.first != self.position
-    }
-}
+/// Partitions by number.
+pub(super) type Partitions = BTreeMap<u16, Partition>;
 
 /// What all partitions of an engine share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct PartitionContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
@@ -70,8 +48,9 @@ pub(crate) struct Shared {
     /// Which index of external ids belongs to the store.
     pub(crate) index: ExternalIdsOptions,
     pub(crate) health: Arc<PartitionHealth>,
-    pub(crate) limits: Arc<Limits>,
+    pub(crate) limits: Arc<QuotaTable>,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
 }
@@ -87,7 +66,7 @@ pub(crate) struct Begun {
 /// What an external id takes in memory until it is written.
 const ID_BYTES: usize = 40;
 
-struct State {
+struct ProjectState {
     project: Project,
     last: Position,
     version: Arc<AtomicU64>,
@@ -99,18 +78,18 @@ struct State {
     reached: Reached,
 }
 
-impl State {
+impl ProjectState {
     fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
         StoreSource { store, partition, project, complete: self.complete }
     }
 
     /// Finds which quotas the project has reached. `true`: other ones than before.
-    fn count(&mut self, shared: &Shared) -> bool {
+    fn count(&mut self, context: &PartitionContext) -> bool {
         let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
             return false;
         }
-        let reached = shared.limits.quotas().reached(self.project.cardinality(&shared.hasher));
+        let reached = context.limits.quotas().reached(self.project.cardinality(&context.hasher));
         reached != std::mem::replace(&mut self.reached, reached)
     }
 }
@@ -120,7 +99,7 @@ pub(crate) struct Partition {
     number: u16,
     /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
     stored_as: u16,
-    shared: Shared,
+    context: PartitionContext,
     applied: Position,
     /// The highest position that the checkpoint reflects, which it was opened from.
     ahead: Position,
@@ -128,7 +107,7 @@ pub(crate) struct Partition {
     serial: u64,
     /// The first event that no checkpoint has begun with.
     unsaved_from: Option<Position>,
-    projects: HashMap<ProjectId, State>,
+    projects: HashMap<ProjectId, ProjectState>,
     index: Option<ExternalIds>,
     /// How many different external ids the applied events have.
     external_ids: u64,
@@ -142,21 +121,20 @@ pub(crate) struct Partition {
 
 impl Partition {
     /// The partition as its last checkpoint left it.
-    pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
-        Self::open_in(number, number, shared)
+    pub(crate) fn open(number: u16, context: PartitionContext) -> Result<Self, Fault> {
+        Self::open_in(number, number, context)
     }
 
     /// The partition as its last checkpoint in `stored_as` left it.
-    pub(crate) fn open_in(stored_as: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let shared_store = Arc::clone(&shared.store);
-        let Standing { position, external_ids, serial } =
-            read_meta(&*shared_store, &position_key(stored_as))?.unwrap_or_default();
+    pub(crate) fn open_in(stored_as: u16, number: u16, context: PartitionContext) -> Result<Self, Fault> {
+        let store = Arc::clone(&context.store);
+        let PartitionMeta { position, external_ids, serial } = read_meta(&*store, &position_key(stored_as))?.unwrap_or_default();
         let mut partition = Self {
             number,
             stored_as,
-            shared,
+            context,
             applied: position,
-            ahead: read_meta(&*shared_store, &highest_key(stored_as))?.unwrap_or(position),
+            ahead: read_meta(&*store, &highest_key(stored_as))?.unwrap_or(position),
             serial,
             unsaved_from: None,
             projects: HashMap::new(),
@@ -172,19 +150,19 @@ impl Partition {
 
     /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
     /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
-    pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
+    pub(crate) fn open_empty(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
-            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(stored_as))?;
-            if standing.is_none() {
-                return Self::open_in(stored_as, number, shared);
+            let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
+            if meta.is_none() {
+                return Self::open_in(stored_as, number, context);
             }
         }
         Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
     }
 
     /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
-    pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
-        ExternalIds::reset(&shared.external_ids_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
+    pub(crate) fn reset_index(number: u16, context: &PartitionContext) -> Result<(), Fault> {
+        ExternalIds::reset(&context.external_ids_dir.join(number.to_string()), context.index).map_err(fault::of_index)
     }
 
     /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
@@ -192,7 +170,7 @@ impl Partition {
         if external_ids == 0 {
             return Ok(());
         }
-        let unchecked = Arc::clone(&self.shared.unchecked);
+        let unchecked = Arc::clone(&self.context.unchecked);
         let index = self.index()?;
         unchecked.check(index).map_err(fault::of_index)?;
         match index.entries() {
@@ -222,24 +200,24 @@ impl Partition {
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
         let first = match &event.external_id {
             Some(external_id) => {
-                let fingerprint = self.shared.hasher.external_id(event.project, external_id);
+                let fingerprint = self.context.hasher.external_id(event.project, external_id);
                 let first = self.index()?.first(fingerprint, position);
-                first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
+                first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?
             }
             None => position,
         };
         if first == position {
-            let Self { stored_as, shared, projects, external_ids, .. } = self;
-            let state = state(projects, shared, *stored_as, event.project)?;
+            let Self { stored_as, context, projects, external_ids, .. } = self;
+            let state = state(projects, context, *stored_as, event.project)?;
             // At a replay, what the checkpoint has of the project beyond its own position comes again.
             if position > state.last {
-                let source = state.source(&*shared.store, *stored_as, event.project);
-                state.project.apply(event, position, &shared.hasher, &source)?;
+                let source = state.source(&*context.store, *stored_as, event.project);
+                state.project.apply(event, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
                 state.version.store(position, Ordering::Release);
-                if state.count(shared) {
-                    shared.limits.set(event.project, state.reached);
+                if state.count(context) {
+                    context.limits.set(event.project, state.reached);
                 }
                 // Not the index's own count, which has an id twice where a table was written twice.
                 *external_ids += u64::from(event.external_id.is_some());
@@ -264,41 +242,46 @@ impl Partition {
         self.unsaved_from
     }
 
-    /// Reads a project's rollups.
-    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        Ok(question(&state(projects, shared, *stored_as, project)?.project))
-    }
-
     /// The position of a project's last event that counted.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        Ok(state(projects, shared, *stored_as, project)?.last)
+        let Self { stored_as, context, projects, .. } = self;
+        Ok(state(projects, context, *stored_as, project)?.last)
     }
 
     /// Answers a question about a project.
     pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        let state = state(projects, shared, *stored_as, id)?;
-        let source = state.source(&*shared.store, *stored_as, id);
-        question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
+        let Self { stored_as, context, projects, .. } = self;
+        let state = state(projects, context, *stored_as, id)?;
+        let source = state.source(&*context.store, *stored_as, id);
+        question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
     /// Which quota each event would exceed, if any.
-    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
+    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
         let mut exceeded = Vec::with_capacity(asked.len());
-        for QuotaAsked { external_id, mentions, .. } in asked {
+        for QuotaCheck { external_id, mentions, .. } in asked {
             let first = match external_id {
                 Some(external_id) => self.index()?.get(*external_id),
                 None => Ok(None),
             };
-            let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
-            let Self { stored_as, shared, projects, .. } = self;
-            let state = state(projects, shared, *stored_as, id)?;
-            let source = state.source(&*shared.store, *stored_as, id);
+            let first = first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?;
+            let Self { stored_as, context, projects, .. } = self;
+            let state = state(projects, context, *stored_as, id)?;
+            let source = state.source(&*context.store, *stored_as, id);
             exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
         }
         Ok(exceeded)
+    }
+
+    /// The external ids that are on disk or on their way there.
+    pub(crate) fn known_ids(&mut self) -> Result<ExternalIdsView, Fault> {
+        Ok(self.index()?.view())
+    }
+
+    /// The first positions that have these external ids.
+    pub(crate) fn first_positions(&mut self, ids: &[u128]) -> Result<Vec<Option<Position>>, Fault> {
+        let known = self.index()?;
+        ids.iter().map(|id| known.get(*id).map_err(fault::of_index)).collect()
     }
 
     /// How much of its projects is in memory.
@@ -331,10 +314,10 @@ impl Partition {
 
     pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
         if self.index.is_none() {
-            let dir = self.shared.external_ids_dir.join(self.number.to_string());
-            let opened = ExternalIds::open(&dir, self.shared.index).map_err(|error| {
+            let dir = self.context.external_ids_dir.join(self.number.to_string());
+            let opened = ExternalIds::open(&dir, self.context.index).map_err(|error| {
                 let Fault { kind, message } = fault::of_index(error);
-                self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
+                self.context.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
             });
             self.index = Some(opened?);
         }
@@ -373,11 +356,11 @@ impl Partition {
         }
         // The position is the partition's, whatever the project of the collector.
         self.serial += 1;
-        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
         let highest = self.reflected();
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
-        collect.standing(standing)?;
+        collect.partition_meta(meta)?;
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
@@ -425,7 +408,7 @@ impl Partition {
     }
 
     /// The checkpoint is durable.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn mark_durable(&mut self) {
         self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
@@ -445,28 +428,28 @@ impl Partition {
 }
 
 fn state<'p>(
-    projects: &'p mut HashMap<ProjectId, State>,
-    shared: &Shared,
+    projects: &'p mut HashMap<ProjectId, ProjectState>,
+    context: &PartitionContext,
     partition: u16,
     project: ProjectId,
-) -> Result<&'p mut State, Fault> {
+) -> Result<&'p mut ProjectState, Fault> {
     match projects.entry(project) {
         hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(shared, partition, project)?)),
+        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(context, partition, project)?)),
     }
 }
 
-fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
-    let meta: Option<ProjectMeta> = read_meta(&*shared.store, &meta_key(partition, id))?;
+fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
+    let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
     let mut project = Project::default();
-    load_cells(&*shared.store, partition, id, &mut project)?;
+    load_cells(&*context.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
     project.dictionary.counts = names;
-    let reached = shared.limits.quotas().reached(project.cardinality(&shared.hasher));
+    let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
     // Before the version is there, which says that the project was loaded.
-    shared.limits.set(id, reached);
+    context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
-    let version = Arc::clone(&shared.versions.entry(id).or_default());
+    let version = Arc::clone(&context.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
-    Ok(State { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
+    Ok(ProjectState { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
 }

@@ -5,11 +5,20 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headcount_domain::ids::ProjectId;
-use headcount_domain::quota::{Quota, Quotas, Reached};
+use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
+
+/// A question about one event: would it exceed a quota?
+pub(crate) struct QuotaCheck {
+    /// The index of the event in its batch.
+    pub(crate) place: usize,
+    /// The fingerprint of its idempotency key: a duplicate creates nothing.
+    pub(crate) external_id: Option<u128>,
+    pub(crate) mentions: Mentions,
+}
 
 /// The projects that reached a quota, and how many events quotas refused.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct QuotaTable {
     quotas: Quotas,
     /// How many projects are in the table: almost always none, so that most events read only this.
     count: AtomicUsize,
@@ -17,7 +26,7 @@ pub(crate) struct Limits {
     refused: [AtomicU64; Quota::ALL.len()],
 }
 
-impl Limits {
+impl QuotaTable {
     pub(crate) fn new(quotas: Quotas) -> Self {
         Self { quotas, ..Self::default() }
     }

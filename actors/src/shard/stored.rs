@@ -17,7 +17,7 @@ use headcount_storage::store::{PartitionId, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::entries::Entries;
+use crate::checkpoint_writer::Entries;
 use crate::fault;
 
 /// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
@@ -46,7 +46,7 @@ pub(crate) struct ProjectMeta {
 
 /// Where a partition stands; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PartitionMeta {
     /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
     /// How many different external ids the events that it reflects have.
@@ -93,14 +93,18 @@ fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> R
 
 /// The number of a partition's last checkpoint; 0 if there is none.
 pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
-    let standing: Option<Standing> = read_meta(store, &position_key(partition))?;
-    Ok(standing.unwrap_or_default().serial)
+    let meta: Option<PartitionMeta> = read_meta(store, &position_key(partition))?;
+    Ok(meta.unwrap_or_default().serial)
 }
 
 /// Adds a partition's standing to a checkpoint that a test makes.
 #[cfg(test)]
-pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
-    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
+pub(crate) fn partition_meta_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.partition_meta(PartitionMeta {
+        position: serial,
+        external_ids: 0,
+        serial,
+    })
 }
 
 /// Reads the rollups of a project.
@@ -151,8 +155,8 @@ impl Collect<'_> {
         self.put(&highest_key(self.partition), META_VERSION, &position)
     }
 
-    pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
-        self.put(&position_key(self.partition), META_VERSION, &standing)
+    pub(crate) fn partition_meta(&mut self, meta: PartitionMeta) -> Result<(), Fault> {
+        self.put(&position_key(self.partition), META_VERSION, &meta)
     }
 
     fn put<T: Serialize>(&mut self, key: &[u8], version: u8, value: &T) -> Result<(), Fault> {
@@ -204,7 +208,7 @@ pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
-/// Where a partition's [`Standing`] is.
+/// Where a partition's [`PartitionMeta`] is.
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
     Key::Position { partition: PartitionId(partition) }.encode()
 }

@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
@@ -70,10 +71,10 @@ async fn run() {
     let window = Window { start: first, end: first.plus(59) };
     let began = Instant::now();
     for _ in 0..1_000 {
-        engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+        engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
     }
     println!("unique users of 60 days: {:.1?} per query", began.elapsed() / 1_000);
-    let users = engine.ask(project, move |project| project.unique_users(window).total).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap().total;
     println!("{users} unique users");
     engine.close().await;
     std::fs::remove_dir_all(dir).unwrap();

@@ -5,9 +5,10 @@ use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
 use crate::facts::Moment;
 use crate::ids::RecordKey;
 use crate::time::Instant;
+use serde::{Deserialize, Serialize};
 
 /// A company's domain, and when that was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompanyLink {
     /// When. Of several projects' links the one told first counts.
     pub told: Moment,

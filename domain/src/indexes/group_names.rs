@@ -5,9 +5,10 @@ use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 use crate::indexes::group_numbers::GroupNumber;
+use serde::{Deserialize, Serialize};
 
 /// The first 16 bytes of a name. What has a lesser one has a lesser name; of equal ones that is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamePrefix([u8; 16]);
 
 impl NamePrefix {

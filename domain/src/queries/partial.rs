@@ -7,6 +7,8 @@ use crate::fault::Fault;
 use crate::ids::{KeyHasher, ProjectId};
 use crate::project::Project;
 use crate::records::Source;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A project's state, for reading: records that are not in memory are brought there.
 #[derive(Debug)]
@@ -21,10 +23,10 @@ pub struct Reader<'a, S> {
     pub source: &'a S,
 }
 
-/// What is asked of one project.
-pub trait Query: Clone + Send + 'static {
+/// A query about one project. It is data, so that it can be sent to where the state of the project is.
+pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// What a project answers.
-    type Partial: Send + 'static;
+    type Partial: Send + Serialize + DeserializeOwned + 'static;
 
     /// Answers it.
     ///

@@ -1,6 +1,7 @@
 //! The days that a question is about.
 
 use super::{Day, Instant, Timezone};
+use serde::{Deserialize, Serialize};
 
 /// How many days a window has if nothing is asked: 30 days before today, and today.
 pub const DEFAULT_WINDOW_DAYS: u32 = 31;
@@ -8,7 +9,7 @@ pub const DEFAULT_WINDOW_DAYS: u32 = 31;
 pub const MAX_WINDOW_DAYS: i64 = 3_660;
 
 /// Whole days, both ends inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Window {
     /// The first day.
     pub start: Day,

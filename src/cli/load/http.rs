@@ -1,4 +1,4 @@
-//! One connection: just enough HTTP/1.1 to ask again and again, for as little as it can cost.
+//! A connection with just enough HTTP/1.1 to repeat requests at the lowest cost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long an answer may take.
+/// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest response that is read.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 /// The most headers that a response may have.
 const MAX_HEADERS: usize = 32;
 
-/// An answer's status; its body is in the connection's buffer.
+/// The status of a response. Its body is in the connection's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Response {
     /// The status.
@@ -23,7 +23,7 @@ pub(crate) struct Response {
     closes: bool,
 }
 
-/// A connection that is opened again when it was closed.
+/// A connection that reconnects when it was closed.
 pub(crate) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,
@@ -31,28 +31,28 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// To `address`; opened by the first request.
+    /// Creates a connection to `address`. The first request opens it.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, stream: None, buffer: Vec::with_capacity(4_096) }
     }
 
-    /// Sends a whole request and waits for the whole answer.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Response> {
-        let result = tokio::time::timeout(TIMEOUT, self.ask_once(request)).await;
+    /// Sends a request and waits for the whole response.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> io::Result<Response> {
+        let result = tokio::time::timeout(TIMEOUT, self.send_once(request)).await;
         let result = result.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        // What is half read or half written can't be used again.
+        // A half-read or half-written connection can't be reused.
         if !matches!(result, Ok(Response { closes: false, .. })) {
             self.stream = None;
         }
         result
     }
 
-    /// The body of the last answer.
-    pub(crate) fn body(&self, answer: Response) -> &[u8] {
-        self.buffer.get(answer.body.0..answer.body.1).unwrap_or_default()
+    /// The body of the last response.
+    pub(crate) fn body(&self, response: Response) -> &[u8] {
+        self.buffer.get(response.body.0..response.body.1).unwrap_or_default()
     }
 
-    async fn ask_once(&mut self, request: &[u8]) -> io::Result<Response> {
+    async fn send_once(&mut self, request: &[u8]) -> io::Result<Response> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             none => {
@@ -78,7 +78,7 @@ impl Connection {
 }
 
 fn invalid() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "an answer that is not understood")
+    io::Error::new(io::ErrorKind::InvalidData, "the response is not understood")
 }
 
 /// Parses a response. Returns `None` until all of it has arrived.
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_whole_and_in_parts() {
+    fn responses_whole_and_in_parts() {
         let whole = b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\nx: y\r\n\r\nhello";
         for cut in 0..whole.len() {
             assert_eq!(parse(&whole[..cut]).unwrap(), None, "{cut}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::http::header;
-use headcount_actors::registry::{ApiToken, KeyedProject, Principal, Role, Scope};
+use headcount_actors::registry::{ApiToken, Principal, ProjectConfig, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
@@ -40,7 +40,7 @@ pub(crate) struct ProjectCaller {
     /// The project.
     pub(crate) project: ProjectId,
     /// How it counts.
-    pub(crate) keyed: Arc<KeyedProject>,
+    pub(crate) keyed: Arc<ProjectConfig>,
 }
 
 /// The bearer credential of a request.

@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
-use headcount_domain::queries::UniqueUsers;
+use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -82,7 +82,7 @@ pub(crate) async fn count_unique_users_per_day(
     let (engine, project) = (&state.engine, question.subject.project);
     let users = async {
         match predicate {
-            None => engine.ask(project, move |project| project.unique_users(window)).await,
+            None => engine.ask(project, UniqueUsersQuery { window }).await,
             Some(predicate) => engine.scan_unique_users(project, window, predicate).await,
         }
     };

@@ -9,9 +9,10 @@ use crate::ids::RecordKey;
 use crate::indexes::CompanyLink;
 use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
+use serde::{Deserialize, Serialize};
 
 /// Asks what some companies are linked to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct LinksQuery {
     companies: Keys,
 }
@@ -36,7 +37,7 @@ pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Resul
 }
 
 /// Asks which companies were told to be these domains.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct AliasesQuery {
     domains: Keys,
 }

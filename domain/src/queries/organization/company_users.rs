@@ -15,11 +15,12 @@ use crate::queries::answers::{Listed, TopUser};
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// Asks which identified users were active at a company.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct MembersQuery {
     keys: Keys,
     window: Window,
@@ -33,7 +34,7 @@ struct MembersQuery {
 const VISITS_TOGETHER: usize = 32_768;
 
 /// The active users of a company in one project, with their events.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum MembersPartial {
     Users(Vec<(MemberRef, u64)>),
     /// There are so many days of members: they are to be asked for in parts.
@@ -82,7 +83,7 @@ fn most_visits() -> usize {
 type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids of some users and their latest e-mail addresses.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct UserNamesQuery {
     users: Vec<MemberRef>,
 }
@@ -101,7 +102,7 @@ impl Query for UserNamesQuery {
 }
 
 /// Asks when some users were last seen at a company.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct LastSeenAtQuery {
     users: Vec<MemberRef>,
     keys: Keys,

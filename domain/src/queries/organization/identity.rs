@@ -13,9 +13,10 @@ use crate::queries::answers::{IdentityCounts, IdentitySelector, Listed, Profile}
 use crate::queries::partial::{Projects, Query, Reader, rank};
 use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
+use serde::{Deserialize, Serialize};
 
 /// An identity that a question is about: a user is the same in all projects, any other is of one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Subject {
     /// Its canonical id.
     pub(super) id: IdentityId,
@@ -59,7 +60,7 @@ impl<S: Source> Reader<'_, S> {
 }
 
 /// Asks who has an e-mail address.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct EmailOwnersQuery {
     email: String,
     /// From which owner on; there may be any number of them.
@@ -98,7 +99,7 @@ impl Query for EmailOwnersQuery {
 }
 
 /// Asks when some identities were last seen.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct LastSeenQuery {
     subjects: Vec<Subject>,
 }
@@ -140,14 +141,14 @@ async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Optio
 }
 
 /// Asks what an identity did.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct ProfileQuery {
     subject: Subject,
     window: Window,
 }
 
 /// What an identity did in one project.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct ProfilePartial {
     events: u64,
     pageviews: u64,
@@ -244,7 +245,7 @@ pub async fn profile<P: Projects>(
 }
 
 /// What of an identity is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CountOf {
     /// Events by their external referrer.
     Referrers,
@@ -253,7 +254,7 @@ pub enum CountOf {
 }
 
 /// Asks how often an identity had each referrer or page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct CountsQuery {
     subject: Subject,
     window: Window,

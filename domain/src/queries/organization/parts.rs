@@ -9,6 +9,7 @@ use crate::indexes::MemberAlias;
 use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
+use serde::{Deserialize, Serialize};
 
 /// The keys that one company or group was told by; the first is the one that it goes by.
 pub(super) type Keys = Vec<RecordKey>;
@@ -23,7 +24,7 @@ impl<S: Source> Reader<'_, S> {
 }
 
 /// Asks what companies or groups are called, and when they were seen.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribeQuery {
     groups: Vec<Keys>,
     /// Of which type they are, and the window whose events are asked for, too.
@@ -31,7 +32,7 @@ struct DescribeQuery {
 }
 
 /// What one group is called, and when it was seen.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Description {
     /// The key that it goes by, as text.
     pub(super) key: Option<Box<str>>,
@@ -111,7 +112,7 @@ pub(super) async fn named<P: Projects>(
 }
 
 /// Asks what companies or groups did.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FiguresQuery {
     /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
     groups: Vec<(Keys, bool)>,
@@ -119,7 +120,7 @@ pub(super) struct FiguresQuery {
 }
 
 /// What a group did in one project.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FiguresPartial {
     sums: GroupSums,
     /// How many of its distinct identities are nobody else's.
@@ -129,7 +130,7 @@ pub(super) struct FiguresPartial {
 }
 
 /// An identity, as other projects may know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum MemberRef {
     /// A user: the same in all projects.
     User(RecordKey),

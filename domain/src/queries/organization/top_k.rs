@@ -18,9 +18,10 @@ use crate::indexes::NamePrefix;
 use crate::queries::partial::{Projects, Query, Reader, rank};
 use crate::records::Source;
 use crate::time::Window;
+use serde::{Deserialize, Serialize};
 
 /// Asks which groups of a type were the most active.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct TopQuery {
     kind: Box<str>,
     window: Window,
@@ -32,7 +33,7 @@ struct TopQuery {
 type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct TopPartial {
     /// Their keys, each with its events of the window, in order of their places.
     reported: Vec<(RecordKey, Rank)>,
@@ -84,7 +85,7 @@ impl Query for TopQuery {
 }
 
 /// What is known of one company or group when some projects told of it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct EventBounds {
     /// Its events, at least.
     lower: i64,

@@ -14,9 +14,10 @@ use crate::queries::partial::{Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
+use serde::{Deserialize, Serialize};
 
 /// Asks for the orders of a window by what brought the buyers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct AttributionQuery {
     /// First or last touch.
     pub model: TouchModel,
@@ -94,7 +95,7 @@ impl AttributionQuery {
 }
 
 /// Asks for lifetime value by month of first sight.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct CohortsQuery {
     /// Of accounts or of identities.
     pub level: EntityLevel,

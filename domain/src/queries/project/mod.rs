@@ -6,4 +6,6 @@ mod traffic;
 mod unique_users;
 
 pub use attribution::{AttributionQuery, CohortsQuery};
+pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
+pub use unique_users::UniqueUsersQuery;

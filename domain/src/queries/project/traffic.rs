@@ -14,9 +14,10 @@ use crate::queries::partial::{Query, Reader, rank};
 use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
+use serde::{Deserialize, Serialize};
 
 /// Asks for the sessions that began in a window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TrafficQuery {
     /// Of which days.
     pub window: Window,

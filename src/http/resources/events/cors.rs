@@ -2,7 +2,7 @@
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::registry::KeyedProject;
+use headcount_actors::registry::ProjectConfig;
 
 use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
 
@@ -14,7 +14,7 @@ const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Refuses a page of an origin that the project doesn't list. A request without one (a server, an app) is not asked.
-pub(crate) fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_origin(project: &ProjectConfig, request: &HttpRequest) -> Result<(), ApiError> {
     match request.headers().get(header::ORIGIN) {
         Some(origin) if !project.allows_origin(origin.to_str().unwrap_or_default()) => Err(ApiError::origin_forbidden()),
         _ => Ok(()),
@@ -22,7 +22,7 @@ pub(crate) fn check_origin(project: &KeyedProject, request: &HttpRequest) -> Res
 }
 
 /// The same for a pixel: browsers send no origin with an image, but the page that shows it.
-pub(crate) fn check_referrer(project: &KeyedProject, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn check_referrer(project: &ProjectConfig, request: &HttpRequest) -> Result<(), ApiError> {
     if request.headers().contains_key(header::ORIGIN) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::ingest::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
-use headcount_actors::registry::{KeyedProject, PublicKey, Scope};
+use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::policy::Policy;
@@ -37,7 +37,7 @@ pub(crate) enum BodyKind {
 
 /// The project that events are for, and how many may be sent.
 pub(crate) struct Destination<'a> {
-    pub(crate) project: Arc<KeyedProject>,
+    pub(crate) project: Arc<ProjectConfig>,
     pub(crate) allowance: Allowance<'a>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn record_event(
     state: &AppState,
     tracker: &Tracker,
     request: &HttpRequest,
-    project: Arc<KeyedProject>,
+    project: Arc<ProjectConfig>,
     body: &[u8],
     sender: Sender,
     permit: Permit,
@@ -163,7 +163,7 @@ pub(crate) async fn record_event(
     let origin = origin(state, request, sender, &mut address);
     let engine = &state.engine;
     let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
-    let mut prepared = engine.judge(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
+    let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
     let warnings = prepared.take_warnings();
     Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
 }
@@ -172,7 +172,7 @@ async fn record_batch(
     state: &AppState,
     tracker: &Tracker,
     request: &HttpRequest,
-    project: Arc<KeyedProject>,
+    project: Arc<ProjectConfig>,
     events: &[&RawValue],
     sender: Sender,
     permit: Permit,
@@ -183,7 +183,8 @@ async fn record_batch(
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
     };
-    let prepared = engine.judge(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+    let prepared =
+        engine.with_pinned_config(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
     Ok(engine.record_batch(tracker, prepared, permit).await?.into())
 }
 

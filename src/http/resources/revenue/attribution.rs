@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{AttributedRevenue, Dimension, EntityLevel, TouchModel, TouchRevenue};
+use headcount_domain::queries::{AttributedRevenue, AttributionQuery, Dimension, EntityLevel, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,7 +75,9 @@ pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequ
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let project = question.subject.project;
-    let revenue = state.engine.revenue_by_attribution(project, model.0, level.0, dimension.0, window.0, limit.rows());
+    let query =
+        AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
+    let revenue = state.engine.ask(project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
         currency: question.subject.keyed.policy.currency.to_string(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{Cohort, EntityLevel, LtvCohorts};
+use headcount_domain::queries::{Cohort, CohortsQuery, EntityLevel, LtvCohorts};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -80,7 +80,7 @@ impl From<Cohort> for CohortRow {
 pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
-    let ltv = state.engine.ltv_cohorts(question.subject.project, level.0, limit.rows());
+    let ltv = state.engine.ask(question.subject.project, CohortsQuery { level: level.0, limit: limit.rows() });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
         currency: question.subject.keyed.policy.currency.to_string(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),

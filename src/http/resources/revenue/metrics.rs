@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::RevenueMetrics;
+use headcount_domain::queries::{RevenueMetrics, RevenueMetricsQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -55,7 +55,7 @@ pub(crate) struct MetricsAnswer {
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
-    let metrics = state.engine.ask(question.subject.project, move |project| project.revenue_metrics(window));
+    let metrics = state.engine.ask(question.subject.project, RevenueMetricsQuery { window });
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),
         orders: metrics.orders,

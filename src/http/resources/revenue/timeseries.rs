@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::RevenueSeries;
+use headcount_domain::queries::{RevenueSeries, RevenueSeriesQuery};
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -59,7 +59,7 @@ pub(crate) struct RevenueDay {
 pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
-    let revenue = state.engine.ask(question.subject.project, move |project| project.revenue_series(window));
+    let revenue = state.engine.ask(question.subject.project, RevenueSeriesQuery { window });
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
     let answer = |revenue: RevenueSeries| TimeseriesAnswer {

@@ -1,4 +1,4 @@
-//! Which file is imported: what tells it from others, also after it grew or was renamed.
+//! The imported file, recognized again after it grew or was renamed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,41 +10,41 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::lines::{self, Place};
 
-/// How much of a file's beginning is compared.
+/// The length of the beginning that is compared.
 const HEAD_BYTES: u64 = 4_096;
 
-/// What stays the same when a file grows, is touched or is renamed.
+/// Properties of a file that stay the same when it grows, is touched or is renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     inode: u64,
-    /// How many bytes of its beginning are compared: those that it had at first, up to [`HEAD_BYTES`].
+    /// The length of the beginning that is compared: all of the file at first, up to [`HEAD_BYTES`].
     head_bytes: u64,
-    /// Their hash, after decompression.
+    /// The hash of the beginning, after decompression.
     head: String,
 }
 
-/// A file, and how it is read.
+/// A file and how it is read.
 #[derive(Debug, Clone)]
-pub(crate) struct Subject {
-    /// As it was named.
+pub(crate) struct SourceFile {
+    /// The path as given.
     pub(crate) file: PathBuf,
-    /// Project, format and flags: the same file read in another way is another import.
+    /// Project, format and flags: reading the same file differently is another import.
     pub(crate) how: String,
-    /// As it is now.
-    pub(crate) identity: Identity,
+    /// The identity as of now.
+    pub(crate) identity: FileIdentity,
 }
 
-impl Subject {
-    /// Looks at a file.
+impl SourceFile {
+    /// Identifies a file as it is now.
     pub(crate) fn of(file: &Path, how: String) -> io::Result<Self> {
         let inode = file.metadata()?.ino();
         let head = read_head(file, HEAD_BYTES)?;
         let head_bytes = u64::try_from(head.len()).unwrap_or(HEAD_BYTES);
-        Ok(Self { file: file.to_owned(), how, identity: Identity { inode, head_bytes, head: hash(&head) } })
+        Ok(Self { file: file.to_owned(), how, identity: FileIdentity { inode, head_bytes, head: hash(&head) } })
     }
 
-    /// Whether an earlier import with this identity was of this file.
-    pub(crate) fn was(&self, earlier: &Identity) -> bool {
+    /// Returns whether an earlier import with this identity was of this file.
+    pub(crate) fn was(&self, earlier: &FileIdentity) -> bool {
         let has_head = || {
             let head = read_head(&self.file, earlier.head_bytes.min(HEAD_BYTES));
             head.is_ok_and(|head| u64::try_from(head.len()) == Ok(earlier.head_bytes) && hash(&head) == earlier.head)
@@ -52,8 +52,8 @@ impl Subject {
         earlier.inode == self.identity.inode && has_head()
     }
 
-    /// The file in the same directory that has this identity, if it is longer than `done`.
-    pub(crate) fn beside(&self, former: &Identity, done: u64) -> Option<PathBuf> {
+    /// Finds the file in the same directory that has this identity and is longer than `done`.
+    pub(crate) fn beside(&self, former: &FileIdentity, done: u64) -> Option<PathBuf> {
         let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut files = std::fs::read_dir(parent).ok()?.flatten();
         let entry = files.find(|entry| entry.metadata().is_ok_and(|it| it.ino() == former.inode && it.len() > done))?;
@@ -61,10 +61,10 @@ impl Subject {
         beside.was(former).then_some(beside.file)
     }
 
-    /// Whether the file has this place, between two lines. If not, it was written anew.
-    pub(crate) fn reaches(&self, place: Place) -> io::Result<bool> {
+    /// Returns whether the file has a boundary between two lines at this place. If not, it was rewritten.
+    pub(crate) fn has_boundary(&self, place: Place) -> io::Result<bool> {
         let mut file = File::open(&self.file)?;
-        if place.offset == 0 || lines::is_packed(&mut file)? {
+        if place.offset == 0 || lines::is_gzip(&mut file)? {
             return Ok(true);
         }
         let length = file.metadata()?.len();
@@ -77,7 +77,7 @@ impl Subject {
         Ok(matches!(around[..], [b'\n', ..] | [_] | [_, b'\n' | b'\r']))
     }
 
-    /// A name for what a file's events are called by, the same whenever this file is imported in this way.
+    /// A name for the ids of the file's events, the same for every import of this file in this way.
     pub(crate) fn name(&self) -> io::Result<String> {
         let head = read_head(&self.file, HEAD_BYTES)?;
         let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -89,11 +89,11 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-/// The beginning of a file, after decompression.
+/// Reads the beginning of a file, after decompression.
 fn read_head(file: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    let read = lines::open_plain(file)?.take(bytes).read_to_end(&mut head);
-    // What is cut short has a beginning all the same.
+    let read = lines::open_decompressed(file)?.take(bytes).read_to_end(&mut head);
+    // A truncated gzip file has a beginning, too.
     match read {
         Err(error) if head.is_empty() && error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(head),
@@ -107,8 +107,8 @@ mod tests {
 
     use super::*;
 
-    fn subject(file: &Path) -> Subject {
-        Subject::of(file, "how".into()).unwrap()
+    fn source(file: &Path) -> SourceFile {
+        SourceFile::of(file, "how".into()).unwrap()
     }
 
     #[test]
@@ -117,17 +117,17 @@ mod tests {
         let (path, renamed) = (dir.path().join("log"), dir.path().join("log.1"));
         for first in ["", "a\n", &"a line of some length\n".repeat(500)] {
             std::fs::write(&path, first).unwrap();
-            let before = subject(&path);
+            let before = source(&path);
             OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
-            assert!(subject(&path).was(&before.identity), "{}", first.len());
-            assert!(subject(&path).reaches(Place { offset: first.len() as u64, lines: 0 }).unwrap());
+            assert!(source(&path).was(&before.identity), "{}", first.len());
+            assert!(source(&path).has_boundary(Place { offset: first.len() as u64, lines: 0 }).unwrap());
             std::fs::rename(&path, &renamed).unwrap();
-            assert!(subject(&renamed).was(&before.identity));
+            assert!(source(&renamed).was(&before.identity));
             std::fs::write(&path, first).unwrap();
-            assert!(!subject(&path).was(&before.identity), "another inode");
+            assert!(!source(&path).was(&before.identity), "another inode");
             if !first.is_empty() {
                 std::fs::write(&renamed, first.replace('a', "b")).unwrap();
-                assert!(!subject(&renamed).was(&before.identity), "another beginning");
+                assert!(!source(&renamed).was(&before.identity), "another beginning");
             }
             std::fs::remove_file(&renamed).unwrap();
         }
@@ -138,7 +138,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, "ab\ncd\r\nef").unwrap();
-        let reached: Vec<bool> = (0..=10).map(|offset| subject(&path).reaches(Place { offset, lines: 0 }).unwrap()).collect();
+        let reached: Vec<bool> = (0..=10).map(|offset| source(&path).has_boundary(Place { offset, lines: 0 }).unwrap()).collect();
         assert_eq!(reached, [true, false, true, true, false, true, true, true, false, true, false]);
     }
 }
