@@ -28,7 +28,7 @@ impl PartialSchema for EventShape {
                 "metadata",
                 metadata.description(Some("Any JSON; the fields of an object can be filtered, grouped and summed by.")),
             )
-            .property("value", value.minimum(Some(-1e12)).maximum(Some(1e12)))
+            .property("value", value.format(Some(SchemaFormat::KnownFormat(KnownFormat::Double))).minimum(Some(-1e12)).maximum(Some(1e12)))
             .property("_acOverrides", overrides())
             .examples([json!({"name": "order", "user_id": "ada", "url": "https://shop.example/thanks", "value": 12.5, "currency": "EUR"})]);
         TEXT_FIELDS.iter().fold(event, |event, (name, meaning)| event.property(*name, text(name, meaning))).into()

@@ -2,7 +2,8 @@
 
 use actix_web::http::StatusCode;
 use serde::Serialize;
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{OpenApi, RefOr};
 use utoipa::{Modify, ToSchema};
 
 /// What kind of error it is, for programs.
@@ -104,7 +105,7 @@ impl ErrorCode {
     }
 }
 
-/// Adds the table of codes to the description of the OpenAPI document.
+/// Adds the table of codes to the schema of errors.
 pub(crate) struct CodeTable;
 
 impl Modify for CodeTable {
@@ -115,8 +116,13 @@ impl Modify for CodeTable {
             format!("| `{}` | `{kind}` | {} | {} |\n", code.as_str(), code.status().as_u16(), code.cause())
         };
         let rows: String = ErrorCode::ALL.iter().map(row).collect();
-        let description = document.info.description.get_or_insert_default();
-        description.push_str(&format!("\n\n## Codes of errors\n\n| code | type | status | cause |\n|---|---|---|---|\n{rows}"));
+        let schemas = document.components.as_mut().map(|components| &mut components.schemas);
+        if let Some(RefOr::T(Schema::Object(detail))) = schemas.and_then(|schemas| schemas.get_mut("ErrorDetail"))
+            && let Some(RefOr::T(Schema::Object(code))) = detail.properties.get_mut("code")
+        {
+            code.description =
+                Some(format!("What went wrong, for programs.\n\n| code | type | status | cause |\n|---|---|---|---|\n{rows}"));
+        }
     }
 }
 
