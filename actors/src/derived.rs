@@ -16,8 +16,7 @@ use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keyspace::Key;
-use headcount_storage::keyspace::PartitionId;
+use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
 use crate::engine::{OpenError, directory};
@@ -75,7 +74,7 @@ impl Derived<'_> {
     /// Opens the store, if there is one and it is what it should be.
     fn find(&self, format: Format) -> Result<Found, Fault> {
         let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {
-            Err(StoreError::Outdated { found }) => return Ok(Found::Outdated(format!("its format is {found:?}"))),
+            Err(StoreError::OtherFormat { what }) => return Ok(Found::Outdated(what)),
             opened => opened.map_err(fault::of_store)?,
         };
         match check_value(&store)? {

@@ -17,10 +17,11 @@ use super::sled::{
     Database, Handle, Pairs, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
     write_seals,
 };
-use super::tables::{Prepared, TableChanges, TableList, Tables, UncheckedTables, scan_tables};
+use super::tables::{Prepared, TableChanges, Tables, scan_tables};
 use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
 use crate::keyspace::{PartitionId, Room, manifest_key, room_of};
+use crate::sstable::{TableList, UncheckedTables};
 
 /// The file whose presence says that damage was found while the store was in use.
 const DAMAGED: &str = "DAMAGED";
@@ -60,7 +61,7 @@ impl DiskStore {
     /// Opens the store in `dir`, or creates it. Recovers from a crash.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if it is not what it was, [`StoreError::Outdated`] if another version made it; [`StoreError::Io`], also
+    /// [`StoreError::Damaged`] if it is not what it was, [`StoreError::OtherFormat`] if another version made it; [`StoreError::Io`], also
     /// while another process has it open.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_or_create(dir, options).map(|(store, _created)| store)
@@ -214,7 +215,7 @@ impl Inner {
             return Ok(());
         }
         let Commits { states, undecided } = commits;
-        let slot = undecided.as_ref().map(|failed| self.tables.slot(failed.partition));
+        let slot = undecided.as_ref().map(|failed| self.tables.of(failed.partition));
         let _one_state = slot.as_ref().map(|slot| slot.change());
         let found = self.database.reopen(|handle| {
             let found = read_states(handle)?.unwrap_or_default();
@@ -235,7 +236,7 @@ impl Inner {
 
     /// Shows the tables of a checkpoint that counts.
     fn publish(&self, partition: PartitionId, tables: Option<Prepared>) {
-        let slot = self.tables.slot(partition);
+        let slot = self.tables.of(partition);
         if let Some(tables) = tables {
             self.tables.publish(tables);
         }
@@ -252,7 +253,7 @@ impl Inner {
             changes.insert(manifest_key(partition), Some(tables.manifest.clone()));
         }
         let mut commits = self.settled()?;
-        let slot = self.tables.slot(partition);
+        let slot = self.tables.of(partition);
         let one_state = slot.change();
         let before = commits.states.get(&partition).copied().unwrap_or_default();
         let (state, batch) = self.watch(self.database.with(|handle| before.next(partition, changes, handle)))?;
@@ -278,9 +279,9 @@ impl Inner {
         if !self.database.is_open() {
             drop(self.settled()?);
         }
-        let slot = self.tables.slot(partition);
+        let slot = self.tables.of(partition);
         let _one_state = slot.hold();
-        Ok((self.watch(self.database.with(read))?, slot.runs()))
+        Ok((self.watch(self.database.with(read))?, slot.tables()))
     }
 }
 
@@ -296,7 +297,7 @@ impl Drop for Inner {
             }
         }
         // The next open decides, and removes the files if the commit does not count.
-        if let Some(Undecided { tables: Some(mut tables), .. }) = self.commits().undecided.take() {
+        if let Some(Undecided { tables: Some(tables), .. }) = self.commits().undecided.take() {
             tables.keep();
         }
     }

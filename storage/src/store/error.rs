@@ -3,6 +3,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::keyspace::PartitionId;
+use crate::sstable::TableError;
 
 /// What can go wrong in a [`Store`](super::Store).
 #[derive(Debug, Error)]
@@ -14,11 +15,11 @@ pub enum StoreError {
         /// What was found, and where.
         what: String,
     },
-    /// Another version of the program made the store. It has to be rebuilt from the log.
-    #[error("the store has another format: {found:?}")]
-    Outdated {
-        /// The format that it has.
-        found: String,
+    /// Another version of the program wrote the store. It has to be rebuilt from the log.
+    #[error("{what}")]
+    OtherFormat {
+        /// How the format differs.
+        what: String,
     },
     /// The operating system refused.
     #[error("the store could not {action}: {source}")]
@@ -67,5 +68,15 @@ impl StoreError {
 
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action: action.into(), source }
+    }
+}
+
+impl From<TableError> for StoreError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Damaged { what } => Self::Damaged { what },
+            TableError::OtherFormat { .. } => Self::OtherFormat { what: error.to_string() },
+            TableError::Io { action, source } => Self::Io { action: action.into(), source },
+        }
     }
 }

@@ -15,7 +15,6 @@ mod error;
 mod fault_tests;
 mod memory;
 mod options;
-mod parallel;
 mod sled;
 mod tables;
 
@@ -24,4 +23,3 @@ pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use options::{Check, StoreOptions};
-pub use tables::UncheckedTables;

@@ -106,7 +106,7 @@ pub(in crate::store) fn read_states(handle: &Handle) -> Result<Option<States>, S
         Some(format) if format == FORMAT => {}
         Some(format) if format.starts_with(FORMAT_NAME) => {
             let found = String::from_utf8_lossy(&format).into_owned();
-            return Err(StoreError::Outdated { found });
+            return Err(StoreError::OtherFormat { what: format!("its format is {found:?}") });
         }
         Some(_) => return Err(StoreError::damaged("the format marker is unreadable")),
         None if handle.is_empty()? => {

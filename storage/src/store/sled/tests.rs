@@ -86,7 +86,7 @@ fn a_store_of_another_version_is_no_damage() {
         database.with(|handle| handle.write(&Pairs::from([(vec![0, b'f'], Some(value.to_vec()))]))).unwrap();
     };
     write(b"headcount store 2");
-    assert!(matches!(verify(&database), Err(StoreError::Outdated { .. })));
+    assert!(matches!(verify(&database), Err(StoreError::OtherFormat { .. })));
     write(b"hexdcount store 3");
     assert!(verify(&database).is_err_and(|error| error.is_damage()));
 }
