@@ -13,7 +13,7 @@ use super::events::{Events, RefusedLine, too_large};
 use super::lines::Place;
 use super::pipeline::Batch;
 use super::report::Reporter;
-use super::session::{Destination, Session};
+use super::session::{EventSink, Session};
 use crate::cli::failure::Failure;
 
 /// How many batches are under way at once: the log writes one while the shard applies another.
@@ -35,7 +35,7 @@ struct BatchUnderWay {
 }
 
 impl EmbeddedEngine {
-    /// Creates the destination of events of the project with this policy.
+    /// Creates the sink of events of the project with this policy.
     pub(crate) fn new(engine: Engine, policy: Policy) -> Self {
         Self { engine, policy: Arc::new(policy), under_way: VecDeque::new() }
     }
@@ -67,7 +67,7 @@ impl EmbeddedEngine {
     }
 }
 
-impl Destination for EmbeddedEngine {
+impl EventSink for EmbeddedEngine {
     type Prepared = Vec<Result<Prepared, Refusal>>;
 
     fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Self::Prepared + Send + Sync + 'static) {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::events::{Events, RefusedLine, too_large};
 use super::pipeline::Batch;
 use super::report::Reporter;
-use super::session::{Destination, Session};
+use super::session::{EventSink, Session};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 
@@ -33,13 +33,13 @@ pub(crate) struct RemoteServer {
 }
 
 impl RemoteServer {
-    /// Creates the destination of events of this project.
+    /// Creates the sink of events of this project.
     pub(crate) fn new(client: Client, project: ProjectId) -> Self {
         Self { client, path: format!("/projects/{project}/batch") }
     }
 }
 
-impl Destination for RemoteServer {
+impl EventSink for RemoteServer {
     /// The body of a request.
     type Prepared = Vec<u8>;
 
