@@ -112,13 +112,8 @@ impl Registry {
         }
     }
 
-    /// The project that a tracker names by its public key, as it is at this moment.
-    #[must_use]
-    pub fn policy_by_public_key(&self, public_key: &str) -> Option<Arc<ProjectConfig>> {
-        self.public_key(public_key).map(|key| key.project)
-    }
-
-    /// The same, with the key's rate limit. The caller enforces the limit; the engine does not.
+    /// The project of a public key, as it is at this moment, and the key's rate limit. The caller enforces the limit; the
+    /// engine does not.
     #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)

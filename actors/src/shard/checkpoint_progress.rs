@@ -9,11 +9,11 @@ use super::shard_map::PARTITIONS;
 #[derive(Debug)]
 pub(crate) struct CheckpointProgress {
     began: Stopwatch,
-    partitions: [State; PARTITIONS as usize],
+    partitions: [PartitionProgress; PARTITIONS as usize],
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PartitionProgress {
     /// Milliseconds since `began`, plus one, from when on something is not saved; 0: everything is.
     unsaved_since: AtomicU64,
     /// Its last checkpoint could not be written.
@@ -24,12 +24,12 @@ struct State {
 
 impl Default for CheckpointProgress {
     fn default() -> Self {
-        Self { began: Stopwatch::now(), partitions: std::array::from_fn(|_| State::default()) }
+        Self { began: Stopwatch::now(), partitions: std::array::from_fn(|_| PartitionProgress::default()) }
     }
 }
 
 impl CheckpointProgress {
-    fn state(&self, partition: u16) -> Option<&State> {
+    fn state(&self, partition: u16) -> Option<&PartitionProgress> {
         self.partitions.get(usize::from(partition))
     }
 
