@@ -12,7 +12,7 @@ use headcount_storage::store::StoreError;
 pub(crate) fn of_store(error: StoreError) -> Fault {
     let message = error.to_string();
     match error {
-        StoreError::Damaged { .. } => Fault::damaged_store(message),
+        StoreError::Damaged { .. } | StoreError::OtherFormat { .. } => Fault::damaged_store(message),
         StoreError::Io { .. } | StoreError::Stopped { .. } => Fault::io(message),
         StoreError::Key { .. } | StoreError::TooLarge { .. } | StoreError::Busy { .. } => Fault::defect(message),
     }

@@ -12,8 +12,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use headcount_domain::fault::{Fault, FaultKind};
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsError, UncheckedExternalIds};
-use headcount_storage::store::{DiskStore, UncheckedTables};
+use headcount_storage::UncheckedTables;
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsError};
+use headcount_storage::store::DiskStore;
 
 use crate::fault;
 
@@ -64,7 +65,7 @@ pub(crate) struct Unchecked {
     until: Instant,
     store: Mutex<Option<UncheckedTables>>,
     /// `None` after the start: an index that is opened again later was verified or is being verified.
-    index: Mutex<Option<Vec<UncheckedExternalIds>>>,
+    index: Mutex<Option<Vec<UncheckedTables>>>,
 }
 
 impl Unchecked {
@@ -88,7 +89,7 @@ impl Unchecked {
     }
 
     /// Takes what is left after the start.
-    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedExternalIds>) {
+    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedTables>) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
@@ -155,15 +156,15 @@ impl Drop for Verifier {
     }
 }
 
-fn check_all(store: Option<UncheckedTables>, index: &[UncheckedExternalIds], stop: &AtomicBool, note: &DamageNote) {
+fn check_all(store: Option<UncheckedTables>, index: &[UncheckedTables], stop: &AtomicBool, note: &DamageNote) {
     let began = Instant::now();
     let mut bytes = 0;
     let mut pace = |read| {
         bytes += read;
         slow_down(began, bytes, stop)
     };
-    let checked = store.map_or(Ok(()), |store| store.check(&mut pace).map_err(fault::of_store));
-    let index = index.iter().map(|index| index.check(&mut pace).map_err(fault::of_index));
+    let checked = store.map_or(Ok(()), |store| store.check(&mut pace).map_err(|error| fault::of_store(error.into())));
+    let index = index.iter().map(|index| index.check(&mut pace).map_err(|error| fault::of_index(error.into())));
     let faults: Vec<Fault> = std::iter::once(checked).chain(index).filter_map(Result::err).collect();
     let damage = |fault: &Fault| matches!(fault.kind, FaultKind::DamagedStore | FaultKind::DamagedIndex);
     for fault in faults.iter().filter(|fault| !damage(fault)) {

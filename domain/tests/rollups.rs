@@ -9,6 +9,7 @@ use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::{Details, Event, Money, SentIds};
+use headcount_domain::limits::Limits;
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::project::Project;
 use headcount_domain::project::{Cardinality, RecordVisitor};
@@ -140,7 +141,7 @@ fn memory_of_a_million() {
     let company = hasher().group_type("company");
     let measure = |name: &str, most: u32, each: &dyn Fn(&mut Rollups, u32)| {
         let (before, began) = (resident(), std::time::Instant::now());
-        let mut rollups = Rollups::default();
+        let mut rollups = Rollups::new(&Limits::DEFAULT);
         (0..most).for_each(|number| each(&mut rollups, number));
         let took = began.elapsed() / most;
         println!("{name}: {} MiB resident, {} MiB told, {took:?} each", (resident() - before) >> 20, rollups.weight() >> 20);

@@ -20,7 +20,7 @@ mod access_log;
 mod served;
 
 #[path = "../../examples/cdnow_events.rs"]
-#[allow(dead_code, missing_docs, unreachable_pub, reason = "an example, whose `main` is not called here")]
+#[expect(dead_code, unreachable_pub, reason = "an example, whose `main` is not called here")]
 mod cdnow_events;
 
 fn headcount(data_dir: &Path, arguments: &[&str]) -> Output {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::ids::{IdentityId, KeyHasher, ProjectId, RecordKey};
+use headcount_domain::identity::{Link, SentKeys, SortedLinks};
+use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
@@ -220,7 +221,7 @@ fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
 
 /// Length of a key in a sort.
 const KEY: usize = 16;
-/// An anonymous id, the position of the event that links it, and the user; the first link wins.
+/// A [`Link`] in a sort: anonymous id, position, user.
 const LINK: usize = KEY + 8 + KEY;
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
@@ -244,9 +245,8 @@ impl<'h> Users<'h> {
     }
 
     fn see(&mut self, position: Position, event: &Event, matches: bool) -> io::Result<()> {
-        let user = event.who.user_id.as_deref().map(|user| self.hasher.user(user));
-        let anonymous = event.who.anonymous_id.as_deref().map(|anonymous| self.hasher.anonymous(anonymous));
-        if let (Some(user), Some(anonymous)) = (user, anonymous) {
+        let keys = SentKeys::of(&event.who, self.hasher);
+        if let Some(Link { anonymous, position, user }) = keys.link(position) {
             let mut link = [0; LINK];
             link[..KEY].copy_from_slice(&bytes(anonymous));
             link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
@@ -256,8 +256,7 @@ impl<'h> Users<'h> {
         if !matches {
             return Ok(());
         }
-        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&IdentityId::Visitor(visitor)));
-        match user.or(anonymous).or_else(visitor) {
+        match keys.named() {
             Some(key) => self.active.push(on_day(&bytes(key), &event.day.0.to_be_bytes())),
             None => Ok(()),
         }
@@ -265,21 +264,13 @@ impl<'h> Users<'h> {
 
     fn answer(self, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers, ScanError> {
         let Self { links, active, mut identities, .. } = self;
-        let mut links = links.finish()?.peekable();
+        let mut links = SortedLinks::new(links.finish()?.map(|link| link.map(|link| read_link(&link))));
         for active in active.finish()? {
             check(cancelled)?;
             let active = active?;
             let (key, day) = active.split_at(KEY);
-            while links.next_if(|link| link.as_ref().is_ok_and(|link| link[..KEY] < *key)).is_some() {}
-            let identity = match links.peek() {
-                Some(Ok(link)) if link[..KEY] == *key => &link[KEY + 8..],
-                Some(Err(_)) => {
-                    links.next().transpose()?;
-                    key
-                }
-                _ => key,
-            };
-            identities.push(on_day(identity, day))?;
+            let identity = links.resolve(key_of(key))?;
+            identities.push(on_day(&bytes(identity), day))?;
         }
         let (mut by_day, mut total, mut last) = (BTreeMap::<Day, u64>::new(), 0, None::<[u8; ACTIVE]>);
         for identity in identities.finish()? {
@@ -298,6 +289,17 @@ impl<'h> Users<'h> {
 fn bytes(key: RecordKey) -> [u8; KEY] {
     let RecordKey(number) = key;
     number.to_be_bytes()
+}
+
+fn key_of(bytes: &[u8]) -> RecordKey {
+    RecordKey(bytes.try_into().map_or(0, u128::from_be_bytes))
+}
+
+fn read_link(link: &[u8; LINK]) -> Link {
+    let (anonymous, rest) = link.split_at(KEY);
+    let (position, user) = rest.split_at(8);
+    let position = position.try_into().map_or(0, u64::from_be_bytes);
+    Link { anonymous: key_of(anonymous), position, user: key_of(user) }
 }
 
 fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {

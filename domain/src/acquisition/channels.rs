@@ -1,4 +1,4 @@
-//! Channels, and the rules that tell them: GA4's default channel group (Analytics Help, answer 9756891, "Channels for
+//! Channels, and the rules that decide them: GA4's default channel group (Analytics Help, answer 9756891, "Channels for
 //! manual traffic") as a table, in the order in which the rules are tried.
 
 use std::fmt;
@@ -84,7 +84,7 @@ impl Channel {
     /// holds.
     #[must_use]
     pub fn of(source: &str, medium: &str, campaign: &str) -> Channel {
-        // Most visits tell nothing, and the last rule is theirs.
+        // Most visits carry no hint and match the last rule.
         if (source, medium, campaign) == (DIRECT, NONE, NONE) {
             return Channel::Direct;
         }

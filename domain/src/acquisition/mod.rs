@@ -1,7 +1,7 @@
 //! Where a visit came from: its source, medium, campaign and channel.
 //!
-//! What is told comes first (overrides, then the parameters of the page's URL), then what the click or the referrer tells,
-//! and each of the four is decided by itself.
+//! Explicit values come first (overrides, then the parameters of the page's URL), then the click id and the referrer. Each of the
+//! four is decided by itself.
 
 mod brands;
 mod category;
@@ -16,9 +16,9 @@ pub use channels::Channel;
 
 use crate::text;
 
-/// The source of a visit that nothing tells.
+/// The source of a visit without a known one.
 pub const DIRECT: &str = "(direct)";
-/// The medium and campaign of a visit for which nothing tells one.
+/// The medium and campaign of a visit without a known one.
 pub const NONE: &str = "(none)";
 /// The most characters of a value; what follows is cut.
 pub const MAX_VALUE_CHARS: usize = 255;
@@ -69,7 +69,7 @@ pub struct Overrides {
     pub channel: Option<String>,
 }
 
-/// What an event tells of where its visit came from.
+/// The fields of an event that say where its visit came from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Touchpoint<'a> {
     /// The page's URL as sent, with its query; it may be relative.
@@ -111,7 +111,7 @@ pub fn utm(url: &str) -> Utm {
     UrlQuery::read(url).utm
 }
 
-/// Where a visit came from, by the first that tells:
+/// Where a visit came from, by the first of these that is known:
 ///
 /// - source: override, `utm_source`, `source`, `ref`, click id, referrer (its brand, else its host), `(direct)`;
 /// - medium: override, `utm_medium`, click id, referrer (`organic`, `social`, `referral`), `(none)`;
@@ -143,7 +143,7 @@ pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     Acquisition { source, medium, campaign, channel }
 }
 
-/// What a page's query tells.
+/// The acquisition parameters of a page's query.
 #[derive(Default)]
 struct UrlQuery {
     utm: Utm,

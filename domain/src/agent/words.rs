@@ -1,4 +1,4 @@
-//! The words by which bots, and programs that are none, are told.
+//! Words that mark bots, and programs that are not bots.
 
 /// What crawlers, monitors and previewers call themselves, whatever their name is; in lower case, found in any case.
 #[rustfmt::skip]

@@ -3,17 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
-
-/// How many bytes of rows a part holds before it is split.
-static PART_BYTES: AtomicUsize = AtomicUsize::new(4096);
-
-/// Changes how many bytes a part holds: answers don't depend on it, and tests show that with tiny parts.
-pub fn set_part_bytes(bytes: usize) {
-    PART_BYTES.store(bytes, Ordering::Relaxed);
-}
 
 /// A key as numbers that sort as it does: they are compared with fewer instructions than bytes.
 type Place = [u64; MAX_KEY / 8];
@@ -40,8 +31,10 @@ struct PartSlot {
 }
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Parts {
+    /// How many bytes of rows a part holds before it is split.
+    part_bytes: usize,
     /// The numbers of the parts, by their first keys.
     index: BTreeMap<Place, u32>,
     /// The parts, by number: the last one is there.
@@ -62,6 +55,19 @@ impl PartialEq for Parts {
 }
 
 impl Parts {
+    /// No rows, in parts of up to `part_bytes` bytes.
+    pub fn new(part_bytes: usize) -> Self {
+        Self {
+            part_bytes,
+            index: BTreeMap::new(),
+            slots: Vec::new(),
+            free: BTreeSet::new(),
+            dirty: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
@@ -124,7 +130,7 @@ impl Parts {
         self.bytes = self.bytes + weight(part) - was;
         let part_bytes = part.bytes();
         self.mark(number);
-        if first.is_some() || part_bytes > PART_BYTES.load(Ordering::Relaxed) {
+        if first.is_some() || part_bytes > self.part_bytes {
             self.rebalance(number, first, at_end);
         }
     }
@@ -146,7 +152,7 @@ impl Parts {
             self.index.remove(&place(&first));
             self.index.insert(place(&part.key(0)), number);
         }
-        if part.bytes() > PART_BYTES.load(Ordering::Relaxed) && part.count() > 1 {
+        if part.bytes() > self.part_bytes && part.count() > 1 {
             let was = weight(part);
             let part = Arc::make_mut(part);
             let kept = if at_end { part.count() * 7 / 8 } else { part.count() / 2 };

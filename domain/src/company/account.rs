@@ -7,12 +7,12 @@ use crate::facts::{Facts, FactsPage};
 use crate::ids::RecordKey;
 use crate::records::{Record, page_key};
 
-/// What a company key stands for.
+/// What the key of a company refers to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AccountSlot {
-    /// A company of its own.
+    /// The company itself.
     Canonical(Box<Account>),
-    /// A company that was told its domain; for ever.
+    /// A company that is linked to its domain, for ever.
     Alias(RecordKey),
 }
 

@@ -1,7 +1,7 @@
 //! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
 
 use super::moment::Moment;
-use crate::time::{Day, Instant};
+use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// A range of days, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Times {
     /// All moments that can lie on the days of `span`, in whatever timezone.
     #[must_use]
     pub fn around(span: Span) -> Self {
-        let at = |day: i64| Instant(day.saturating_mul(86_400_000));
+        let at = |day: i64| Instant(day.saturating_mul(MS_PER_DAY));
         let (from, to) = (at(i64::from(span.first.0) - 1), at(i64::from(span.last.0) + 2));
         Self { from: Moment::first_of(from), to: Moment::last_of(to) }
     }

@@ -1,7 +1,5 @@
 //! The facts of one entity.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::{Deserialize, Serialize};
 
 use super::daily_count::DailyCount;
@@ -17,6 +15,7 @@ use super::touch::{Touch, TouchAt};
 use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::time::{Day, Instant};
 
 /// Everything known of one entity in one project.
@@ -40,14 +39,6 @@ pub struct Facts {
     pub(super) bundle: Option<Box<RecordKey>>,
     /// Orders that are bundled by last touch, once there are any.
     pub(super) runs: Option<Box<Runs>>,
-}
-
-/// How many orders an entity has at most before another first touch makes a bundle of them.
-static MAX_INLINE_ORDERS: AtomicUsize = AtomicUsize::new(32);
-
-/// Changes how many orders an entity has before they are bundled: answers don't depend on it, and tests show that with few.
-pub fn set_loose_orders(orders: usize) {
-    MAX_INLINE_ORDERS.store(orders, Ordering::Relaxed);
 }
 
 impl Facts {
@@ -137,8 +128,8 @@ impl Facts {
     }
 
     /// Defers attribution of the orders under `key`, from here on and for good, if `change` moves them all and they are many.
-    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange) {
-        let is_many = || self.orders.len() > MAX_INLINE_ORDERS.load(Ordering::Relaxed);
+    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
+        let is_many = || self.orders.len() > limits.max_inline_orders;
         if change.first_touch && self.bundle.is_none() && is_many() {
             self.bundle = Some(Box::new(key));
         }
@@ -159,24 +150,24 @@ impl Facts {
     }
 
     /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
-    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
+    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
         let number = day_sort_key(day);
         let Some(known) = self.days.get(number) else {
             let sums = sums.clone();
-            return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums });
+            return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums }, limits);
         };
         let several = known.several;
         let differs = !several && known.named.as_deref() != named.as_ref();
         if differs {
             // From here on each that was named is kept for itself.
             let former = GroupDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
-            self.named.insert(former);
+            self.named.insert(former, limits);
         }
         if several || differs {
-            self.add_named(day, named, sums, sign);
+            self.add_named(day, named, sums, sign, limits);
         }
-        self.days.change(number, |days| {
+        self.days.change(number, limits, |days| {
             let at = days.partition_point(|entry| entry.day < day);
             let entry = &mut days[at];
             if differs {
@@ -189,32 +180,32 @@ impl Facts {
         });
     }
 
-    fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign) {
+    fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
         let number = lists::group_sort_key(day, named);
         let there = self.named.get(number).is_some();
         if !there {
-            return self.named.insert(GroupDay { day, named, sums: sums.clone() });
+            return self.named.insert(GroupDay { day, named, sums: sums.clone() }, limits);
         }
-        self.named.change(number, |days| {
+        self.named.change(number, limits, |days| {
             let at = days.partition_point(|entry| entry.sort_key() < number);
             days[at].sums.add(sums, sign);
         });
     }
 
     /// Adds an order or a refund.
-    pub fn add_order(&mut self, order: Order) {
-        self.orders.insert(order);
+    pub fn add_order(&mut self, order: Order, limits: &Limits) {
+        self.orders.insert(order, limits);
     }
 
     /// Takes out the order of the moment `at`.
-    pub fn remove_order(&mut self, at: Moment) {
-        self.orders.remove(at.sort_key());
+    pub fn remove_order(&mut self, at: Moment, limits: &Limits) {
+        self.orders.remove(at.sort_key(), limits);
     }
 
     /// Counts a hit.
-    pub fn add_count(&mut self, hit: DailyCount) {
+    pub fn add_count(&mut self, hit: DailyCount, limits: &Limits) {
         let number = hit.sort_key();
-        self.daily_counts.change(number, |daily_counts| {
+        self.daily_counts.change(number, limits, |daily_counts| {
             let at = place_near_end(daily_counts, |other| other.sort_key() < number);
             match daily_counts.get_mut(at) {
                 Some(there) if there.sort_key() == number => there.count += hit.count,
@@ -224,24 +215,24 @@ impl Facts {
     }
 
     /// Adds a touch, of a company.
-    pub fn add_touch(&mut self, touch: TouchAt) {
-        self.touches.insert(touch);
+    pub fn add_touch(&mut self, touch: TouchAt, limits: &Limits) {
+        self.touches.insert(touch, limits);
         self.saw_touch(touch);
     }
 
     /// Takes out the touch of the moment `at`, of a company.
-    pub fn remove_touch(&mut self, at: Moment) {
-        self.touches.remove(at.sort_key());
+    pub fn remove_touch(&mut self, at: Moment, limits: &Limits) {
+        self.touches.remove(at.sort_key(), limits);
         self.lost_touch(at);
     }
 
     /// Puts `session` in the place of those that it was joined from.
-    pub fn replace_sessions(&mut self, joined: &[Session], session: Session) {
+    pub fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
         for former in joined {
-            self.sessions.remove(former.at.sort_key());
+            self.sessions.remove(former.at.sort_key(), limits);
         }
         let touch = session.touch_at();
-        self.sessions.insert(session);
+        self.sessions.insert(session, limits);
         for former in joined.iter().filter_map(Session::touch_at) {
             self.lost_touch(former.at);
         }
@@ -284,8 +275,8 @@ impl Facts {
     }
 
     /// Makes the last session longer by an event at `time`.
-    pub fn extend_last_session(&mut self, time: Instant) {
-        self.sessions.change(SortKey::MAX, |sessions| {
+    pub fn extend_last_session(&mut self, time: Instant, limits: &Limits) {
+        self.sessions.change(SortKey::MAX, limits, |sessions| {
             if let Some(session) = sessions.last_mut() {
                 session.events += 1;
                 session.last = session.last.max(time);

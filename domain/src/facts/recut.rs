@@ -1,7 +1,5 @@
 //! Changes of runs, which change no touch.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
 use super::load::LoadFactsPage;
@@ -10,15 +8,8 @@ use super::order::Order;
 use super::runs::{Run, Runs};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::time::Instant;
-
-/// How many orders are moved one by one at most when their touch changes.
-static MAX_INLINE_RUN: AtomicUsize = AtomicUsize::new(256);
-
-/// Changes how many orders are moved one by one when their touch changes: answers don't depend on it, and tests show that with few.
-pub fn set_loose_run(orders: usize) {
-    MAX_INLINE_RUN.store(orders, Ordering::Relaxed);
-}
 
 /// A change of runs, which changes no touch.
 #[derive(Debug, Clone, Copy)]
@@ -94,11 +85,11 @@ impl Facts {
     /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
     /// than a few orders may lie outside of runs where only the touch changes. All that [`Facts::load_recut`] loads must be there.
     #[must_use]
-    pub fn recut(&self, change: DirtyRange) -> Option<Recut> {
+    pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
         if change.loose.is_empty() {
             return None;
         }
-        let most = MAX_INLINE_RUN.load(Ordering::Relaxed);
+        let most = limits.max_inline_run;
         let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
         if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
             return Some(self.cut(run, at, most));
@@ -127,7 +118,7 @@ impl Facts {
         Recut { old: Some(run), left: is_left.then_some(large), new, change }
     }
 
-    /// Does what [`Facts::recut`] told. `owner` is the entity's own key.
+    /// Applies what [`Facts::recut`] returned. `owner` is the entity's own key.
     pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
         let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {

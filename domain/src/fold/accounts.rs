@@ -1,4 +1,4 @@
-//! What a company of a project gets of its identities' facts, and companies that turn out to be one.
+//! Propagates identity facts to accounts, and merges companies with their domains.
 
 use crate::company::CompanyKey;
 use crate::company::{Account, AccountSlot};
@@ -9,6 +9,7 @@ use crate::facts::{Order, Session, Span};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
 use crate::records::{Record, page_key};
@@ -22,7 +23,7 @@ enum Share<'s> {
 }
 
 impl Share<'_> {
-    /// Brings into memory what it touches.
+    /// Loads the pages it touches.
     fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
@@ -42,21 +43,21 @@ impl Share<'_> {
         }
     }
 
-    fn apply(&self, facts: &mut Facts) {
+    fn apply(&self, facts: &mut Facts, limits: &Limits) {
         match self {
-            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign),
+            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign, limits),
             Self::Touches { gone, new } => {
-                gone.iter().for_each(|touch| facts.remove_touch(touch.at));
-                new.iter().for_each(|touch| facts.add_touch(*touch));
+                gone.iter().for_each(|touch| facts.remove_touch(touch.at, limits));
+                new.iter().for_each(|touch| facts.add_touch(*touch, limits));
             }
-            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone()),
-            Self::Order(order, Sign::Minus) => facts.remove_order(order.at),
+            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone(), limits),
+            Self::Order(order, Sign::Minus) => facts.remove_order(order.at, limits),
         }
     }
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// The key of a company, whose records exist from here on.
+    /// The key of a company. Creates its records if there are none.
     pub(super) fn company(&mut self, company: &CompanyKey) -> Result<RecordKey, Fault> {
         let (key, source) = (self.hasher.company(company.as_str()), self.source);
         if self.project.accounts.get(key, || source.record(key))?.is_none() {
@@ -87,7 +88,7 @@ impl<S: Source> Fold<'_, S> {
     fn share(&mut self, company: RecordKey, share: &Share<'_>) -> Result<(), Fault> {
         let key = self.resolve_company(company)?;
         let source = self.source;
-        let Project { accounts, rollups, .. } = &mut *self.project;
+        let Project { accounts, rollups, limits, .. } = &mut *self.project;
         if let Some(AccountSlot::Canonical(account)) = accounts.get_mut(key, || source.record(key))? {
             let facts = &mut account.facts;
             let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
@@ -95,7 +96,7 @@ impl<S: Source> Fold<'_, S> {
             let change = share.change(facts);
             loop {
                 facts.load_recut(change, page)?;
-                let Some(recut) = facts.recut(change) else { break };
+                let Some(recut) = facts.recut(change, limits) else { break };
                 facts.load_change(recut.change(), page)?;
                 rollups.contribute(EntityKind::Account, facts, Sign::Minus, &recut.change());
                 facts.apply_recut(&recut, key);
@@ -103,8 +104,8 @@ impl<S: Source> Fold<'_, S> {
             }
             facts.load_change(change, page)?;
             rollups.contribute(EntityKind::Account, facts, Sign::Minus, &change);
-            facts.defer_attribution(key, change);
-            share.apply(facts);
+            facts.defer_attribution(key, change, limits);
+            share.apply(facts, limits);
             rollups.contribute(EntityKind::Account, facts, Sign::Plus, &change);
         }
         Ok(())
@@ -118,13 +119,13 @@ impl<S: Source> Fold<'_, S> {
         })
     }
 
-    /// Gives the whole history of a company to the domain that it was told, unless it is a domain or was told before.
+    /// Moves the whole history of a company to its domain, unless it is a domain itself or already linked.
     pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
             Some(AccountSlot::Canonical(account)) if !account.key.is_domain() => account.clone(),
             Some(AccountSlot::Alias(_)) => {
-                // Told again: it may have been told earlier than was known.
+                // Reported again, perhaps by an event that happened earlier.
                 let key = self.hasher.company(domain.as_str());
                 self.project.rollups.company_links.remember(company, key, told);
                 return Ok(());

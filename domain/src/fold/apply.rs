@@ -1,5 +1,5 @@
-//! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
-//! identity's company and group get their share.
+//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts, puts the
+//! new contributions in, and propagates the change to the identity's company and group.
 
 use crate::contribution::EntityKind;
 use crate::contribution::Sign;
@@ -12,7 +12,7 @@ use crate::records::Source;
 use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds `sums` of events that named `named` themselves, or nothing.
+    /// Adds `sums` of events that name the group `named`, or none.
     pub(super) fn add_day(
         &mut self,
         identity: &mut Identity,
@@ -25,9 +25,9 @@ impl<S: Source> Fold<'_, S> {
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        // Nobody's days never move to another company, so which one they named need not be kept.
+        // Days without consent never move to another company, so their group is not kept.
         let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);
-        identity.facts.add_day(day, kept, sums, Sign::Plus);
+        identity.facts.add_day(day, kept, sums, Sign::Plus, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
@@ -42,18 +42,18 @@ impl<S: Source> Fold<'_, S> {
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.defer_attribution(identity.history_key, change);
-        identity.facts.replace_sessions(&met, joined.clone());
+        identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
+        identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Brings the runs of orders into the shape that a change of touches needs.
+    /// Cuts the runs of orders as a change of touches needs.
     fn recut(&mut self, identity: &mut Identity, change: DirtyRange) -> Result<(), Fault> {
         loop {
             let page = self.pages_of(identity);
             identity.facts.load_recut(change, page)?;
-            let Some(recut) = identity.facts.recut(change) else { return Ok(()) };
+            let Some(recut) = identity.facts.recut(change, &self.project.limits) else { return Ok(()) };
             identity.facts.load_change(recut.change(), page)?;
             contribute_own(self.project, identity, &recut.change(), Sign::Minus);
             identity.facts.apply_recut(&recut, identity.history_key);
@@ -61,14 +61,14 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Makes the last session longer by an event at `time`: its entry and its touch stay, but it may be no bounce any more.
+    /// Extends the last session by an event at `time`. Its entry and touch stay; it may stop being a bounce.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),
             _ => DirtyRange::NONE,
         };
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.extend_last_session(time);
+        identity.facts.extend_last_session(time, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
     }
 
@@ -76,7 +76,7 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn add_count(&mut self, identity: &mut Identity, hit: DailyCount) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_count(&hit, page)?;
-        identity.facts.add_count(hit);
+        identity.facts.add_count(hit, &self.project.limits);
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_order(order.at, page)?;
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.add_order(order.clone());
+        identity.facts.add_order(order.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
             // Nobody's orders are under no touch, whatever the company's are.

@@ -1,55 +1,30 @@
-//! Whose an event is: raw ids, links, and two histories that become one.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! The identity of an event, links, and merges of two histories.
 
 use crate::contribution::Sign;
 use crate::facts::Span;
 use crate::facts::{DirtyRange, GroupRef, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
-use crate::identity::{Association, Identity, IdentitySlot};
-use crate::ids::{IdentityId, RecordKey};
+use crate::identity::{Association, Identity, IdentityId, IdentitySlot, Link, SentKeys, takes_link};
+use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::Source;
 use crate::records::{Record, page_key};
 
-/// How many items a history has at most that is moved to a user who has fewer.
-static SHORT_HISTORY: AtomicUsize = AtomicUsize::new(64);
-
-/// Changes what counts as a short history: answers don't depend on it, and tests show that with none.
-pub fn set_short_history(items: usize) {
-    SHORT_HISTORY.store(items, Ordering::Relaxed);
-}
-
 impl<S: Source> Fold<'_, S> {
-    /// Whose event it is. Links the anonymous id on the way, if this is its first link.
+    /// The key of the event's identity. Records the link of its anonymous id, if it is the first.
     pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
-        let who = &event.who;
-        match (&who.user_id, &who.anonymous_id, who.visitor) {
-            (Some(user), None, _) => {
-                let key = self.hasher.user(user);
-                self.ensure_person(key, || IdentityId::User(user.clone()))?;
-                Ok(key)
-            }
-            (Some(user), Some(anonymous), _) => {
-                let key = self.hasher.user(user);
-                self.ensure_person(key, || IdentityId::User(user.clone()))?;
-                self.link(self.hasher.anonymous(anonymous), key)?;
-                Ok(key)
-            }
-            (None, Some(anonymous), _) => {
-                let key = self.hasher.anonymous(anonymous);
-                let key = self.project.resolve(key, self.source)?;
-                self.ensure_person(key, || IdentityId::Anonymous(anonymous.clone()))?;
-                Ok(key)
-            }
-            (None, None, visitor) => {
-                let id = visitor.map_or(IdentityId::Nobody, IdentityId::Visitor);
-                let key = self.hasher.identity(&id);
-                self.ensure_person(key, || id)?;
-                Ok(key)
-            }
+        let keys = SentKeys::of(&event.who, self.hasher);
+        let key = match (keys.named(), &event.who.anonymous_id) {
+            (Some(anonymous), Some(_)) if keys.user.is_none() => self.project.resolve(anonymous, self.source)?,
+            (Some(key), _) => key,
+            (None, _) => self.hasher.nobody(),
+        };
+        self.ensure_person(key, || event.who.id())?;
+        if let Some(link) = keys.link(self.position) {
+            self.link(link)?;
         }
+        Ok(key)
     }
 
     fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> IdentityId) -> Result<(), Fault> {
@@ -60,14 +35,14 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Gives the whole history of an anonymous id to a user, unless it has been linked before.
-    fn link(&mut self, anonymous: RecordKey, user: RecordKey) -> Result<(), Fault> {
+    /// Gives the whole history of an anonymous id to a user, if the link counts.
+    fn link(&mut self, Link { anonymous, user, .. }: Link) -> Result<(), Fault> {
         let source = self.source;
-        let former = match self.project.people.get(anonymous, || source.record(anonymous))? {
-            Some(IdentitySlot::Alias(_)) => return Ok(()),
-            Some(IdentitySlot::Canonical(_)) => self.take_identity(anonymous)?,
-            None => None,
-        };
+        let slot = self.project.people.get(anonymous, || source.record(anonymous))?;
+        if !takes_link(slot) {
+            return Ok(());
+        }
+        let former = if slot.is_some() { self.take_identity(anonymous)? } else { None };
         self.project.people.insert(anonymous, IdentitySlot::Alias(user));
         if let Some(former) = former
             && let Some(user_identity) = self.take_identity(user)?
@@ -78,11 +53,11 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Both histories as one. Costs what the smaller side holds, or a short history's items (so that most users go by their
-    /// own key), unless the larger one's company changes.
+    /// Merges both histories. Costs the smaller history's items, or a short history's (so that most users keep their own key),
+    /// unless the larger one's company changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
-        let (mut base, mut small) = if other.facts.len() > user.facts.len().max(SHORT_HISTORY.load(Ordering::Relaxed)) {
+        let (mut base, mut small) = if other.facts.len() > user.facts.len().max(self.project.limits.short_history) {
             (other, user)
         } else {
             (user, other)
@@ -107,7 +82,7 @@ impl<S: Source> Fold<'_, S> {
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
         }
-        // Addresses find the linked id, and that finds the user.
+        // The e-mail index finds the linked id, which finds the user.
         for (email, told) in small.emails.iter() {
             base.emails.tell(email, *told);
         }
@@ -117,7 +92,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(base)
     }
 
-    /// Of two associations the one that was recorded first counts for both histories.
+    /// Keeps the association that was recorded first, for both histories.
     fn adopt_company(&mut self, base: &mut Identity, other: Option<Association>) -> Result<(), Fault> {
         let company = base.company.into_iter().chain(other).min();
         if company.map(|told| told.company) == base.company.map(|told| told.company) {
@@ -130,7 +105,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(base, Sign::Plus)
     }
 
-    /// Puts in or takes out everything that an identity contributes, at every level. All its pages must be there.
+    /// Adds or takes out all contributions of an identity, of every kind. All its pages must be loaded.
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
         contribute_own(self.project, identity, &DirtyRange::ANY, sign);
         let own = identity.company.map(|association| association.company);
@@ -150,7 +125,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Takes an identity out of its slot, to be changed; [`Fold::put_identity`] puts it back. Only the box moves.
+    /// Takes an identity out of its slot to change it; [`Fold::put_identity`] puts it back. Only the box moves.
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {

@@ -1,17 +1,17 @@
-//! The one way in: an event is folded into the facts of whom it is of, and every rollup follows.
+//! Folding: an event changes the facts of its identity, and every rollup follows. There is no other way to change state.
 
 mod accounts;
 mod apply;
 mod groups;
 mod link;
 
-pub use self::link::set_short_history;
 use crate::acquisition::Channel;
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
 use crate::fault::Fault;
+use crate::identity::IdentityId;
 use crate::identity::{Association, EmailOwners, Identity, IdentitySlot};
-use crate::ids::{IdentityId, KeyHasher, RecordKey};
+use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{TermId, TermKind};
 use crate::intake::event::{Event, Position};
 use crate::project::Project;
@@ -51,13 +51,13 @@ struct Fold<'a, S> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds the event itself, and the association and the e-mail address that it may tell.
+    /// Adds the event to its identity, with the association and the e-mail address that it may report.
     fn record(&mut self, event: &Event, person: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
         let is_somebody = identity.id != IdentityId::Nobody;
-        // What most events do is to make the last session longer, and nothing else of it changes.
+        // Most events only extend the last session.
         let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
         let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
@@ -79,7 +79,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// The first association that is recorded counts for all events of the identity, earlier ones included.
+    /// Records an association, unless one is known. The first one counts for all events of the identity, earlier ones included.
     fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<GroupRef>) -> Result<(), Fault> {
         if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
@@ -100,7 +100,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(identity, Sign::Plus)
     }
 
-    /// The session that the event is by itself.
+    /// The event as a session of its own.
     fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
@@ -122,16 +122,16 @@ impl<S: Source> Fold<'_, S> {
             return Ok(());
         }
         self.record_alias(identity);
-        let (key, source) = (self.hasher.email(email), self.source);
+        let (key, source, limits) = (self.hasher.email(email), self.source, &self.project.limits);
         let emails = &mut self.project.emails;
         let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
         let Some(owners) = emails.get_to_load(key, || source.record(key))? else {
-            emails.insert(key, EmailOwners::new(person));
+            emails.insert(key, EmailOwners::new(person, limits));
             return Ok(());
         };
-        // What is as it was is not saved again.
+        // An unchanged record is not saved again.
         if !owners.has(person, page)? {
-            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person));
+            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person, limits));
         }
         Ok(())
     }

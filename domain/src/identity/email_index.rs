@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::paged::{Item, Paged, SortKey, record_sort_key};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::records::{Record, page_key};
 
 /// An identity that had an e-mail address; it may be linked to another one since.
@@ -37,9 +38,9 @@ pub struct EmailOwners(Paged<Owner>);
 impl EmailOwners {
     /// The first one.
     #[must_use]
-    pub fn new(owner: RecordKey) -> Self {
+    pub fn new(owner: RecordKey, limits: &Limits) -> Self {
         let mut owners = Self::default();
-        owners.add(owner);
+        owners.add(owner, limits);
         owners
     }
 
@@ -54,8 +55,8 @@ impl EmailOwners {
     }
 
     /// Adds one that is [not among them](EmailOwners::has).
-    pub fn add(&mut self, owner: RecordKey) {
-        self.0.insert(Owner(owner));
+    pub fn add(&mut self, owner: RecordKey, limits: &Limits) {
+        self.0.insert(Owner(owner), limits);
     }
 
     /// The first `most` of those whose keys are not below `from`.
@@ -111,10 +112,10 @@ mod tests {
     fn owners_come_in_parts() {
         let unsaved = |_: u32| Err(Fault::defect("nothing was saved"));
         let key = |number: u128| RecordKey(number << 100);
-        let mut owners = EmailOwners::new(key(0));
+        let mut owners = EmailOwners::new(key(0), &Limits::DEFAULT);
         for number in 1..5_000 {
             assert!(!owners.has(key(number), unsaved).unwrap());
-            owners.add(key(number));
+            owners.add(key(number), &Limits::DEFAULT);
             assert!(owners.has(key(0), unsaved).unwrap() && owners.has(key(number), unsaved).unwrap());
         }
         assert_eq!(owners.from(key(0), 9_999, unsaved).unwrap(), (0..5_000).map(key).collect::<Vec<_>>());

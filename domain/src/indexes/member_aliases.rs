@@ -1,18 +1,18 @@
-//! What is to be known of a member of a company or group whose key is not a user's own: that it is a user since, or has an
-//! e-mail address. So lists of members are made without reading the members' records, which may be cold.
+//! Members of companies and groups whose key is not a user's own but who are identified: by a user they are linked to, or by an
+//! e-mail address. Lists of members are made from it without reading the members' records, which may be cold.
 //!
-//! Few are in here: a link moves a short history to the user's own key, and most ids without a user never tell an address.
+//! It is small: a link moves a short history to the user's own key, and most ids without a user never report an address.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 
-/// What is known of a member.
+/// Who a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberAlias {
-    /// It is this user.
+    /// This user.
     User(RecordKey),
-    /// It told an e-mail address, and is no user.
+    /// It has an e-mail address and no user.
     Addressed,
 }
 
@@ -41,12 +41,12 @@ impl StoredCells for MemberAliases {
 }
 
 impl Cells<RecordKey, MemberAlias> {
-    /// Takes note of a member whose key is not a user's own.
+    /// Records who a member is whose key is not a user's own.
     pub fn learn(&mut self, member: RecordKey, known: MemberAlias) {
         self.set(member, known);
     }
 
-    /// What is known of a member.
+    /// Who a member is.
     #[must_use]
     pub fn of(&self, member: RecordKey) -> Option<MemberAlias> {
         self.get(member)

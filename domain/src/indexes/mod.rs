@@ -1,4 +1,4 @@
-//! What is found by key and is no figure: the dictionary, the numbers and names of groups, and links.
+//! Lookups by key that are not sums: the dictionary, numbers and names of groups, links and aliases.
 
 mod company_links;
 pub mod dictionary;

@@ -1,4 +1,4 @@
-//! Taking an event in: from what was sent to what is logged, or to a reason why not.
+//! Admission: turns a submission into the event that is logged, or into a reason why not.
 
 use serde_json::value::RawValue;
 
@@ -19,7 +19,7 @@ use crate::time::{Instant, clamp_timestamp};
 /// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
 const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
 
-/// By whom an event is sent.
+/// The kind of sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// A browser or an app, with a public key.
@@ -28,7 +28,7 @@ pub enum Sender {
     Server,
 }
 
-/// What is known of the request that carried the event.
+/// The request that carried the event.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
     /// Who sent it.
@@ -49,7 +49,7 @@ pub struct Client<'a> {
     pub salt: [u8; 16],
 }
 
-/// What becomes of an event.
+/// The result of admission.
 #[derive(Debug)]
 pub enum Verdict {
     /// It is to be recorded. `clamped`: its time lay too far ahead, and the time of receipt is used.
@@ -58,7 +58,7 @@ pub enum Verdict {
         event: Box<Event>,
         /// Whether its time was replaced.
         clamped: bool,
-        /// What was probably not meant, in words for the sender.
+        /// Warnings for the sender about probable mistakes.
         warnings: Vec<String>,
     },
     /// It is not to be recorded, by the project's policy.
@@ -88,7 +88,7 @@ impl DropReason {
     }
 }
 
-/// Decides what becomes of `submission`, received at `received` by the project of `policy`.
+/// Admits `submission`, received at `received` by the project of `policy`.
 ///
 /// # Errors
 /// A field is missing, of the wrong form or past its bound.
@@ -147,7 +147,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
 }
 
-/// What was probably not meant, in words for the sender.
+/// Warnings for the sender about probable mistakes.
 fn warnings(submission: &Submission<'_>, money: Option<&Money>, policy: &Policy) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(Money { currency, in_project: None, .. }) = money {
@@ -174,30 +174,8 @@ fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
     }
 }
 
-fn check_texts(s: &Submission<'_>) -> Result<(), Invalid> {
-    let fields = [
-        ("message", &s.message),
-        ("user_id", &s.user_id),
-        ("anonymous_id", &s.anonymous_id),
-        ("referrer", &s.referrer),
-        ("screen", &s.screen),
-        ("language", &s.language),
-        ("url", &s.url),
-        ("hostname", &s.hostname),
-        ("channel", &s.channel),
-        ("currency", &s.currency),
-        ("external_id", &s.external_id),
-        ("group_id", &s.group_id),
-        ("group_type", &s.group_type),
-        ("privacy_categories", &s.privacy_categories),
-        ("pc", &s.pc),
-        ("privacy_signals", &s.privacy_signals),
-        ("ps", &s.ps),
-        ("consent_source", &s.consent_source),
-        ("user_agent", &s.user_agent),
-        ("ip", &s.ip),
-    ];
-    fields.into_iter().try_for_each(|(name, field)| check_text(name, field.as_ref()))
+fn check_texts(submission: &Submission<'_>) -> Result<(), Invalid> {
+    submission.texts().into_iter().try_for_each(|(name, field)| check_text(name, field))
 }
 
 fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
@@ -207,7 +185,7 @@ fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
     }
 }
 
-/// When it happened, and whether that was replaced by the time of receipt.
+/// When the event happened, and whether the time of receipt replaced its timestamp.
 fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, bool), Invalid> {
     let wrong =
         || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
@@ -339,7 +317,7 @@ fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: 
 /// The cookieless visitor of the event's UTC day: nothing that lasts, and nothing that links two days.
 fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
     let address = client.address?;
-    let date = time.0.div_euclid(86_400_000);
+    let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
     Some(KeyHasher::new(client.salt).external_id(policy.project, &name))
@@ -351,7 +329,7 @@ struct Emails {
     company: Option<CompanyKey>,
 }
 
-/// The address that the event tells of whom it names, and the company that its domain stands for.
+/// The e-mail address that the event reports, and the company of its domain.
 fn email(name: &str, who: &SentIds, metadata: Option<&str>) -> Emails {
     let tells = name == "identify" || who.user_id.is_some();
     let trait_email = metadata.filter(|_| tells).and_then(|json| metadata_text(json, "email"));

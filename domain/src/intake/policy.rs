@@ -1,4 +1,4 @@
-//! What an organization and a project decided about their events. It is read when an event is taken in, never later.
+//! The settings of an organization and a project that admission reads. Nothing reads them later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub enum SignalsPolicy {
 /// The worth of one unit of each currency in USD. USD itself is 1 and needs no entry.
 pub type Rates = BTreeMap<Currency, Rate>;
 
-/// Everything that taking in an event of a project asks of its configuration.
+/// The settings of a project and its organization that admission reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// The project.
@@ -55,7 +55,7 @@ pub struct Policy {
     pub bots: BotPolicy,
     /// About privacy signals.
     pub signals: SignalsPolicy,
-    /// Whether visitors without ids are told apart by a daily hash.
+    /// Whether visitors without ids are distinguished by a daily hash.
     pub cookieless: bool,
     /// Whether money sent with a public key is kept on the event and not counted.
     pub server_only_revenue: bool,

@@ -40,7 +40,7 @@ impl Currency {
         self.0
     }
 
-    /// Reads what [`Currency::code`] told. `None`: ISO 4217 doesn't list it.
+    /// The currency of a code as [`Currency::code`] returns it; `None` if ISO 4217 doesn't list it.
     #[must_use]
     pub fn of_code(code: [u8; 3]) -> Option<Currency> {
         iso4217::is_listed(code).then_some(Currency(code))

@@ -76,12 +76,6 @@ impl Amount {
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
-
-    /// Whether this is less than nothing: a refund.
-    #[must_use]
-    pub const fn is_negative(self) -> bool {
-        self.0 < 0
-    }
 }
 
 impl fmt::Display for Amount {

@@ -1,4 +1,4 @@
-//! The shapes of the answers: what the embedded API returns, and what the HTTP interface prints.
+//! The types of answers: what the embedded API returns and the HTTP interface prints.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -241,7 +241,7 @@ pub struct IdentityCounts {
 pub struct CompanyMetrics {
     /// `co_…`
     pub company_id: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
@@ -266,7 +266,7 @@ pub struct CompanyMetrics {
 pub struct TopCompany {
     /// `co_…`
     pub company_id: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
@@ -300,7 +300,7 @@ pub struct GroupMetrics {
     pub group_type: String,
     /// The key, as sent.
     pub group_key: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// How many events.
     pub events: u64,

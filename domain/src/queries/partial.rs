@@ -1,16 +1,17 @@
-//! Questions: data that is sent to where a project's state is, and parts of answers that come back and are put together.
+//! Queries: values that are sent to the state of a project, and the partial answers that come back.
 //!
-//! A question about one project is answered by it alone; one about an organization is asked of each of its projects, and
-//! the parts are merged. Where a second step needs what the first found, it is a second question.
+//! A query about one project is answered by it alone. A query about an organization is scattered to its projects, and the partial
+//! answers are merged. A step that needs the result of another is a query of its own.
 
 use crate::fault::Fault;
 use crate::ids::{KeyHasher, ProjectId};
+use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A project's state, for reading: records that are not in memory are brought there.
+/// Reads a project's state; loads records that are not in memory.
 #[derive(Debug)]
 pub struct Reader<'a, S> {
     /// Which project.
@@ -23,12 +24,12 @@ pub struct Reader<'a, S> {
     pub source: &'a S,
 }
 
-/// A query about one project. It is data, so that it can be sent to where the state of the project is.
+/// A query of one project.
 pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
-    /// What a project answers.
+    /// The answer of one project.
     type Partial: Send + Serialize + DeserializeOwned + 'static;
 
-    /// Answers it.
+    /// Computes the answer.
     ///
     /// # Errors
     /// A record could not be read back.
@@ -37,16 +38,21 @@ pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
 
 /// The projects of one organization, wherever they are.
 pub trait Projects: Sync {
-    /// Why there is no answer.
+    /// The error of a project that does not answer.
     type Error: Send;
 
-    /// How many there are.
+    /// The number of projects.
     fn count(&self) -> usize;
+
+    /// The sizes that bound the work of one step.
+    fn limits(&self) -> Limits {
+        Limits::DEFAULT
+    }
 
     /// Makes the keys of their records.
     fn hasher(&self) -> &KeyHasher;
 
-    /// Asks each of them the same; the parts come in the order of the projects.
+    /// Sends the query to each project; the answers come in the order of the projects.
     fn scatter<Q: Query + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
 }
 

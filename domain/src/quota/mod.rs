@@ -8,8 +8,8 @@ use crate::company;
 use crate::company::AccountSlot;
 use crate::facts::Moment;
 use crate::fault::Fault;
-use crate::identity::{Identity, IdentitySlot};
-use crate::ids::{IdentityId, KeyHasher, RecordKey};
+use crate::identity::{Identity, IdentitySlot, SentKeys};
+use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
 use crate::records::Source;
@@ -138,13 +138,6 @@ enum Thing {
     Touch(RecordKey),
 }
 
-/// The keys of whom an event is of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct SentKeys {
-    user: Option<RecordKey>,
-    other: Option<RecordKey>,
-}
-
 impl Mentions {
     /// What `event` names of the kinds that are `reached`.
     #[must_use]
@@ -152,13 +145,7 @@ impl Mentions {
         let mut mentions =
             Self { things: Vec::new(), who: SentKeys::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
         mentions.add_groups(event, reached, hasher);
-        let who = &event.who;
-        let anonymous = who.anonymous_id.as_deref().map(|id| hasher.anonymous(id));
-        let visitor = || who.visitor.map(|visitor| hasher.identity(&IdentityId::Visitor(visitor)));
-        mentions.who = match who.user_id.as_deref() {
-            Some(user) => SentKeys { user: Some(hasher.user(user)), other: anonymous },
-            None => SentKeys { user: None, other: anonymous.or_else(visitor) },
-        };
+        mentions.who = SentKeys::of(&event.who, hasher);
         let is_somebody = mentions.who != SentKeys::default();
         if is_somebody {
             mentions.add_personal(event, reached, hasher);

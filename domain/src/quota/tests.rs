@@ -86,7 +86,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 400 } else { 2_000 }))]
 
-    /// What is told before an event is applied is what applying it does.
+    /// The prediction before an event matches what applying it does.
     #[test]
     fn exactly_the_events_that_make_something_new_would_exceed(events in proptest::collection::vec(event(), 1..40)) {
         let (mut project, hasher) = (Project::default(), hasher());
@@ -96,7 +96,7 @@ proptest! {
             project.apply(event, position, &hasher, &NoSource).unwrap();
             let after = counts(&project);
             match told {
-                // Of an event that joins two histories it is not told whether it begins a session.
+                // Whether an event that merges two histories begins a session is not predicted.
                 Some(Quota::Sources) if event.who.user_id.is_some() && event.who.anonymous_id.is_some() => {}
                 Some(quota) => prop_assert!(after[quota as usize] > before[quota as usize], "{quota:?}: {event:?}"),
                 None => prop_assert_eq!(after, before, "{:?}", event),

@@ -1,5 +1,5 @@
-//! Which companies and groups were active on a day, and how much: what top lists are drawn from. A company is counted under
-//! each key that it was told by.
+//! Events of companies and groups by day and by block of days: the source of top lists. A company is counted under each of its
+//! reported keys.
 //!
 //! Each is counted in its day, and in the blocks of 4, 16, 64 and 256 days that the day lies in. A window is covered by few
 //! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the

@@ -29,6 +29,7 @@ use crate::cells::{Cells, Key, StoredCells};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
+use crate::limits::Limits;
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
@@ -48,7 +49,7 @@ macro_rules! rollups {
     };
     (@struct $($field:ident: $rollup:ty,)*) => {
         /// The rows of every rollup of one project.
-        #[derive(Debug, Clone, Default, PartialEq)]
+        #[derive(Debug, Clone, PartialEq)]
         pub struct Rollups {
             $(
                 #[doc = concat!("Rows of [`", stringify!($rollup), "`].")]
@@ -69,6 +70,12 @@ macro_rules! rollups {
         }
 
         impl Rollups {
+            /// No rows.
+            #[must_use]
+            pub fn new(limits: &Limits) -> Self {
+                Self { $($field: Cells::new(limits),)* }
+            }
+
             /// The parts that changed since the last call, each with the tag of its rollup, as they are now. Cheap: no row is
             /// copied before it changes again.
             pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {

@@ -41,16 +41,10 @@ impl Day {
         (year as i32, month as i32, day as i32)
     }
 
-    /// The day after. The last day that can be told stays itself.
+    /// The next day. Saturates at the last representable day.
     #[must_use]
     pub const fn next(self) -> Day {
         self.plus(1)
-    }
-
-    /// The day before. The first day that can be told stays itself.
-    #[must_use]
-    pub const fn prev(self) -> Day {
-        self.plus(-1)
     }
 
     /// So many days later, or earlier if `days` is negative.
@@ -113,12 +107,6 @@ impl Month {
     #[must_use]
     pub const fn next(self) -> Month {
         Month(self.0.saturating_add(1))
-    }
-
-    /// The month before.
-    #[must_use]
-    pub const fn prev(self) -> Month {
-        Month(self.0.saturating_sub(1))
     }
 }
 
@@ -224,7 +212,7 @@ mod tests {
         assert_eq!(day.plus(-59).to_string(), "2023-12-31");
         assert_eq!(day.next().since(day), 1);
         assert_eq!(Day(i32::MAX).next(), Day(i32::MAX));
-        assert_eq!(Day(i32::MIN).prev(), Day(i32::MIN));
+        assert_eq!(Day(i32::MIN).plus(-1), Day(i32::MIN));
     }
 
     proptest! {

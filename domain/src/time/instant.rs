@@ -1,4 +1,4 @@
-//! Moments, in milliseconds, and the rules for those that a client tells.
+//! Instants in milliseconds, and the rules for timestamps that clients send.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::calendar::{civil_from_days, days_from_civil, days_in_month, number};
 /// How far ahead of the server, in milliseconds, an event's own time is believed: 5 minutes.
 pub const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
 
-/// The earliest time that an event may tell: 1990-01-01T00:00:00.000Z.
+/// The earliest timestamp of an event: 1990-01-01T00:00:00.000Z.
 pub const EARLIEST: Instant = Instant(631_152_000_000);
 
 /// A moment, as milliseconds since 1970-01-01T00:00:00Z.
@@ -18,10 +18,10 @@ pub const EARLIEST: Instant = Instant(631_152_000_000);
 pub struct Instant(pub i64);
 
 impl Instant {
-    /// So many milliseconds since the epoch.
+    /// The number of its UTC day, counted from 1970-01-01.
     #[must_use]
-    pub const fn from_epoch_ms(epoch_ms: i64) -> Instant {
-        Instant(epoch_ms)
+    pub const fn utc_day(self) -> i64 {
+        self.0.div_euclid(MS_PER_DAY)
     }
 
     /// Milliseconds since the epoch.
@@ -31,7 +31,7 @@ impl Instant {
     }
 
     /// Reads the text of a JSON number as milliseconds since the epoch. Fractions of one are cut, towards the past;
-    /// a number beyond what can be told stands for the end that it lies beyond.
+    /// a number out of range saturates.
     #[must_use]
     pub fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
         if let Ok(epoch_ms) = json_number_text.parse() {
@@ -42,7 +42,7 @@ impl Instant {
         if !json_number_text.bytes().all(is_numeric) || json_number_text.starts_with('+') {
             return None;
         }
-        // An f64 tells milliseconds apart for 285,000 years, and casting one saturates.
+        // An f64 holds milliseconds exactly for 285,000 years, and casting one saturates.
         let number: f64 = json_number_text.parse().ok()?;
         Some(Instant(number.floor() as i64))
     }
@@ -74,12 +74,6 @@ impl Instant {
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Instant {
         Instant(self.0.saturating_add(ms))
-    }
-
-    /// Milliseconds from `earlier` to this; negative if `earlier` is later.
-    #[must_use]
-    pub const fn ms_since(self, earlier: Instant) -> i64 {
-        self.0.saturating_sub(earlier.0)
     }
 }
 
@@ -128,20 +122,20 @@ impl fmt::Display for Instant {
 pub struct Settled {
     /// The time that counts.
     pub at: Instant,
-    /// Whether the time that was told lay too far ahead, and the time of receipt stands in for it.
+    /// Whether the timestamp lay too far ahead and was replaced by the time of receipt.
     pub clamped: bool,
 }
 
-/// The time that was told lies before [`EARLIEST`].
+/// The timestamp lies before [`EARLIEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("lies before 1990-01-01")]
 pub struct TooEarly;
 
-/// When an event happened: the time that was told, unless there is none or it is more than [`MAX_AHEAD_MS`] ahead of
+/// When an event happened: its timestamp, unless there is none or it is more than [`MAX_AHEAD_MS`] ahead of
 /// the time of receipt, which counts then.
 ///
 /// # Errors
-/// [`TooEarly`] if the time that was told lies before [`EARLIEST`].
+/// [`TooEarly`] if the timestamp lies before [`EARLIEST`].
 pub fn clamp_timestamp(told: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
     match told {
         None => Ok(Settled { at: received, clamped: false }),

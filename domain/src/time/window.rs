@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(days, ["2024-02-28", "2024-02-29", "2024-03-01"]);
         assert_eq!(window.len(), 3);
         assert!(window.contains(window.start) && window.contains(window.end));
-        assert!(!window.contains(window.end.next()) && !window.contains(window.start.prev()));
+        assert!(!window.contains(window.end.next()) && !window.contains(window.start.plus(-1)));
         assert_eq!(Window::last_days(0, Timezone::UTC, now).len(), 1);
         assert!(Window::depends_on_today(Some("2024-01-01"), None));
         assert!(!Window::depends_on_today(Some("2024-01-01"), Some("2024-01-02")));

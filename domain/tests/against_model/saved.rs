@@ -8,9 +8,11 @@ use headcount_domain::company::AccountSlot;
 use headcount_domain::contribution::{EntityKind, Sign};
 use headcount_domain::facts::DirtyRange;
 use headcount_domain::fault::Fault;
+use headcount_domain::identity::IdentityId;
 use headcount_domain::identity::IdentitySlot;
-use headcount_domain::ids::{IdentityId, RecordKey};
+use headcount_domain::ids::RecordKey;
 use headcount_domain::indexes::dictionary::TermCounts;
+use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Source;
@@ -96,15 +98,15 @@ impl Saved {
     pub(crate) fn stop(&mut self, mut state: Project) {
         self.save(&mut state);
         assert_eq!(dirty_pages(&state.people) + dirty_pages(&state.accounts) + dirty_pages(&state.groups), 0, "all is saved");
-        assert!(self.start().rollups == state.rollups, "cells are saved as they are");
+        assert!(self.start(state.limits).rollups == state.rollups, "cells are saved as they are");
         assert!(self.recounted(&state) == state.rollups, "rollups say what the facts do");
         self.look_for_orphans();
     }
 
     /// The state of the last checkpoint that counts.
-    pub(crate) fn start(&mut self) -> Project {
+    pub(crate) fn start(&mut self, limits: Limits) -> Project {
         self.running = None;
-        let mut restored = Project::default();
+        let mut restored = Project::new(limits);
         restored.dictionary.counts = self.names;
         for ((tag, number), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
@@ -121,7 +123,7 @@ impl Saved {
             group_numbers: state.rollups.group_numbers.clone(),
             group_names: state.rollups.group_names.clone(),
             member_aliases: state.rollups.member_aliases.clone(),
-            ..Rollups::default()
+            ..Rollups::new(&Limits::DEFAULT)
         };
         for ((space, key), bytes) in &self.records {
             match *space {

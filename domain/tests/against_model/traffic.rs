@@ -7,7 +7,7 @@ use headcount_model::time::day_of;
 use headcount_model::traffic::{self, traffic};
 use headcount_model::{Model, Sender};
 
-use super::{Folded, NOW_MS, tiny_pages, trials};
+use super::{Folded, NOW_MS, trials};
 
 /// The model after the events of a history.
 fn told(history: &History) -> Model {
@@ -46,7 +46,6 @@ fn windows(history: &History) -> Vec<(String, String)> {
 
 #[test]
 fn sessions_and_what_brought_them() {
-    let _tiny = tiny_pages();
     let mut sessions = 0;
     for seed in 0..trials(200) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 150, questions: 0 });

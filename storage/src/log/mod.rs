@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - When [`Log::append`] returns a position, the block is on disk. When it returns an error, nothing was recorded. There is no
-//! third case: a write or sync that fails ends the process.
+//!   third case: a write or sync that fails ends the process.
 //! - One block at a time: the next is begun when the one before is on disk. So a crash leaves at most one incomplete
 //!   block, at the end of the last segment ([`recovery`]).
 //! - A segment's header carries a hash of all of the segment before. No file can be lost, swapped or changed unnoticed.

@@ -1,25 +1,11 @@
 //! A list in pages: the recent part and the sealed ones.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::{Deserialize, Serialize};
 
 use super::item::{Item, SortKey, insert_tight, place_near_end, within};
 use super::sealed::Sealed;
 use crate::fault::Fault;
-
-/// How many items a page holds before it is cut.
-static PAGE_ITEMS: AtomicUsize = AtomicUsize::new(1024);
-
-/// Changes how many items a page holds: answers don't depend on it, and tests show that with tiny pages.
-pub fn set_page_items(items: usize) {
-    PAGE_ITEMS.store(items, Ordering::Relaxed);
-}
-
-/// How many items a page holds before it is cut.
-pub(crate) fn page_items() -> usize {
-    PAGE_ITEMS.load(Ordering::Relaxed)
-}
+use crate::limits::Limits;
 
 /// A list in pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,8 +128,8 @@ impl<T: Item> Paged<T> {
     }
 
     /// Changes the part that `number` belongs to, which must have been loaded.
-    pub fn change<R>(&mut self, number: SortKey, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
-        let most = self.most_items();
+    pub fn change<R>(&mut self, number: SortKey, limits: &Limits, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        let most = self.most_items(limits);
         match &mut self.sealed {
             Some(sealed) if number < sealed.recent_from => return sealed.change(number, most, change),
             _ => {}
@@ -156,17 +142,17 @@ impl<T: Item> Paged<T> {
     }
 
     /// Puts an item in its place, into a part that must have been loaded. Of the same number it is the last.
-    pub fn insert(&mut self, item: T) {
+    pub fn insert(&mut self, item: T, limits: &Limits) {
         let number = item.sort_key();
-        self.change(number, |items| {
+        self.change(number, limits, |items| {
             let at = place_near_end(items, |other| other.sort_key() <= number);
             insert_tight(items, at, item);
         });
     }
 
     /// Takes out the item of `number`, from a part that must have been loaded.
-    pub fn remove(&mut self, number: SortKey) -> Option<T> {
-        self.change(number, |items| {
+    pub fn remove(&mut self, number: SortKey, limits: &Limits) -> Option<T> {
+        self.change(number, limits, |items| {
             let at = place_near_end(items, |item| item.sort_key() < number);
             items.get(at).is_some_and(|item| item.sort_key() == number).then(|| items.remove(at))
         })
@@ -174,9 +160,9 @@ impl<T: Item> Paged<T> {
 
     /// How many items a page holds before it is cut: more, the more pages there are, so that neither a page nor the list of pages
     /// grows faster than the square root of the number of items.
-    fn most_items(&self) -> usize {
+    fn most_items(&self, limits: &Limits) -> usize {
         let pages = self.sealed.as_ref().map_or(0, |sealed| sealed.pages());
-        (page_items() / T::SIZE).max(1).max(pages / 2)
+        (limits.page_items / T::SIZE).max(1).max(pages / 2)
     }
 
     /// Makes a page of all but the last items of the recent part.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::paged::*;
 use crate::fault::Fault;
+use crate::limits::Limits;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Numbered(SortKey, u32);
@@ -78,9 +79,9 @@ fn pages_hold_what_a_plain_list_does() {
             let number = SortKey::from(if seed % 3 == 0 && step < 1_000 { step / 15 } else { below(200) });
             list.load(number, number, |serial| Ok(store[&serial].clone())).unwrap();
             if below(3) == 0 {
-                assert_eq!(list.remove(number).map(|item| item.1), plain.remove(&number));
+                assert_eq!(list.remove(number, &Limits::DEFAULT).map(|item| item.1), plain.remove(&number));
             } else if list.get(number).is_none() {
-                list.insert(Numbered(number, step as u32));
+                list.insert(Numbered(number, step as u32), &Limits::DEFAULT);
                 plain.insert(number, step as u32);
             }
             if below(50) == 0 {
@@ -102,7 +103,7 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
                 "falling" => items - at,
                 _ => (at * 68_787) % 100_003,
             };
-            list.insert(Numbered(number, 0));
+            list.insert(Numbered(number, 0), &Limits::DEFAULT);
         }
         let (mut pages, mut most) = (0, 0);
         list.dirty(&mut |_, page| {
@@ -111,7 +112,10 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
         });
         let recent = list.recent().len();
         assert!(recent <= 1_000 && most <= 1_000 && pages <= 1_000, "{order}: {recent} items, {most} in one of {pages} pages");
-        assert!(recent <= page_items() && most <= page_items(), "{order}: {recent} items, {most} in one page");
+        assert!(
+            recent <= Limits::DEFAULT.page_items && most <= Limits::DEFAULT.page_items,
+            "{order}: {recent} items, {most} in one page"
+        );
         assert!(list.iter().map(Item::sort_key).is_sorted(), "{order}");
         assert_eq!(list.len(), 100_000, "{order}");
     }

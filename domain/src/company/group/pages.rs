@@ -1,4 +1,4 @@
-//! What a group keeps in pages.
+//! The paged lists of a group.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::time::Day;
 
-/// What was counted on one day.
+/// The sums of one day.
 pub(super) type DaySums = (Day, GroupSums);
 
 /// A member of a group.
@@ -29,20 +29,20 @@ pub struct ActiveDay {
     pub(super) did: MemberDay,
 }
 
-/// A company that was told to be this domain.
+/// A company that is linked to this domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias(pub(super) RecordKey);
 
 /// A sealed part of one of a group's lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GroupPage {
-    /// What was counted.
+    /// Sums by day.
     Sums(Vec<DaySums>),
-    /// Who is a member.
+    /// Members.
     Roster(Vec<Membership>),
-    /// When members were active.
+    /// Active days of members.
     Visits(Vec<ActiveDay>),
-    /// Who is this domain.
+    /// Companies linked to this domain.
     Aliases(Vec<Alias>),
 }
 

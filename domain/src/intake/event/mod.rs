@@ -39,7 +39,7 @@ pub struct Event {
     pub day: Day,
     /// What happened; 1 to 100 characters.
     pub name: Box<str>,
-    /// Whom it names.
+    /// The ids that it names.
     pub who: SentIds,
     /// Its idempotency key in the project.
     pub external_id: Option<Box<str>>,
@@ -47,15 +47,15 @@ pub struct Event {
     pub money: Option<Money>,
     /// The company that it names itself.
     pub company: Option<CompanyKey>,
-    /// The domain that a `group` event tells of `company`.
+    /// The domain that a `group` event reports for `company`.
     pub company_domain: Option<CompanyKey>,
-    /// The company of the e-mail address that it tells of whom it names.
+    /// The company of the e-mail address that it reports.
     pub email_company: Option<CompanyKey>,
     /// Everything that only filters, groupings and exports read.
     pub details: Details,
 }
 
-/// How an event names somebody. All absent: it is nobody's.
+/// The ids that an event names. Without any, it has no identity.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentIds {
     /// The user, as sent.
@@ -104,7 +104,7 @@ pub struct Details {
     pub group_type: Option<Box<str>>,
     /// The group, as sent.
     pub group_id: Option<Box<str>>,
-    /// The e-mail address that the event tells of whom it names, normalised.
+    /// The e-mail address that it reports, normalised.
     pub email: Option<Box<str>>,
     /// The categories that were granted, as sent.
     pub privacy_categories: Option<Box<str>>,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 /// Exponents are cut here while they are read, so that sums of them and of lengths stay in an `i64`. No number that
-/// metadata may hold is as large; of numbers smaller than 10^-10^12 only the digits tell.
+/// metadata may hold is as large; numbers smaller than 10^-10^12 compare by their digits.
 const EXPONENT_CAP: i64 = 1_000_000_000_000;
 /// Between these powers of ten numbers are written out; others get an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;

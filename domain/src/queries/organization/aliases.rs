@@ -11,7 +11,7 @@ use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use serde::{Deserialize, Serialize};
 
-/// Asks what some companies are linked to.
+/// Asks for the links of some companies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct LinksQuery {
     companies: Keys,
@@ -29,14 +29,14 @@ impl Query for LinksQuery {
     }
 }
 
-/// The companies that some keys mean organization-wide.
+/// Resolves company keys by the links of all projects.
 pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
     let parts = projects.scatter(LinksQuery { companies: companies.clone() }).await?;
     let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
     Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
 }
 
-/// Asks which companies were told to be these domains.
+/// Asks for the companies that are linked to these domains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct AliasesQuery {
     domains: Keys,
@@ -57,7 +57,7 @@ impl Query for AliasesQuery {
     }
 }
 
-/// All keys that each of some companies was told by anywhere, its own first.
+/// The reported keys of each company in all projects, its own first.
 pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
     let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
     for part in projects.scatter(AliasesQuery { domains: companies.clone() }).await? {
@@ -67,7 +67,7 @@ pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Re
         }
     }
     if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
-        // Another project may have told an alias to be something else, and earlier.
+        // Another project may have linked an alias to another domain, and earlier.
         let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
         let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
         for (keys, company) in told.iter_mut().zip(&companies) {

@@ -1,5 +1,4 @@
-//! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
-//! known when all projects were asked: of several links of a company the one told first counts.
+//! Companies, over all projects of their organization.
 
 use super::aliases::aliases_of;
 use super::parts::{self, Description};
@@ -32,7 +31,7 @@ impl Query for CompanyByIdQuery {
     }
 }
 
-/// The company that a public id means: that of a company which was told its domain since means the domain.
+/// The company of a public id. The id of a company that was linked to a domain later refers to the domain.
 pub(super) async fn by_id<P: Projects>(
     projects: &P,
     organization: OrganizationId,

@@ -9,8 +9,9 @@ use crate::cache::table::KeyHashBuilder;
 use crate::company::group::MemberDay;
 use crate::facts::{GroupRef, Moment, Span};
 use crate::fault::Fault;
+use crate::identity::IdentityId;
 use crate::identity::{Identity, IdentitySlot};
-use crate::ids::{IdentityId, OrganizationId, RecordKey};
+use crate::ids::{OrganizationId, RecordKey};
 use crate::queries::answers::{Listed, TopUser};
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
@@ -30,9 +31,6 @@ struct MembersQuery {
     only: Option<(RecordKey, RecordKey)>,
 }
 
-/// How many days of members one message goes through at most, about.
-const VISITS_TOGETHER: usize = 32_768;
-
 /// The active users of a company in one project, with their events.
 #[derive(Debug, Serialize, Deserialize)]
 enum MembersPartial {
@@ -46,7 +44,7 @@ impl Query for MembersQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
-        let (mut visits, together) = (0, most_visits());
+        let (mut visits, together) = (0, reader.project.limits.member_days);
         for key in &self.keys {
             let Some((group, load)) = reader.group(*key)? else { continue };
             visits += group.count_visits();
@@ -73,13 +71,7 @@ impl Query for MembersQuery {
     }
 }
 
-/// Few where tests have tiny pages.
-fn most_visits() -> usize {
-    let items = crate::cache::paged::page_items();
-    (items * items / 4).clamp(2, VISITS_TOGETHER)
-}
-
-/// An id, the latest e-mail address, and when that was told.
+/// An id, and the most recently reported e-mail address with its time.
 type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids of some users and their latest e-mail addresses.
@@ -125,7 +117,7 @@ impl Query for LastSeenAtQuery {
     }
 }
 
-/// The record of somebody in this project, if there is one.
+/// The record of an identity in this project, if there is one.
 fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     let key = match who {
         MemberRef::User(user) => user,
@@ -162,7 +154,7 @@ async fn most_active<P: Projects>(
         None => users_of(parts),
         Some(visits) => {
             let mut all: Vec<Vec<(MemberRef, u64)>> = Vec::new();
-            for only in slices(visits) {
+            for only in slices(visits, projects.limits().member_days) {
                 let some = users_of(projects.scatter(MembersQuery { only: Some(only), ..ask.clone() }).await?);
                 all.resize_with(some.len().max(all.len()), Vec::new);
                 all.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
@@ -190,8 +182,8 @@ fn users_of(parts: Vec<MembersPartial>) -> Vec<Vec<(MemberRef, u64)>> {
 }
 
 /// All keys, in as many parts as it takes for each to have few of so many visits: keys are hashes.
-fn slices(visits: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
-    let parts = visits.div_ceil(most_visits() / 2).clamp(1, 1 << 20) as u128;
+fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
+    let parts = visits.div_ceil(together / 2).clamp(1, 1 << 20) as u128;
     let first = move |part: u128| u128::MAX / parts * part;
     (0..parts).map(move |part| {
         let last = if part + 1 == parts { u128::MAX } else { first(part + 1) - 1 };

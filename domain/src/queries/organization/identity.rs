@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::company::normalise_email;
 use crate::facts::{CountKey, Moment, Span, Times};
 use crate::fault::Fault;
+use crate::identity::IdentityId;
 use crate::identity::{EmailOwners, Identity, IdentitySlot};
-use crate::ids::{IdentityId, OrganizationId, ProjectId, RecordKey};
+use crate::ids::{OrganizationId, ProjectId, RecordKey};
 use crate::indexes::dictionary::TermId;
 use crate::money::{Amount, ratio};
 use crate::queries::answers::{IdentityCounts, IdentitySelector, Listed, Profile};
@@ -15,7 +16,7 @@ use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
 use serde::{Deserialize, Serialize};
 
-/// An identity that a question is about: a user is the same in all projects, any other is of one.
+/// The identity that a query is about: a user is the same in all projects, any other is of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Subject {
     /// Its canonical id.
@@ -113,7 +114,7 @@ impl Query for LastSeenQuery {
     }
 }
 
-/// Whom a question is about: of several who share an e-mail address, the one seen last.
+/// Finds the identity of a selector: of several that share an e-mail address, the one seen last.
 async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Option<Subject>, P::Error> {
     let email = match who {
         IdentitySelector::User(user) => return Ok(Some(Subject { id: IdentityId::User(user.as_str().into()), project: None })),
@@ -124,7 +125,7 @@ async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Optio
     let mut from = Some(RecordKey(0));
     while let Some(first) = from {
         let parts = projects.scatter(EmailOwnersQuery { email: email.clone(), from: first }).await?;
-        // Those that a project told beyond where another one stopped are told again.
+        // Owners that a project reported beyond the point where another stopped are reported again.
         from = parts.iter().filter_map(|(_, next)| *next).min();
         let mut known: HashSet<Subject> = HashSet::new();
         let mut subjects: Vec<Subject> = parts.into_iter().flat_map(|(subjects, _)| subjects).collect();
@@ -140,14 +141,14 @@ async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Optio
     Ok(best.map(|(_, subject)| subject))
 }
 
-/// Asks what an identity did.
+/// Asks for the profile of an identity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ProfileQuery {
     subject: Subject,
     window: Window,
 }
 
-/// What an identity did in one project.
+/// The profile of an identity in one project.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProfilePartial {
     events: u64,

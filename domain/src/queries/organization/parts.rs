@@ -11,7 +11,7 @@ use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
 use serde::{Deserialize, Serialize};
 
-/// The keys that one company or group was told by; the first is the one that it goes by.
+/// The reported keys of one company or group, its canonical key first.
 pub(super) type Keys = Vec<RecordKey>;
 
 impl<S: Source> Reader<'_, S> {
@@ -23,7 +23,7 @@ impl<S: Source> Reader<'_, S> {
     }
 }
 
-/// Asks what companies or groups are called, and when they were seen.
+/// Asks for names of companies or groups, and when they were seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribeQuery {
     groups: Vec<Keys>,
@@ -31,12 +31,12 @@ struct DescribeQuery {
     events: Option<(Box<str>, Window)>,
 }
 
-/// What one group is called, and when it was seen.
+/// The name of a group, and when it was seen.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Description {
-    /// The key that it goes by, as text.
+    /// Its canonical key, as text.
     pub(super) key: Option<Box<str>>,
-    /// The latest name, and when it was told.
+    /// The most recently reported name, and when.
     pub(super) name: Option<(Moment, Box<str>)>,
     /// Its first and its last event ever.
     pub(super) seen: Option<(Instant, Instant)>,
@@ -60,7 +60,7 @@ impl Description {
         self.name.as_ref().map(|(_, name)| name.to_string())
     }
 
-    /// What orders equals: the name, the key where there is none; then the key.
+    /// The order of equals: by name, or key where there is none; then by key.
     pub(super) fn rank(&self) -> (String, String) {
         let key = self.key.as_deref().unwrap_or_default().to_owned();
         (self.name().unwrap_or_else(|| key.clone()), key)
@@ -111,7 +111,7 @@ pub(super) async fn named<P: Projects>(
     Ok(total)
 }
 
-/// Asks what companies or groups did.
+/// Asks for the figures of companies or groups.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FiguresQuery {
     /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
@@ -119,17 +119,17 @@ pub(super) struct FiguresQuery {
     window: Window,
 }
 
-/// What a group did in one project.
+/// The figures of a group in one project.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FiguresPartial {
     sums: GroupSums,
-    /// How many of its distinct identities are nobody else's.
+    /// The number of its distinct identities that only this project knows.
     own: u64,
     /// The others: users, whom other projects may know. Mostly in order.
     users: Vec<RecordKey>,
 }
 
-/// An identity, as other projects may know it.
+/// An identity of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum MemberRef {
     /// A user: the same in all projects.
@@ -201,7 +201,7 @@ impl<S> Reader<'_, S> {
     }
 }
 
-/// What a company or group did anywhere.
+/// The figures of a company or group in all projects.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
     pub(super) sums: GroupSums,

@@ -1,9 +1,9 @@
 //! Top lists of companies and groups, without reading all of them.
 //!
-//! Each project tells the most active ones and how active the others are at most. If that, added up, is less than what the
-//! last row of the list certainly has, then whoever is in the list was told by somebody; else each tells more. What was told
-//! is a lower bound, with the most that the others may have it is an upper one: only those that reach the last row are
-//! looked at exactly.
+//! Each project reports its most active groups and an upper bound for the others. If the sum of these bounds is below what the last
+//! row of the list certainly has, every group of the list was reported by some project; else each project reports more. Reported
+//! events are a lower bound of a group's total; with the bounds of the projects that did not report it they are an upper one. Only
+//! groups whose upper bound reaches the last row are computed exactly.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -20,12 +20,12 @@ use crate::records::Source;
 use crate::time::Window;
 use serde::{Deserialize, Serialize};
 
-/// Asks which groups of a type were the most active.
+/// Asks for the most active groups of a type.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct TopQuery {
     kind: Box<str>,
     window: Window,
-    /// How many are told.
+    /// How many to report.
     most: usize,
 }
 
@@ -60,7 +60,7 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
-        // Those told and one more, the last of them on top.
+        // The reported ones and one more, the last of them on top.
         let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
         for (number, prefix) in rollups.group_names.of_kind(kind) {
             let sum = sums.get(number as usize).copied().unwrap_or_default();
@@ -84,12 +84,12 @@ impl Query for TopQuery {
     }
 }
 
-/// What is known of one company or group when some projects told of it.
+/// The bounds of the events of one company or group that some projects reported.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct EventBounds {
-    /// Its events, at least.
+    /// Its events in the projects that reported it.
     lower: i64,
-    /// How many it would have had instead, had it been the most active of those that were not told.
+    /// The bounds of the projects that reported it, for groups that they did not report.
     unreported: i64,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Leading {
 
 /// Who may be among the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
-    let mut most = first_asked(limit);
+    let mut most = first_asked(limit, projects.limits().top_margin);
     loop {
         let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
         if let Some(leading) = alone(&parts, limit) {
@@ -119,7 +119,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
             }
         }
         let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
-        // A company may have been told by several keys; by how many at most, the projects know.
+        // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
@@ -129,11 +129,9 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     }
 }
 
-/// How many each project is asked for first: mostly enough. As few as there are rows where tests have tiny pages, so that they
-/// see what happens when it is not.
-fn first_asked(limit: usize) -> usize {
-    let items = crate::cache::paged::page_items();
-    limit.max(1).saturating_mul(1 + items / 200) + items / 25
+/// How many groups each project is asked for first: mostly enough.
+fn first_asked(limit: usize, margin: usize) -> usize {
+    limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
 /// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
@@ -154,7 +152,7 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
-/// Who may be in the list, if that can be told from what the projects told; `means` has the companies that the keys told
+/// The candidates for the list, if the reports decide that; `means` has the companies of the reported keys,
 /// mean, one after the other.
 fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
     let mut means = means.into_iter();
@@ -218,7 +216,7 @@ mod tests {
 
     const KEYS: usize = 30;
 
-    /// What a project tells that has so many events of each key.
+    /// The report of a project with so many events of each key.
     fn told(events: &[i64; KEYS], most: usize) -> TopPartial {
         let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
