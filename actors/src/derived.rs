@@ -73,7 +73,10 @@ impl Derived<'_> {
 
     /// Opens the store, if there is one and it is what it should be.
     fn find(&self, format: Format) -> Result<Found, Fault> {
-        let (store, created) = DiskStore::open_or_create(&self.store_dir(), self.options).map_err(fault::of_store)?;
+        let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {
+            Err(StoreError::OtherFormat { what }) => return Ok(Found::Outdated(what)),
+            opened => opened.map_err(fault::of_store)?,
+        };
         match check_value(&store)? {
             Some(found) if found == self.check_value(format) => Ok(match difference(&listed_types(&store)?) {
                 None => Found::Sound(store),

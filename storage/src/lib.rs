@@ -18,8 +18,10 @@ pub mod keys;
 pub mod lock;
 pub mod log;
 pub mod pace;
+mod parallel;
 pub mod private;
 mod sstable;
 pub mod store;
 
+pub use sstable::{TableError, UncheckedTables};
 pub use store::{Checkpoint, DiskStore, MemoryStore, PartitionId, SledStore, Store, StoreError};

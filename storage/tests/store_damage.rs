@@ -219,8 +219,8 @@ fn what_a_merge_can_not_read_is_noticed() {
         checkpoint.commit().unwrap();
     };
     commit(1);
-    let run = files(&dir).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "run")).unwrap();
-    flip(&run, 12, 0xff);
+    let table = files(&dir).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "sst")).unwrap();
+    flip(&table, 12, 0xff);
     let noted = || dir.join("DAMAGED").exists();
     for number in 2..200 {
         commit(number);

@@ -174,9 +174,9 @@ fn external_ids_are_written_once_however_often_the_commit_is_tried() {
     }
     let JobOutcome::Saved { ids: Some(run) } = rig.end().outcome else { panic!("not saved") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.entries(), ids.unwritten()), (1, 100, 0));
+    assert_eq!((ids.tables(), ids.entries(), ids.unwritten()), (1, 100, 0));
     drop(ids);
-    assert_eq!(index(dir.path()).runs(), 1, "nor on disk");
+    assert_eq!(index(dir.path()).tables(), 1, "nor on disk");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn what_is_given_up_hands_back_the_ids_that_were_written() {
     rig.writer.stop_retrying();
     let JobOutcome::Dropped { ids: Some(run) } = rig.end().outcome else { panic!("not dropped") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.unwritten()), (1, 0));
+    assert_eq!((ids.tables(), ids.unwritten()), (1, 0));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_checkpoint_does_not_wait_for_merges() {
     rig.writer.merge(MergeJob { reply, claim, merge: ids.merge().unwrap() });
     let JobOutcome::Merged(Some(run)) = merged.recv_timeout(LONG).unwrap().outcome else { panic!("not merged") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.entries()), (1, 4));
+    assert_eq!((ids.tables(), ids.entries()), (1, 4));
     for position in 1..=3 {
         rig.write(4, position, None);
         assert!(is_saved(&rig.next()));

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::*;
+use crate::format::Incarnation;
 
 const HERE: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(77) };
 static GO: AtomicBool = AtomicBool::new(false);
@@ -60,7 +61,7 @@ fn the_first_position_is_kept_wherever_it_lies() {
     index.adopt(written);
     knows(&index, 0..3_000);
     assert_eq!(index.get(fingerprint(3_000)).unwrap(), None);
-    assert_eq!((index.runs(), index.unwritten()), (2, 1_000));
+    assert_eq!((index.tables(), index.unwritten()), (2, 1_000));
     index.verify().unwrap();
 }
 
@@ -102,7 +103,7 @@ fn a_smaller_position_takes_over_for_good() {
     assert_eq!(index.first(fingerprint(1), 600).unwrap(), 300);
     let merged = index.merge().unwrap().write(&GO).unwrap();
     index.adopt(merged);
-    assert_eq!(index.runs(), 1);
+    assert_eq!(index.tables(), 1);
     assert_eq!(index.get(fingerprint(1)).unwrap(), Some(300));
     assert_eq!(index.get(fingerprint(2)).unwrap(), Some(9_100));
     assert_eq!(index.entries(), 2 + 5);
@@ -143,7 +144,7 @@ fn merging_keeps_everything_and_the_number_of_runs_small() {
             let merged = merge.write(&GO).unwrap();
             index.adopt(merged);
         }
-        assert!(index.runs() <= 8, "{} runs", index.runs());
+        assert!(index.tables() <= 8, "{} runs", index.tables());
     }
     knows(&index, 0..180_000);
     assert_eq!(index.entries(), 180_000);
@@ -172,7 +173,7 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     drop(job);
     assert!(matches!(index.freeze(), Freeze::Nothing), "what is written is used");
     index.adopt(written);
-    assert_eq!((index.runs(), index.entries()), (1, 20));
+    assert_eq!((index.tables(), index.entries()), (1, 20));
     for round in 1..4 {
         tell(&mut index, round * 20..(round + 1) * 20);
         write(&mut index);
@@ -196,7 +197,7 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
     assert!(matches!(stopped, Err(ExternalIdsError::Stopped)));
     drop(index);
     let index = open(dir.path());
-    assert_eq!(index.runs(), 4);
+    assert_eq!(index.tables(), 4);
     knows(&index, 0..20_000);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5, "left-overs are removed");
 }
@@ -314,7 +315,7 @@ fn speed() {
     let on_disk: u64 = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     let rate = |count: u64, seconds: f64| count as f64 / seconds;
     println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, told));
-    println!("duplicates: {:.0}/s; {} runs", rate(COUNT / 10, duplicates), index.runs());
+    println!("duplicates: {:.0}/s; {} runs", rate(COUNT / 10, duplicates), index.tables());
     let each = |bytes: u64| bytes as f64 / COUNT as f64;
     println!("{:.2} bytes each on disk, {:.2} in memory", each(on_disk), each(index.memory_bytes()));
     drop(index);
@@ -339,61 +340,9 @@ fn what_is_written_for_a_checkpoint_that_failed_is_not_written_again() {
     }
     assert!(matches!(index.freeze(), Freeze::Nothing));
     knows(&index, 0..2_000);
-    assert_eq!((index.runs(), index.entries()), (20, 2_000));
+    assert_eq!((index.tables(), index.entries()), (20, 2_000));
     drop(index);
     assert_eq!(open(dir.path()).entries(), 2_000);
-}
-
-#[test]
-fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut index = open(dir.path());
-    assert!(index.covers(0) && !index.covers(1));
-    assert_eq!(index.next_sequence(), 0);
-    tell(&mut index, 0..10);
-    assert_eq!(index.next_sequence(), 1);
-    let lost = frozen(&mut index);
-    assert_eq!((index.sequence(), index.next_sequence()), (1, 1));
-    drop(lost);
-    assert!(!index.covers(1));
-    write(&mut index);
-    let earlier = std::fs::read(dir.path().join("RUNS")).unwrap();
-    // The same ids once more, with smaller positions: they are in two runs until those are merged.
-    for number in 0..10 {
-        index.first(fingerprint(number), number).unwrap();
-    }
-    write(&mut index);
-    tell(&mut index, 10..12);
-    write(&mut index);
-    tell(&mut index, 12..14);
-    write(&mut index);
-    let checkpoint = index.sequence();
-    let entries_then = index.entries();
-    let merged = index.merge().unwrap().write(&GO).unwrap();
-    index.adopt(merged);
-    assert!(index.entries() < entries_then, "the number of entries says nothing");
-    drop(index);
-    let index = open(dir.path());
-    assert!(index.covers(checkpoint) && !index.covers(checkpoint + 1));
-    assert_eq!(index.sequence(), checkpoint);
-    drop(index);
-    fs::write(dir.path().join("RUNS"), earlier).unwrap();
-    assert!(ExternalIds::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
-    ExternalIds::reset(dir.path(), HERE).unwrap();
-    assert!(!open(dir.path()).covers(checkpoint));
-}
-
-#[test]
-fn a_list_of_the_first_version_is_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut bytes = crate::codec::encode(1, &(77_u128, 5_u64, std::collections::BTreeSet::<u64>::new())).unwrap();
-    bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_be_bytes());
-    fs::write(dir.path().join("RUNS"), bytes).unwrap();
-    let mut index = open(dir.path());
-    tell(&mut index, 0..10);
-    write(&mut index);
-    assert!(index.covers(1));
-    knows(&open(dir.path()), 0..10);
 }
 
 /// What a process that ended now would leave.
@@ -450,7 +399,6 @@ fn a_write_and_a_merge_survive_each_failure() {
             let left = open(copy.path());
             left.verify().unwrap_or_else(|error| panic!("after a crash: {error}, {what}"));
             knows(&left, 0..if outcome.is_ok() { known } else { known - 3 });
-            assert!(left.covers(index.sequence()) || outcome.is_err(), "{what}");
             knows(&index, 0..known);
             // The same job is tried again, or another one takes over.
             if at % 2 == 0 {
@@ -460,7 +408,7 @@ fn a_write_and_a_merge_survive_each_failure() {
             if let Freeze::Write(job) = index.freeze() {
                 index.adopt(job.write().unwrap());
             }
-            assert!(index.covers(index.sequence()) && matches!(index.freeze(), Freeze::Nothing), "{what}");
+            assert!(matches!(index.freeze(), Freeze::Nothing), "{what}");
             drop(merge);
             merge_all(&mut index);
             knows(&index, 0..known);
@@ -468,7 +416,7 @@ fn a_write_and_a_merge_survive_each_failure() {
             if at % 8 == 0 {
                 drop(index);
                 index = open(&dir);
-                assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "{what}");
+                assert_eq!(fs::read_dir(&dir).unwrap().count(), index.tables() + 1, "{what}");
             }
             operations = operations.max(at);
             if failed.is_none() {
@@ -479,5 +427,5 @@ fn a_write_and_a_merge_survive_each_failure() {
     assert!(operations > 20, "{operations}");
     merge_all(&mut index);
     index.verify().unwrap();
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "no file is left over");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), index.tables() + 1, "no file is left over");
 }

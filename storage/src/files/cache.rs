@@ -166,9 +166,14 @@ impl CachedFile {
         self.open()?.len()
     }
 
-    /// Has the file removed when nobody can read it any more.
-    pub(crate) fn remove_at_end(&self) {
-        self.remove_at_end.store(true, Ordering::Relaxed);
+    /// The name of the file.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the file is removed when this is dropped.
+    pub(crate) fn remove_at_end(&self, removed: bool) {
+        self.remove_at_end.store(removed, Ordering::Relaxed);
     }
 }
 
@@ -217,7 +222,7 @@ mod tests {
         std::fs::write(path.join("file"), "old").unwrap();
         let dir = Arc::new(Dir::open(&path).unwrap());
         let file = CachedFile::new(&dir, "file".into(), &OpenFiles::new(4));
-        file.remove_at_end();
+        file.remove_at_end(true);
         assert!(dir.is_in_place() && file.len().unwrap() == 3);
         let aside = place.path().join("aside");
         std::fs::rename(&path, &aside).unwrap();

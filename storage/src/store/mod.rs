@@ -14,7 +14,6 @@ mod fault_tests;
 mod memory;
 mod on_disk;
 mod on_sled;
-mod parallel;
 mod tables;
 
 use std::fmt;
@@ -24,7 +23,6 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use on_disk::DiskStore;
 pub use on_sled::{Check, SledStore, StoreOptions};
-pub use tables::UncheckedTables;
 
 /// The longest key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::on_sled::{self, Check, SledStore, StoreOptions};
-use super::tables::{TableChanges, Tables, UncheckedTables};
+use super::tables::{TableChanges, Tables};
 use super::{Checkpoint, PartitionId, Store, StoreError, Visit, check_key, check_value, partition_of};
 use crate::aside;
 use crate::files::{make_private_dir, probe_space};
 use crate::keys::BULK_SPACES;
+use crate::sstable::UncheckedTables;
 
 /// The third and last byte of the one key of each partition that is the store's own. No space of keys has this number.
 const MANIFEST_SPACE: u8 = 0;
@@ -130,7 +131,7 @@ impl Inner {
         if let Some(prepared) = &prepared {
             sled.put(&manifest_key(partition), &prepared.manifest)?;
         }
-        let slot = self.tables.slot(partition);
+        let slot = self.tables.of(partition);
         let _one_state = slot.change();
         if let Err(error) = sled.commit() {
             // Without an answer to that, the files may be needed after a crash.
@@ -195,7 +196,7 @@ impl Store for DiskStore {
         if prefix.len() > 2 {
             return self.inner.sled.scan(prefix, visit);
         }
-        let slot = self.inner.tables.slot(partition);
+        let slot = self.inner.tables.of(partition);
         let _one_state = slot.hold();
         let first = [partition.prefix().as_slice(), &[*BULK_SPACES.start()]].concat();
         let mut runs_shown = false;

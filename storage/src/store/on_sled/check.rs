@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::super::parallel::check_each;
 use super::super::{PartitionId, StoreError};
 use super::Inner;
 use super::checkpoint::apply;
@@ -24,6 +23,7 @@ use super::partition::{Overlay, PartitionSlot};
 use super::read::unframe;
 use super::tree::Handle;
 use crate::files::{self, sync_dir};
+use crate::parallel::check_each;
 
 impl Inner {
     /// Brings every partition to its last committed checkpoint. Returns whether the store is new.
@@ -99,7 +99,7 @@ impl Inner {
     /// Compares all values of all partitions with the partitions' digests, as many partitions at a time as there are processors.
     pub(super) fn check_all(&self) -> Result<(), StoreError> {
         let partitions: Vec<_> = self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        check_each(&partitions, |slot| self.watch(self.check_partition(slot)))
+        check_each(&partitions, StoreError::damaged, |slot| self.watch(self.check_partition(slot)))
     }
 
     fn check_partition(&self, slot: &PartitionSlot) -> Result<(), StoreError> {
