@@ -13,7 +13,8 @@ use crate::http::openapi::responses::SharedResponses;
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{metrics, projects, version};
+use crate::http::resources::{docs, metrics, projects, version};
+use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody};
 use crate::http::routes::Router;
 
@@ -41,7 +42,7 @@ macro_rules! endpoints {
         (name = "management", description = "The organization, its projects, keys and tokens."),
         (name = "operations", description = "The process itself."),
     ),
-            modifiers(&SharedResponses, &Credentials, &Closed, &RateLimits),
+            modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
         )]
         pub(crate) struct Document;
     };
@@ -100,6 +101,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         router.on(path, Method::OPTIONS, cors::preflight);
     }
     router.refused("/projects/{project_id}", Method::DELETE, projects::remove);
+    docs::add_assets(&mut router);
     router.register(config);
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
 }

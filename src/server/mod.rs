@@ -301,7 +301,7 @@ async fn in_slices<L: MessageBody + 'static>(
     let response = match answers.slices(bytes) {
         Some(slices) => head.set_body(BoxBody::new(slices)),
         None => {
-            let id = head.headers().get(middleware::REQUEST_ID).cloned();
+            let id = head.headers().get(crate::http::respond::error::REQUEST_ID).cloned();
             let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
             ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
         }

@@ -174,30 +174,8 @@ fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
     }
 }
 
-fn check_texts(s: &Submission<'_>) -> Result<(), Invalid> {
-    let fields = [
-        ("message", &s.message),
-        ("user_id", &s.user_id),
-        ("anonymous_id", &s.anonymous_id),
-        ("referrer", &s.referrer),
-        ("screen", &s.screen),
-        ("language", &s.language),
-        ("url", &s.url),
-        ("hostname", &s.hostname),
-        ("channel", &s.channel),
-        ("currency", &s.currency),
-        ("external_id", &s.external_id),
-        ("group_id", &s.group_id),
-        ("group_type", &s.group_type),
-        ("privacy_categories", &s.privacy_categories),
-        ("pc", &s.pc),
-        ("privacy_signals", &s.privacy_signals),
-        ("ps", &s.ps),
-        ("consent_source", &s.consent_source),
-        ("user_agent", &s.user_agent),
-        ("ip", &s.ip),
-    ];
-    fields.into_iter().try_for_each(|(name, field)| check_text(name, field.as_ref()))
+fn check_texts(submission: &Submission<'_>) -> Result<(), Invalid> {
+    submission.texts().into_iter().try_for_each(|(name, field)| check_text(name, field))
 }
 
 fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {

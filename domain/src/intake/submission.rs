@@ -57,111 +57,105 @@ impl Invalid {
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
+/// Defines the optional text fields of an event, each once: what it means, its name, and how programs that embed the engine set it.
 macro_rules! text_fields {
-    ($($variant:ident $field:ident,)*) => {
+    ($(#[doc = $doc:literal] $field:ident $($variant:ident)?;)*) => {
+        /// The optional text fields of an event: name and meaning.
+        pub const TEXT_FIELDS: &[(&str, &str)] = &[$((stringify!($field), $doc)),*];
+
         /// The optional text fields of an event that senders other than HTTP can set.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum TextField {
-            $(
-                #[doc = concat!("`", stringify!($field), "`")]
+            $($(
+                #[doc = $doc]
                 $variant,
+            )?)*
+        }
+
+        /// An event as it was sent. Unknown fields are ignored: older servers meet newer trackers.
+        #[derive(Debug, Default, Deserialize)]
+        pub struct Submission<'a> {
+            #[serde(borrow)]
+            pub(crate) name: Option<Text<'a>>,
+            pub(crate) notify: Option<bool>,
+            $(
+                #[serde(borrow)]
+                pub(crate) $field: Option<Text<'a>>,
             )*
+            #[serde(borrow)]
+            pub(crate) metadata: Option<&'a RawValue>,
+            #[serde(borrow)]
+            pub(crate) value: Option<&'a RawValue>,
+            #[serde(borrow, rename = "_acOverrides")]
+            pub(crate) overrides: Option<&'a RawValue>,
+            #[serde(borrow)]
+            pub(crate) timestamp: Option<&'a RawValue>,
+            /// Not a field: a common slip for `user_id`, which is answered with a warning.
+            #[serde(default, rename = "userId")]
+            pub(crate) camel_user_id: Option<IgnoredAny>,
+            /// Not a field: the same for `anonymous_id`.
+            #[serde(default, rename = "anonymousId")]
+            pub(crate) camel_anonymous_id: Option<IgnoredAny>,
         }
 
         impl<'a> Submission<'a> {
             /// Sets a text field.
             pub fn set(&mut self, field: TextField, text: &'a str) {
                 let place = match field {
-                    $(TextField::$variant => &mut self.$field,)*
+                    $($(TextField::$variant => &mut self.$field,)?)*
                 };
                 *place = Some(Text(Cow::Borrowed(text)));
+            }
+
+            /// Returns the optional text fields by name.
+            pub(crate) fn texts(&self) -> [(&'static str, Option<&Text<'a>>); TEXT_FIELDS.len()] {
+                [$((stringify!($field), self.$field.as_ref())),*]
             }
         }
     };
 }
 
 text_fields! {
-    Message message,
-    UserId user_id,
-    AnonymousId anonymous_id,
-    Referrer referrer,
-    Screen screen,
-    Language language,
-    Url url,
-    Hostname hostname,
-    Channel channel,
-    Currency currency,
-    ExternalId external_id,
-    GroupId group_id,
-    GroupType group_type,
-    PrivacyCategories privacy_categories,
-    PrivacySignals privacy_signals,
-    ConsentSource consent_source,
-    UserAgent user_agent,
-    Ip ip,
-}
-
-/// An event as it was sent. Unknown fields are ignored: older servers meet newer trackers.
-#[derive(Debug, Default, Deserialize)]
-pub struct Submission<'a> {
-    #[serde(borrow)]
-    pub(crate) name: Option<Text<'a>>,
-    pub(crate) notify: Option<bool>,
-    #[serde(borrow)]
-    pub(crate) message: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) user_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) anonymous_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) referrer: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) screen: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) language: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) url: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) hostname: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) channel: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) value: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) currency: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) external_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) group_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) group_type: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) privacy_categories: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) pc: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) privacy_signals: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) ps: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) consent_source: Option<Text<'a>>,
-    #[serde(borrow, rename = "_acOverrides")]
-    pub(crate) overrides: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) timestamp: Option<&'a RawValue>,
-    /// Read only from servers: a browser's agent and address are those of its request.
-    #[serde(borrow)]
-    pub(crate) user_agent: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) ip: Option<Text<'a>>,
-    /// Not a field: a common slip for `user_id`, which is answered with a warning.
-    #[serde(default, rename = "userId")]
-    pub(crate) camel_user_id: Option<IgnoredAny>,
-    /// Not a field: the same for `anonymous_id`.
-    #[serde(default, rename = "anonymousId")]
-    pub(crate) camel_anonymous_id: Option<IgnoredAny>,
+    /// The text of the notification.
+    message Message;
+    /// Who, as the sender's own system names the user.
+    user_id UserId;
+    /// Who, before the user is known. With both ids the event links them.
+    anonymous_id AnonymousId;
+    /// The address of the page before.
+    referrer Referrer;
+    /// The size or name of the screen.
+    screen Screen;
+    /// The language of the user.
+    language Language;
+    /// The address of the page.
+    url Url;
+    /// The host of the page. Default: that of `url`.
+    hostname Hostname;
+    /// Where to send the notification.
+    channel Channel;
+    /// The currency of `value`: an ISO 4217 code of any case. Default: the project's.
+    currency Currency;
+    /// Names the event for ever within its project: a second one with the same changes nothing.
+    external_id ExternalId;
+    /// The group that the event belongs to; a company, if no `group_type` is given.
+    group_id GroupId;
+    /// The type of that group. Default: `company`.
+    group_type GroupType;
+    /// What the user consented to, separated by commas. Given and without `analytics`: the event counts, nobody is counted.
+    privacy_categories PrivacyCategories;
+    /// Short for `privacy_categories`, which wins.
+    pc;
+    /// Privacy signals, separated by commas: `gpc`, `dnt`, `gpp:…`.
+    privacy_signals PrivacySignals;
+    /// Short for `privacy_signals`, which wins.
+    ps;
+    /// What asked for consent.
+    consent_source ConsentSource;
+    /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
+    user_agent UserAgent;
+    /// The visitor's address, which tells visitors apart and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
+    ip Ip;
 }
 
 /// The shape of `_acOverrides`.
@@ -231,35 +225,12 @@ pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
 
 /// Which field has the wrong type, if the body is a JSON object otherwise. Only asked once something is wrong.
 fn wrong_field(body: &[u8]) -> Option<Invalid> {
-    const BOOLEANS: &[&str] = &["notify"];
-    const TEXTS: &[&str] = &[
-        "name",
-        "message",
-        "user_id",
-        "anonymous_id",
-        "referrer",
-        "screen",
-        "language",
-        "url",
-        "hostname",
-        "channel",
-        "currency",
-        "external_id",
-        "group_id",
-        "group_type",
-        "privacy_categories",
-        "pc",
-        "privacy_signals",
-        "ps",
-        "consent_source",
-        "user_agent",
-        "ip",
-    ];
+    let is_text = |name: &str| name == "name" || TEXT_FIELDS.iter().any(|(field, _)| *field == name);
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
     fields.iter().find_map(|(name, value)| {
         let expected = match () {
-            () if BOOLEANS.contains(&name.as_str()) && !value.is_boolean() => "true, false or null",
-            () if TEXTS.contains(&name.as_str()) && !value.is_string() => "a string or null",
+            () if name == "notify" && !value.is_boolean() => "true, false or null",
+            () if is_text(name) && !value.is_string() => "a string or null",
             () => return None,
         };
         (!value.is_null()).then(|| Invalid::parameter(name, format!("`{name}` must be {expected}")))

@@ -8,10 +8,8 @@ use headcount_actors::registry::{ApiToken, Principal, ProjectConfig, Role, Scope
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
-
-/// The code of what a token of one project can't do.
-pub(crate) const PROJECT_FORBIDDEN: &str = "project_forbidden";
 
 /// The least role that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +49,7 @@ pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     let value = values.next();
     if values.next().is_some() {
         let message = "there are several `Authorization` headers; a request has one credential";
-        return Err(ApiError::bad_request("duplicate_credentials", message));
+        return Err(ApiError::new(ErrorCode::DuplicateCredentials, message));
     }
     let value = value.ok_or_else(|| ApiError::unauthenticated("an `Authorization: Bearer <token>` header is required"))?;
     let text = value.to_str().unwrap_or_default();
@@ -72,11 +70,11 @@ fn token(state: &AppState, request: &HttpRequest) -> Result<Arc<ApiToken>, ApiEr
 
 fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError> {
     if role == MinRole::Admin && token.role == Role::Member {
-        return Err(ApiError::forbidden("insufficient_role", "this needs the role owner or admin; the token's is member"));
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the role owner or admin; the token's is member"));
     }
     if !token.has(scope) {
-        return Err(ApiError::forbidden(
-            "insufficient_scope",
+        return Err(ApiError::new(
+            ErrorCode::InsufficientScope,
             format!("this needs the scope {scope}, which the token doesn't have"),
         ));
     }
@@ -93,8 +91,8 @@ pub(crate) fn organization_wide(
     let token = token(state, request)?;
     allowed(&token, scope, role)?;
     if token.project.is_some() {
-        return Err(ApiError::forbidden(
-            PROJECT_FORBIDDEN,
+        return Err(ApiError::new(
+            ErrorCode::ProjectForbidden,
             "this is about the whole organization, and the token is for one project only",
         ));
     }
@@ -117,7 +115,7 @@ pub(crate) fn on_project(
         return Err(not_found());
     }
     if token.project.is_some_and(|own| own != project) {
-        return Err(ApiError::forbidden(PROJECT_FORBIDDEN, "the token is for another project"));
+        return Err(ApiError::new(ErrorCode::ProjectForbidden, "the token is for another project"));
     }
     Ok(ProjectCaller { project, keyed })
 }
@@ -126,7 +124,7 @@ pub(crate) fn on_project(
 pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Root) => Ok(()),
-        Ok(Principal::Token(_)) => Err(ApiError::forbidden("insufficient_role", "this needs the root token")),
+        Ok(Principal::Token(_)) => Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token")),
         Err(_) => Err(ApiError::unauthenticated("the token is unknown, revoked or expired")),
     }
 }

@@ -13,6 +13,7 @@ use headcount_actors::ingest::Permit;
 use headcount_domain::ids::ProjectId;
 
 use crate::http::app::AppState;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The most that one event's body may hold.
@@ -127,7 +128,7 @@ async fn collect(
     };
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,
-        Err(_) => Err(ApiError::bad_request("body_timeout", "the body did not arrive within 10 seconds")),
+        Err(_) => Err(ApiError::new(ErrorCode::BodyTimeout, "the body did not arrive within 10 seconds")),
     }
 }
 
@@ -135,7 +136,7 @@ async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
     if incoming.left == Some(0) {
         return Ok(None);
     }
-    let incomplete = |_| ApiError::bad_request("incomplete_body", "the body ended before it was complete");
+    let incomplete = |_| ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete");
     let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
     if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
         bytes.truncate(*left);
@@ -198,5 +199,5 @@ fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
 }
 
 fn broken() -> ApiError {
-    ApiError::bad_request("invalid_encoding", "the body is not what its content encoding says")
+    ApiError::new(ErrorCode::InvalidEncoding, "the body is not what its content encoding says")
 }

@@ -10,6 +10,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder,
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::extract::json::Fields;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 const PARTS: &[&str] = &["field", "operator", "value"];
@@ -83,7 +84,7 @@ fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
     let filter = filter.map_err(|invalid| at(param, invalid))?;
     if filter.needs_session() {
         let message = "fields of the session's entry are not available yet for unique users";
-        return Err(ApiError::bad_request("unsupported_combination", message).with_param(format!("{param}.field")));
+        return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param(format!("{param}.field")));
     }
     Ok(filter)
 }
@@ -135,8 +136,9 @@ mod tests {
             (r#"[{"field":"entry_url","operator":"is_set"}]"#, "unsupported_combination", "filters[0].field"),
         ];
         for (filters, code, param) in table {
-            let error = format!("{:?}", ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters));
-            assert!(error.contains(&format!("code: {code:?}")) && error.contains(&format!("param: Some({param:?})")), "{error}");
+            let error = ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters);
+            assert_eq!(error.code().as_str(), code, "{filters}");
+            assert!(format!("{error:?}").contains(&format!("param: Some({param:?})")), "{error:?}");
         }
         for body in [r#"{"event_name":""}"#.to_owned(), format!("{{\"event_name\":\"{}\"}}", "x".repeat(101))] {
             assert!(format!("{:?}", ask(&body).expect_err(&body)).contains("param: Some(\"event_name\")"), "{body}");

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::http::extract::body::{self, Media};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The fields of a JSON object, unread.
@@ -32,7 +33,7 @@ impl<'a> Fields<'a> {
             return Ok(Self::default());
         }
         let values: BTreeMap<FieldName<'a>, &RawValue> = serde_json::from_slice(body)
-            .map_err(|error| ApiError::bad_request("invalid_json", format!("the body must be a JSON object: {error}")))?;
+            .map_err(|error| ApiError::new(ErrorCode::InvalidJson, format!("the body must be a JSON object: {error}")))?;
         let values: BTreeMap<Cow<'a, str>, &RawValue> =
             values.into_iter().map(|(FieldName(name), value)| (name, value)).collect();
         match values.keys().find(|name| !allowed.contains(&name.as_ref())) {
@@ -92,13 +93,13 @@ pub(crate) async fn read<B: JsonBody>(request: &HttpRequest, payload: Payload) -
 /// it, with its argument: `optional` or `required` and what is expected, or `with` and a function.
 macro_rules! json_body {
     (
-        $(#[doc = $summary:literal])+
+        $(#[$summary:meta])+
         $visibility:vis struct $name:ident {
             $($(#[$attribute:meta])* $field:ident: $type:ty = $read:ident($argument:expr),)*
         }
     ) => {
-        $(#[doc = $summary])+
         #[derive(Debug, utoipa::ToSchema)]
+        $(#[$summary])+
         $visibility struct $name {
             $($(#[$attribute])* pub(crate) $field: $type,)*
         }

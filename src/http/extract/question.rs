@@ -38,7 +38,7 @@ pub(crate) struct Question<'r, S, Q> {
 }
 
 /// A project or an organization.
-pub(crate) trait Subject {
+pub(crate) trait QuestionSubject {
     fn timezone(&self) -> Timezone;
     fn currency(&self) -> Currency;
     fn id(&self) -> u64;
@@ -46,7 +46,7 @@ pub(crate) trait Subject {
     async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError>;
 }
 
-impl Subject for ProjectCaller {
+impl QuestionSubject for ProjectCaller {
     fn timezone(&self) -> Timezone {
         self.keyed.policy.timezone
     }
@@ -65,7 +65,7 @@ impl Subject for ProjectCaller {
     }
 }
 
-impl Subject for Arc<Organization> {
+impl QuestionSubject for Arc<Organization> {
     fn timezone(&self) -> Timezone {
         self.timezone
     }
@@ -122,7 +122,7 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
     }
 }
 
-impl<S: Subject, Q> Question<'_, S, Q> {
+impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     /// Returns the window between two dates, each of which has a default.
     pub(crate) fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
         self.calendar.window(start, end)

@@ -7,16 +7,15 @@ use std::time::Instant;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::HeaderValue;
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 use futures_util::FutureExt;
 
 use crate::http::app::AppState;
-use crate::http::respond::error::ApiError;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, REQUEST_ID};
 
-/// The header that carries a request's id, both ways.
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// The id of a request.
@@ -95,7 +94,7 @@ fn foreign(error: &Error) -> ApiError {
         404 => ApiError::not_found("path"),
         code @ 400..=499 => {
             tracing::debug!(%error, code, "refused by the framework");
-            ApiError::bad_request("malformed_request", "the request could not be read")
+            ApiError::new(ErrorCode::MalformedRequest, "the request could not be read")
         }
         _ => {
             tracing::error!(%error, "unexpected error");

@@ -16,11 +16,13 @@ use crate::http::extract::path::TokenPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
 json_body! {
     /// A token to be made.
+    #[schema(example = json!({"name": "dashboard", "role": "admin", "scopes": ["analytics:read", "revenue:read"]}))]
     pub(crate) struct NewTokenShape {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
@@ -147,12 +149,12 @@ fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
         return Ok(());
     }
     if new.role == Role::Owner {
-        return Err(ApiError::forbidden("insufficient_role", "only a token of role owner makes tokens of role owner"));
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner makes tokens of role owner"));
     }
     match new.scopes.iter().find(|scope| !caller.has(**scope)) {
         Some(scope) => {
             let message = format!("a token of role admin gives only scopes that it has, and it doesn't have {scope}");
-            Err(ApiError::forbidden("insufficient_scope", message))
+            Err(ApiError::new(ErrorCode::InsufficientScope, message))
         }
         None => Ok(()),
     }
@@ -218,7 +220,7 @@ pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> 
     let tokens = state.engine.registry().tokens(organization)?;
     let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;
     if token.role == Role::Owner && caller.token.role != Role::Owner {
-        return Err(ApiError::forbidden("insufficient_role", "only a token of role owner revokes tokens of role owner"));
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner revokes tokens of role owner"));
     }
     management::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
     Ok(HttpResponse::NoContent().finish())

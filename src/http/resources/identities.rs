@@ -11,6 +11,7 @@ use crate::http::extract::parameters::{Dates, Limit, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -154,7 +155,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
         (both, _) => {
             let given = if both.is_some() { "both are" } else { "neither is" };
             let message = format!("exactly one of `email` and `user_id` is required; {given} given");
-            Err(ApiError::bad_request("invalid_parameter", message))
+            Err(ApiError::new(ErrorCode::InvalidParameter, message))
         }
     }
 }

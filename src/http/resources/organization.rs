@@ -22,6 +22,7 @@ use crate::http::respond::etag;
 
 json_body! {
     /// A change of the organization: what is left out stays.
+    #[schema(example = json!({"name": "Acme", "timezone": "Europe/Berlin", "fx_rates": {"EUR": 1.08}}))]
     pub(crate) struct OrganizationPatchShape {
         /// Another name.
         #[schema(min_length = 1, max_length = 200)]

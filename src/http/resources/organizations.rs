@@ -14,6 +14,7 @@ use crate::http::respond::error::ApiError;
 
 json_body! {
     /// An organization to be made.
+    #[schema(example = json!({"name": "Acme"}))]
     pub(crate) struct NewOrganizationShape {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]

@@ -9,17 +9,18 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::auth;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
 json_body! {
     /// A project to be made.
+    #[schema(example = json!({"name": "Shop", "currency": "EUR", "allowed_origins": ["https://shop.example"]}))]
     pub(crate) struct NewProjectShape {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
@@ -45,6 +46,7 @@ json_body! {
 
 json_body! {
     /// A change of a project: what is left out stays.
+    #[schema(example = json!({"name": "Shop", "bots": "record"}))]
     pub(crate) struct ProjectPatchShape {
         /// Another name.
         #[schema(min_length = 1, max_length = 200)]
@@ -217,7 +219,7 @@ pub(crate) async fn change(
 /// Projects can't be removed yet, and never by a token of the project itself.
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     match management::caller(&state, &request) {
-        Err(error) if error.code() == auth::PROJECT_FORBIDDEN => Err(error),
+        Err(error) if error.code() == ErrorCode::ProjectForbidden => Err(error),
         _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
     }
 }

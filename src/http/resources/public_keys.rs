@@ -46,6 +46,7 @@ pub(crate) struct KeyLimitAnswer {
 
 json_body! {
     /// A change of a public key's rate limit: absent fields stay unchanged.
+    #[schema(example = json!({"rate_limit": 100, "burst": 500}))]
     pub(crate) struct KeyLimitShape {
         /// How many events a second may be sent with the key; 0: no limit, and no burst.
         #[schema(maximum = 1_000_000)]

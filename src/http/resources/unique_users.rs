@@ -19,6 +19,7 @@ use crate::http::respond::error::ApiError;
 
 json_body! {
     /// What unique users are asked for.
+    #[schema(example = json!({"event_name": "pageview", "filters": [{"field": "browser", "operator": "is", "value": "Firefox"}]}))]
     pub(crate) struct UniqueUsersQuestion {
         /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
         start_date: Option<String> = optional("a string"),

@@ -153,3 +153,11 @@ fn rate_limits_are_documented_where_a_public_key_is_known() {
     let setting = &document["components"]["schemas"]["KeyLimitShape"]["properties"];
     assert_eq!((&setting["rate_limit"]["maximum"], &setting["burst"]["minimum"]), (&1_000_000.into(), &0.into()));
 }
+
+#[test]
+fn the_codes_of_errors_are_documented() {
+    let description = parsed()["components"]["schemas"]["ErrorDetail"]["properties"]["code"]["description"].to_string();
+    for row in ["| `invalid_json` | `invalid_request` | 400 |", "| `quota_exceeded` | `rate_limited` | 429 |"] {
+        assert!(description.contains(row), "{row} is not in {description}");
+    }
+}

@@ -1,6 +1,6 @@
-//! The file that records where the log begins, once old segments have been removed.
+//! The file that records where the log begins after old segments were removed.
 //!
-//! Without it a log whose oldest segments went missing would look like one that had been shortened on purpose.
+//! Without it, a log whose oldest segments went missing would look like one that was trimmed on purpose.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
     files::write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }
 
-/// Where the log begins; `None` if nothing has been recorded, as in a directory without a log.
+/// Returns where the log begins; `None` if nothing has been recorded, as in a directory without a log.
 pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
     let path = dir.join(NAME);
     let bytes = match files::read(&path) {

@@ -4,16 +4,13 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::ProjectConfig;
 
-use crate::http::respond::error::ApiError;
+use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");
 /// `sendBeacon` with a JSON body sends its request with credentials, and browsers then want this. There are none that this server
 /// reads: what a page may send is decided by its key and origin.
 const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
-/// What a page may read of an answer besides its body.
-pub(crate) const EXPOSED: HeaderValue =
-    HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Refuses a page of an origin that the project doesn't list. A request without one (a server, an app) is not asked.
@@ -54,7 +51,7 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, CREDENTIALS);
-        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, CORS_EXPOSED_HEADERS);
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     }
     response

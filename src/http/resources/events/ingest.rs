@@ -22,14 +22,15 @@ use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::query::QueryString;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The arguments of a handler that has a body.
-pub(crate) type Incoming = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
+pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
 /// What a body holds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Content {
+pub(crate) enum BodyKind {
     Event,
     Batch,
 }
@@ -42,25 +43,25 @@ pub(crate) struct Destination<'a> {
 
 /// Records a body that was sent with a public key.
 pub(crate) async fn from_public(
-    (state, tracker, request, payload): Incoming,
-    content: Content,
+    (state, tracker, request, payload): IngestArguments,
+    kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
     by_public_key(&state, &request, &QueryString::read_leniently(&request), async |to| {
         body::check_media(&request, Media::JsonOrText)?;
-        record_body(&state, &tracker, &request, payload, to, Sender::Public, content).await
+        record_body(&state, &tracker, &request, payload, to, Sender::Public, kind).await
     })
     .await
 }
 
 /// Records a body that a server sent with a token, which names the project and has no rate limit.
 pub(crate) async fn from_server(
-    (state, tracker, request, payload): Incoming,
-    content: Content,
+    (state, tracker, request, payload): IngestArguments,
+    kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
     let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.keyed;
     body::check_media(&request, Media::Json)?;
     let to = Destination { project, allowance: Allowance::UNLIMITED };
-    record_body(&state, &tracker, &request, payload, to, Sender::Server, content).await
+    record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
 }
 
 /// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
@@ -126,21 +127,21 @@ async fn record_body(
     payload: Payload,
     to: Destination<'_>,
     sender: Sender,
-    content: Content,
+    kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
     let Destination { project, allowance } = to;
-    let limit_bytes = match content {
-        Content::Event => body::EVENT_LIMIT_BYTES,
-        Content::Batch => body::BATCH_LIMIT_BYTES,
+    let limit_bytes = match kind {
+        BodyKind::Event => body::EVENT_LIMIT_BYTES,
+        BodyKind::Batch => body::BATCH_LIMIT_BYTES,
     };
     let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, limit_bytes).await?;
     let mut response = HttpResponse::Accepted();
-    match content {
-        Content::Event => {
+    match kind {
+        BodyKind::Event => {
             allowance.take(state, 1)?;
             Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
         }
-        Content::Batch => {
+        BodyKind::Batch => {
             let events = batch_events(&body);
             allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
             Ok(response.json(record_batch(state, tracker, request, project, &events?, sender, permit).await?))
@@ -195,10 +196,10 @@ struct RawBatch<'a> {
 
 fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(ApiError::bad_request("invalid_json", "a batch is a JSON object: {\"events\": […]}"));
+        return Err(ApiError::new(ErrorCode::InvalidJson, "a batch is a JSON object: {\"events\": […]}"));
     }
     let batch: RawBatch<'_> = serde_json::from_slice(body).map_err(|error| {
-        ApiError::bad_request("invalid_json", format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
+        ApiError::new(ErrorCode::InvalidJson, format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
     })?;
     let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
     if events.len() > MAX_BATCH_EVENTS {

@@ -1,6 +1,7 @@
 //! `POST /i`, `/track`, `/i/batch`, and the same for servers.
 
 use actix_web::HttpResponse;
+use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -8,7 +9,7 @@ use utoipa::{PartialSchema, ToSchema};
 use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
-use super::ingest::{Content, Incoming, from_public, from_server};
+use super::ingest::{BodyKind, IngestArguments, from_public, from_server};
 use crate::http::extract::parameters::KeyQuery;
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::event::EventShape;
@@ -22,13 +23,19 @@ impl PartialSchema for BatchShape {
     fn schema() -> RefOr<Schema> {
         let events = ArrayBuilder::new().items(Ref::from_schema_name(EventShape::name())).max_items(Some(MAX_BATCH_EVENTS));
         let events = events.description(Some(format!("The events, at most {MAX_BATCH_EVENTS}.")));
-        ObjectBuilder::new().description(Some("A batch of events.")).property("events", events).required("events").into()
+        ObjectBuilder::new()
+            .description(Some("A batch of events."))
+            .property("events", events)
+            .required("events")
+            .examples([json!({"events": [{"name": "pageview", "user_id": "ada"}]})])
+            .into()
     }
 }
 
 impl ToSchema for BatchShape {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((EventShape::name().into_owned(), EventShape::schema()));
+        EventShape::schemas(schemas);
     }
 }
 
@@ -40,8 +47,8 @@ impl ToSchema for BatchShape {
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track_alias(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Event).await
+pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
 }
 
 /// Records one event (the same as `POST /i`).
@@ -52,8 +59,8 @@ pub(crate) async fn track_alias(incoming: Incoming) -> Result<HttpResponse, ApiE
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Event).await
+pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
 }
 
 /// Records one event that a server sends: its agent and address are fields of the event.
@@ -64,8 +71,8 @@ pub(crate) async fn track(incoming: Incoming) -> Result<HttpResponse, ApiError> 
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
     security(("api_token" = []))
 )]
-pub(crate) async fn server_track(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_server(incoming, Content::Event).await
+pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Event).await
 }
 
 /// Records a batch.
@@ -76,8 +83,8 @@ pub(crate) async fn server_track(incoming: Incoming) -> Result<HttpResponse, Api
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn batch(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_public(incoming, Content::Batch).await
+pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Batch).await
 }
 
 /// Records a batch that a server sends.
@@ -88,6 +95,6 @@ pub(crate) async fn batch(incoming: Incoming) -> Result<HttpResponse, ApiError> 
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []))
 )]
-pub(crate) async fn server_batch(incoming: Incoming) -> Result<HttpResponse, ApiError> {
-    from_server(incoming, Content::Batch).await
+pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Batch).await
 }
