@@ -36,7 +36,7 @@ pub(crate) enum BodyKind {
 }
 
 /// The project that events are for, and how many may be sent.
-pub(crate) struct Destination<'a> {
+pub(crate) struct EventDestination<'a> {
     pub(crate) project: Arc<ProjectConfig>,
     pub(crate) allowance: Allowance<'a>,
 }
@@ -60,7 +60,7 @@ pub(crate) async fn from_server(
 ) -> Result<HttpResponse, ApiError> {
     let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.keyed;
     body::check_media(&request, Media::Json)?;
-    let to = Destination { project, allowance: Allowance::UNLIMITED };
+    let to = EventDestination { project, allowance: Allowance::UNLIMITED };
     record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
 }
 
@@ -79,14 +79,14 @@ pub(crate) async fn by_public_key(
     state: &AppState,
     request: &HttpRequest,
     query: &QueryString,
-    handle: impl AsyncFnOnce(Destination<'_>) -> Result<HttpResponse, ApiError>,
+    handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     let answer = match public_key(state, request, query) {
         Ok(PublicKey { project, limiter }) => {
             let allowance = Allowance::of(limiter.as_deref());
             let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
             let answer = match allowed {
-                Ok(()) => handle(Destination { project, allowance }).await,
+                Ok(()) => handle(EventDestination { project, allowance }).await,
                 Err(refused) => Err(refused),
             };
             allowance.told(answer)
@@ -125,11 +125,11 @@ async fn record_body(
     tracker: &Tracker,
     request: &HttpRequest,
     payload: Payload,
-    to: Destination<'_>,
+    to: EventDestination<'_>,
     sender: Sender,
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
-    let Destination { project, allowance } = to;
+    let EventDestination { project, allowance } = to;
     let limit_bytes = match kind {
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
         BodyKind::Batch => body::BATCH_LIMIT_BYTES,
