@@ -28,7 +28,7 @@ use crate::http::respond::error::ApiError;
 /// The arguments of a handler that has a body.
 pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
-/// What a body holds.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BodyKind {
     Event,
@@ -73,8 +73,8 @@ fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> R
     key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
 }
 
-/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer tells how much of the limit
-/// is left, and a page can read it.
+/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
+/// and a page can read it.
 pub(crate) async fn by_public_key(
     state: &AppState,
     request: &HttpRequest,
@@ -89,14 +89,14 @@ pub(crate) async fn by_public_key(
                 Ok(()) => handle(EventDestination { project, allowance }).await,
                 Err(refused) => Err(refused),
             };
-            allowance.told(answer)
+            allowance.report(answer)
         }
         Err(unknown) => Err(unknown),
     };
     cors::readable(answer, request)
 }
 
-/// Returns what the request says about the client.
+/// Returns the origin of the events: the client's address, agent, country and privacy signals.
 fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
     let headers = request.headers();
     if sender == Sender::Server {
