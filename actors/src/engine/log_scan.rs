@@ -1,9 +1,8 @@
-//! Answers that no rollup keeps: recomputed from the log, by the domain's own rules.
+//! Answers that no rollup keeps: recomputed from the log, by the domain's rules.
 //!
-//! The scan reads a project's events up to the position that its shard had applied when the question came: so it sees
-//! everything that was acknowledged before, and one state of the links. Whatever the project, it takes a bounded amount of
-//! memory: which events are duplicates is asked of the index of external ids, and who came when is sorted on disk. It ends
-//! when nobody waits for it any more.
+//! A scan reads a project's events up to the position that its shard had applied when the query came: it sees everything that
+//! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
+//! for duplicates, and sorts identities on disk. It ends when nobody waits for it any more.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{Link, SentKeys, SortedLinks};
+use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
@@ -28,9 +27,9 @@ use super::shard_client::AskError;
 use crate::event_codec;
 use crate::shard::partition_of;
 
-/// How much of what is sorted is in memory; three sorts are under way at a time.
+/// Memory of each sort; three sorts are under way at a time.
 const SORT_BYTES: usize = 4 << 20;
-/// After so many ids that only the shard knows, or so many bytes of events, the shard is asked.
+/// The shard is asked after this many ids that only it knows, or this many bytes of events.
 const IDS_A_QUESTION: usize = 512;
 const BYTES_A_QUESTION: usize = 1 << 20;
 
@@ -78,7 +77,7 @@ impl Engine {
         let known = self.known_ids(project).await?;
         let engine = self.clone();
         let scan = move || {
-            // Its place is taken until it is over, whether or not somebody waits.
+            // The permit is held until the scan is over, whether or not somebody waits.
             let _turn = turn;
             let scan = Scan { engine: &engine, project, until, known, cancelled: &cancelled, sort_bytes: SORT_BYTES };
             scan.unique_users(window, &predicate)
@@ -95,12 +94,12 @@ impl Engine {
 }
 
 impl Engine {
-    /// The external ids of a project's partition that are on disk or on their way there.
+    /// Returns a view of the external ids of a project's partition that are on disk or on their way there.
     async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
         self.ask_shard(project, move |shard| shard.known_ids(project)).await
     }
 
-    /// The first positions that have these external ids.
+    /// Returns the first positions that have these external ids.
     async fn first_positions(&self, project: ProjectId, ids: Vec<u128>) -> Result<Vec<Option<Position>>, AskError> {
         self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await
     }
@@ -111,13 +110,13 @@ struct Scan<'e> {
     engine: &'e Engine,
     project: ProjectId,
     until: Position,
-    /// The external ids that were on disk, or on their way, when it began.
+    /// The external ids that were on disk, or on their way there, when the scan began.
     known: ExternalIdsView,
     cancelled: &'e AtomicBool,
     sort_bytes: usize,
 }
 
-/// An event whose turn it is when it is known whether it is a duplicate.
+/// An event that waits until it is known whether it is a duplicate.
 struct Candidate {
     event: Box<Event>,
     position: Position,
@@ -141,8 +140,8 @@ impl Scan<'_> {
         users.answer(window, self.cancelled)
     }
 
-    /// Hands every recorded event of the project to `visit`, in the order in which they were recorded, without duplicates
-    /// and without what was set aside.
+    /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
+    /// aside.
     fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
         let partition = partition_of(self.project);
         let mut outcome = Ok(());
@@ -195,7 +194,7 @@ impl Scan<'_> {
         if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(()) }
     }
 
-    /// Asks the shard for what only it knows, and hands over what is no duplicate.
+    /// Asks the shard for ids that only it knows, and passes on the events that are no duplicates.
     fn hand_over(&self, batch: &mut Batch, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {
@@ -220,14 +219,14 @@ fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
     if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
 }
 
-/// A key as it is sorted.
+/// Length of a key in a sort.
 const KEY: usize = 16;
-/// A [`Link`] as it is sorted: anonymous id, position, user.
+/// An [`IdentityLink`] in a sort: anonymous id, position, user.
 const LINK: usize = KEY + 8 + KEY;
-/// Somebody, and a day.
+/// An identity and a day.
 const ACTIVE: usize = KEY + 4;
 
-/// Whom the matching events name, and the links of all events.
+/// The identities of matching events, and the links of all events.
 struct Users<'h> {
     hasher: &'h KeyHasher,
     links: Sorter<LINK>,
@@ -247,7 +246,7 @@ impl<'h> Users<'h> {
 
     fn see(&mut self, position: Position, event: &Event, matches: bool) -> io::Result<()> {
         let keys = SentKeys::of(&event.who, self.hasher);
-        if let Some(Link { anonymous, position, user }) = keys.link(position) {
+        if let Some(IdentityLink { anonymous, position, user }) = keys.link(position) {
             let mut link = [0; LINK];
             link[..KEY].copy_from_slice(&bytes(anonymous));
             link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
@@ -296,11 +295,11 @@ fn key_of(bytes: &[u8]) -> RecordKey {
     RecordKey(bytes.try_into().map_or(0, u128::from_be_bytes))
 }
 
-fn read_link(link: &[u8; LINK]) -> Link {
+fn read_link(link: &[u8; LINK]) -> IdentityLink {
     let (anonymous, rest) = link.split_at(KEY);
     let (position, user) = rest.split_at(8);
     let position = position.try_into().map_or(0, u64::from_be_bytes);
-    Link { anonymous: key_of(anonymous), position, user: key_of(user) }
+    IdentityLink { anonymous: key_of(anonymous), position, user: key_of(user) }
 }
 
 fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {

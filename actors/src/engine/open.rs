@@ -1,4 +1,4 @@
-//! Opening a data directory: what is recovered, what is rebuilt, and in which order.
+//! Opening a data directory: recovers the log, opens or rebuilds the store, and replays the log.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
@@ -78,7 +78,7 @@ pub(crate) struct Opened {
     pub(crate) incarnation: u128,
 }
 
-/// The shards, up to the end of the log.
+/// The shards, brought up to the end of the log, and the threads that serve them.
 pub(crate) struct OpenedState {
     pub(crate) shards: Vec<Shard>,
     pub(crate) shared: SharedState,
@@ -88,7 +88,7 @@ pub(crate) struct OpenedState {
     pub(crate) verifier: Verifier,
 }
 
-/// What the shards report to everybody else.
+/// State that the shards share with the rest of the engine.
 pub(crate) struct SharedState {
     pub(crate) versions: Arc<Versions>,
     pub(crate) quotas: Arc<QuotaTable>,
@@ -107,8 +107,8 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed when this
-    /// returns, so that it can be moved aside.
+    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed on return,
+    /// so that it can be moved aside.
     fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
@@ -169,7 +169,7 @@ impl Opening<'_> {
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let spawn =
                 |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
-            // All are started before one is waited for.
+            // Start all threads before waiting for the first.
             let threads: Vec<_> = (0..map.shards()).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))),

@@ -1,4 +1,4 @@
-//! Questions about people and money: about one project, or put together from all projects of an organization.
+//! Queries about one project, and about all projects of an organization.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -15,15 +15,15 @@ use xxhash_rust::xxh3::Xxh3;
 use super::handle::Engine;
 use super::shard_client::{AskError, Pending};
 
-/// The projects of an organization, asked on their shards.
+/// The projects of an organization, queried on their shards.
 struct OrganizationProjects<'e> {
     engine: &'e Engine,
     projects: Vec<ProjectId>,
-    /// The places of those that one message asks.
+    /// Groups of projects that one message asks, by index.
     together: Vec<Vec<usize>>,
 }
 
-/// How many projects one message asks at most, so that a shard can do something else in between.
+/// Maximum number of projects that one message asks, so that a shard can do other work in between.
 const TOGETHER: usize = 16;
 
 impl<'e> OrganizationProjects<'e> {
@@ -50,7 +50,7 @@ impl Projects for OrganizationProjects<'_> {
 
     async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
-        // All are asked before the first answer is waited for.
+        // Send all messages before waiting for the first answer.
         let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
         let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
@@ -62,7 +62,7 @@ impl Projects for OrganizationProjects<'_> {
 }
 
 impl Engine {
-    /// Sends a query to several projects of one shard. Their parts come in the order of the projects.
+    /// Sends a query to several projects of one shard. Partial answers come in the order of the projects.
     fn send_query<Q: Query + Sync>(
         &self,
         projects: Vec<ProjectId>,
@@ -80,7 +80,7 @@ impl Engine {
         self.ask_shard(project, move |shard| shard.answer(project, &query)).await
     }
 
-    /// What an identity did in a window. `None`: there is no such identity.
+    /// Returns the profile of an identity over a window. `None`: there is no such identity.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -93,7 +93,7 @@ impl Engine {
         queries::profile(&self.asked(organization), organization, who, window).await
     }
 
-    /// Where an identity came from in a window, the most frequent referrers first.
+    /// Returns the most frequent referrers of an identity in a window.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -107,7 +107,7 @@ impl Engine {
         queries::counts(&self.asked(organization), organization, who, CountOf::Referrers, window, limit).await
     }
 
-    /// Which pages an identity viewed in a window, the most frequent first.
+    /// Returns the pages that an identity viewed most in a window.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -121,7 +121,8 @@ impl Engine {
         queries::counts(&self.asked(organization), organization, who, CountOf::Pages, window, limit).await
     }
 
-    /// What the company of a domain did in a window. `None`: there is no such company, or the text is no domain.
+    /// Returns the metrics of the company of a domain over a window. `None`: there is no such company, or the text is no
+    /// domain.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -134,7 +135,7 @@ impl Engine {
         queries::company_by_domain(&self.asked(organization), organization, domain, window).await
     }
 
-    /// What the company of a public id did in a window. `None`: there is no such company.
+    /// Returns the metrics of the company with a public id over a window. `None`: there is no such company.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -147,7 +148,7 @@ impl Engine {
         queries::company_by_id(&self.asked(organization), organization, company_id, window).await
     }
 
-    /// A company's most active identified users in a window. `None`: there is no such company.
+    /// Returns a company's most active identified users in a window. `None`: there is no such company.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -161,7 +162,7 @@ impl Engine {
         queries::company_top_users(&self.asked(organization), organization, company_id, window, limit).await
     }
 
-    /// The most active companies of a window.
+    /// Returns the most active companies of a window.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -174,7 +175,7 @@ impl Engine {
         queries::top_companies(&self.asked(organization), organization, window, limit).await
     }
 
-    /// What a group did in a window. `None`: there is no such group.
+    /// Returns the metrics of a group over a window. `None`: there is no such group.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -188,7 +189,7 @@ impl Engine {
         queries::group_metrics(&self.asked(organization), group_type, group_key, window).await
     }
 
-    /// The most active groups of a type in a window.
+    /// Returns the most active groups of a type in a window.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -202,8 +203,8 @@ impl Engine {
         queries::top_groups(&self.asked(organization), group_type, window, limit).await
     }
 
-    /// What changes exactly when an answer about an organization can have changed: the incarnation of the data, and a hash
-    /// of the organization's projects with their versions.
+    /// Returns what changes exactly when an answer about an organization can have changed: the incarnation of the data, and a
+    /// hash of the organization's projects with their versions.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -214,7 +215,7 @@ impl Engine {
             let (of, version) = self.version(project).await?;
             incarnation = of;
             if version == 0 {
-                // A project without events has no part in any answer.
+                // A project without events is part of no answer.
                 continue;
             }
             hash.write_u64(project.0);
@@ -224,7 +225,7 @@ impl Engine {
     }
 
     fn asked(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
-        // An organization that is unknown has no projects.
+        // An unknown organization has no projects.
         let projects = self.registry().projects(organization).unwrap_or_default();
         OrganizationProjects::new(self, projects.iter().map(|project| project.id).collect())
     }

@@ -1,7 +1,7 @@
-//! Refuses events that would make a new thing of a kind of which their project has as many as it may.
+//! Refuses events that exceed a quota of their project.
 //!
-//! Whether a quota is reached is known after an event is applied, and asked for before one is logged. So a project can
-//! exceed a quota by what was under way when it was reached; the gate bounds that. What is in the log always counts.
+//! Whether a quota is reached is known after an event is applied, and checked before one is logged. So a project can exceed a
+//! quota by what was under way when it was reached; the admission gate bounds that. Logged events always count.
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
@@ -11,11 +11,11 @@ use super::handle::Engine;
 use crate::ingest::{QuotaExceeded, TrackError};
 use crate::shard::QuotaCheck;
 
-/// How many events one question is about at most, so that a shard can do something else in between.
+/// Maximum number of events of one request, so that a shard can do other work in between.
 const TOGETHER: usize = 256;
 
 impl Engine {
-    /// The events, by their places, that would exceed a quota of their project. All of `events` are of one project.
+    /// Returns the events, by index, that would exceed a quota of their project. All `events` are of one project.
     ///
     /// # Errors
     /// The quotas can't be checked now; nothing may be recorded.
@@ -34,7 +34,7 @@ impl Engine {
         Ok(refused)
     }
 
-    /// What has to be asked: nothing of an event that names nothing of the kinds that are `reached`.
+    /// Returns the checks that are needed: none for events that mention nothing of the kinds that are `reached`.
     fn to_ask(&self, events: &[Box<Event>], reached: Reached) -> Vec<QuotaCheck> {
         let hasher = self.hasher();
         let mut asked = Vec::new();
@@ -48,14 +48,14 @@ impl Engine {
         asked
     }
 
-    /// The quotas that a project has reached.
+    /// Returns the quotas that a project has reached.
     async fn reached(&self, project: ProjectId) -> Reached {
         let inner = &*self.inner;
         if *inner.quotas.quotas() == Quotas::UNLIMITED {
             return Reached::default();
         }
         if !inner.versions.contains_key(&project) {
-            // Not loaded since the start: asking for it loads it. Where that fails, the project is not known to be at a limit.
+            // Not loaded since the start: reading it loads it. If that fails, the project counts as below its quotas.
             let _ = self.last(project).await;
         }
         inner.quotas.reached(project)

@@ -1,4 +1,4 @@
-//! The engine's own threads: an actix system with one arbiter per shard, and what the log's thread hands to them.
+//! The engine's threads: an actix system with one arbiter per shard, and the sink of the log's thread.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -71,8 +71,8 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
     Ok((system, thread, addresses))
 }
 
-/// Starts so many threads. `None`: the operating system refuses one of them, and none is left. actix panics then, and does
-/// not end those before it.
+/// Starts `count` threads. Returns `None`, with no thread left, if the operating system refuses one: actix panics then, and
+/// does not stop the earlier ones.
 fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
     let mut arbiters: Vec<Arbiter> = Vec::with_capacity(count);
     for _ in 0..count {
@@ -101,7 +101,7 @@ pub(crate) fn start_ingest(
     wait.recv().map_err(|_| OpenError::Start("the ingest actor did not start".into()))
 }
 
-/// What the log's thread does with what it committed: hands each shard its share, and refusals back.
+/// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
 pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();

@@ -117,7 +117,8 @@ impl Engine {
         Ok(receipt)
     }
 
-    /// The events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the batch.
+    /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the
+    /// batch.
     async fn within_quota(&self, events: Events, places: &[usize], receipt: &mut BatchReceipt) -> Result<Events, TrackError> {
         let refused = self.over_quota(&events).await?;
         if refused.is_empty() {

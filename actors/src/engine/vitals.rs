@@ -1,4 +1,4 @@
-//! How a running engine is doing, in figures.
+//! Figures about a running engine.
 
 use std::time::Duration;
 
@@ -15,33 +15,33 @@ pub struct Vitals {
     pub log_position: Position,
     /// Bytes of events under way.
     pub admitted_bytes: usize,
-    /// The limit of these.
+    /// Maximum bytes of events under way.
     pub admission_limit_bytes: usize,
-    /// Events that were set aside.
+    /// Number of events that were set aside.
     pub dead_letters: usize,
-    /// Whether a part of the store or of the index of external ids was found damaged. The next start rebuilds them.
+    /// Whether damage was found in the store or the index of external ids. The next start rebuilds them.
     pub damage_found: bool,
-    /// Free space on the data directory's disk.
+    /// Free space on the data directory's disk in bytes.
     pub free_disk_bytes: u64,
-    /// Bytes of records and rollups in memory, as each shard last estimated them.
+    /// Bytes of records and rollups in memory, as each shard last reported them.
     pub record_bytes: usize,
-    /// How many of these are kept before some are let go of.
+    /// Budget for records and rollups in bytes.
     pub record_limit_bytes: usize,
-    /// How many partitions have a checkpoint that could not be written yet. It is tried again by itself.
+    /// Number of partitions whose last checkpoint could not be written yet. It is retried.
     pub checkpoints_failing: usize,
-    /// How many of these take no more events until it can.
+    /// Number of partitions that refuse events until their checkpoints can be written.
     pub partitions_refusing: usize,
-    /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
-    /// the next start. Zero: nothing would be.
+    /// Age of the oldest change that is in no durable checkpoint: the next start replays what was recorded since then. Zero if
+    /// there is none.
     pub unsaved_for: Duration,
-    /// How many projects have reached a quota, of those that were used since the start.
+    /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,
-    /// How many events each quota refused since the start.
+    /// Number of events that each quota refused since the start.
     pub quota_refusals: [(Quota, u64); Quota::ALL.len()],
 }
 
 impl Engine {
-    /// Figures for `/metrics`.
+    /// Returns the figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
         let progress = &self.inner.admission.checkpoints;

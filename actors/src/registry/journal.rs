@@ -1,4 +1,4 @@
-//! The control log and its snapshots, as one thing that records changes and gives the state back.
+//! The control log and its snapshots: records changes and restores the state.
 //!
 //! ```text
 //! control/log/                       the records, one an append (partition 0)
@@ -23,18 +23,18 @@ use super::state::State;
 /// How many snapshots are kept.
 const KEPT_SNAPSHOTS: usize = 2;
 
-/// When files roll.
+/// When snapshots are written and segments end.
 #[derive(Debug, Clone)]
 pub(super) struct JournalOptions {
-    /// Records between two snapshots: what a start replays at most, and writes amount to.
+    /// Records between two snapshots: the most that a start replays.
     pub(super) snapshot_every: u64,
-    /// Size of a segment of the log in bytes. Segments are removed whole.
+    /// Size of a segment of the log in bytes. Only whole segments are removed.
     pub(super) segment_bytes: u64,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        // A record takes some 600 bytes: a segment is about the records between two snapshots.
+        // A record takes some 600 bytes: a segment has about the records between two snapshots.
         JournalOptions { snapshot_every: 256, segment_bytes: 256 * 1024 }
     }
 }
@@ -101,8 +101,8 @@ impl Journal {
     }
 }
 
-/// The newest intact snapshot and its position, if it reaches back to the beginning of the log; position 0 and nothing
-/// if the log has it all.
+/// Returns the newest intact snapshot and its position, if it covers what the log has lost; position 0 and an empty state if
+/// the log is complete.
 fn newest_snapshot(dir: &Path, log: &dyn ControlLog) -> Result<(u64, State), ControlError> {
     let (log_begins, log_ends) = (log.first_position(), log.last_position() + 1);
     let positions = snapshot::list(dir)?;
@@ -170,7 +170,7 @@ fn replay_one(position: u64, expected: u64, payload: &[u8], state: &mut State) -
     Ok(())
 }
 
-/// A repair of the log may leave gaps: control data with a gap would be wrong in ways that nobody notices.
+/// A repaired log may have gaps: control data with a gap would be wrong without anybody noticing.
 fn missing(position: u64) -> ControlError {
     ControlError::BadRecord { position, message: "it is missing from the control log".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The state of one partition: its projects, the index of its `external_id`s, and the position they reflect.
+//! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
 
 use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
@@ -32,20 +32,21 @@ use crate::fault;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
-/// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
+/// The position of each project's last event that counted, from which `ETag`s are made. Written by the shards, read by
+/// everybody.
 pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
 
 /// Partitions by number.
 pub(super) type Partitions = BTreeMap<u16, Partition>;
 
-/// What all partitions of an engine share.
+/// The context that all partitions of an engine share.
 #[derive(Clone)]
 pub(crate) struct PartitionContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
     pub(crate) external_ids_dir: PathBuf,
-    /// Which index of external ids belongs to the store.
+    /// Identifies the index of external ids that belongs to the store.
     pub(crate) index: ExternalIdsOptions,
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) limits: Arc<QuotaTable>,
@@ -57,23 +58,23 @@ pub(crate) struct PartitionContext {
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// Its number, which no other checkpoint of the partition has.
+    /// Its serial number, unique within the partition.
     pub(crate) serial: u64,
-    /// The external ids that have to be durable before it counts.
+    /// External ids that must be durable before the checkpoint counts.
     pub(crate) new_ids: Option<Frozen>,
 }
 
-/// What an external id takes in memory until it is written.
+/// Memory that an external id takes until it is written.
 const ID_BYTES: usize = 40;
 
 struct ProjectState {
     project: Project,
     last: Position,
     version: Arc<AtomicU64>,
-    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     complete: bool,
     changed: bool,
-    /// How many rows and texts `reached` was found by.
+    /// The numbers of rows and terms that `reached` was computed from.
     counted: (usize, TermCounts),
     reached: Reached,
 }
@@ -83,7 +84,7 @@ impl ProjectState {
         StoreSource { store, partition, project, complete: self.complete }
     }
 
-    /// Finds which quotas the project has reached. `true`: other ones than before.
+    /// Updates the quotas that the project has reached. Returns whether they changed.
     fn count(&mut self, context: &PartitionContext) -> bool {
         let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
@@ -97,35 +98,35 @@ impl ProjectState {
 /// See the module.
 pub(crate) struct Partition {
     number: u16,
-    /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
+    /// The part of the store that holds the partition: its own number, unless that part was found damaged since the start.
     stored_as: u16,
     context: PartitionContext,
     applied: Position,
-    /// The highest position that the checkpoint reflects, which it was opened from.
+    /// The highest position that the checkpoint reflects from which the partition was opened.
     ahead: Position,
-    /// The number of its last checkpoint.
+    /// The serial number of its last checkpoint.
     serial: u64,
-    /// The first event that no checkpoint has begun with.
+    /// The first event that is in no checkpoint, begun or durable.
     unsaved_from: Option<Position>,
     projects: HashMap<ProjectId, ProjectState>,
     index: Option<ExternalIds>,
-    /// How many different external ids the applied events have.
+    /// The number of different external ids of the applied events.
     external_ids: u64,
-    /// What the checkpoint that is being written keeps in memory until it is.
+    /// Memory that the checkpoint at the writer holds until it is written.
     writing_bytes: usize,
-    /// That checkpoint could not be written yet, or never will be.
+    /// Whether that checkpoint could not be written yet, or never will be.
     is_stuck: bool,
-    /// The projects of the checkpoint under way that are still to be collected.
+    /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
 }
 
 impl Partition {
-    /// The partition as its last checkpoint left it.
+    /// Opens the partition as its last checkpoint left it.
     pub(crate) fn open(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         Self::open_in(number, number, context)
     }
 
-    /// The partition as its last checkpoint in `stored_as` left it.
+    /// Opens the partition as its last checkpoint in `stored_as` left it.
     pub(crate) fn open_in(stored_as: u16, number: u16, context: PartitionContext) -> Result<Self, Fault> {
         let store = Arc::clone(&context.store);
         let PartitionMeta { position, external_ids, serial } = read_meta(&*store, &position_key(stored_as))?.unwrap_or_default();
@@ -148,8 +149,8 @@ impl Partition {
         Ok(partition)
     }
 
-    /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
-    /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
+    /// Opens the partition empty, to be filled from the log, in an unused part of the store: in its own part, damaged data
+    /// can't be told from intact data. The next start opens its own part again, and rebuilds it too.
     pub(crate) fn open_empty(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
             let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
@@ -160,12 +161,12 @@ impl Partition {
         Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
     }
 
-    /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
+    /// Removes the index of external ids of a partition that is not open. Replaying the log fills it again.
     pub(crate) fn reset_index(number: u16, context: &PartitionContext) -> Result<(), Fault> {
         ExternalIds::reset(&context.external_ids_dir.join(number.to_string()), context.index).map_err(fault::of_index)
     }
 
-    /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
+    /// Checks that the index of external ids holds at least those of the checkpoint: otherwise a duplicate would count.
     fn check_index(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
@@ -185,18 +186,18 @@ impl Partition {
         self.number
     }
 
-    /// The part of the store that it is kept in.
+    /// The part of the store that holds the partition.
     pub(crate) fn stored_as(&self) -> PartitionId {
         PartitionId(self.stored_as)
     }
 
-    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
-    /// in any order: what is below may still wait.
+    /// The highest position that was applied. Events of one project are applied in order, those of different projects in any
+    /// order: lower positions may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
 
-    /// Folds one event. Those of one project must come in the order of their positions, once.
+    /// Folds one event. Events of one project must come once, in the order of their positions.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
         let first = match &event.external_id {
             Some(external_id) => {
@@ -209,7 +210,7 @@ impl Partition {
         if first == position {
             let Self { stored_as, context, projects, external_ids, .. } = self;
             let state = state(projects, context, *stored_as, event.project)?;
-            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            // During a replay, events come again that the checkpoint reflects beyond its own position.
             if position > state.last {
                 let source = state.source(&*context.store, *stored_as, event.project);
                 state.project.apply(event, position, &context.hasher, &source)?;
@@ -219,7 +220,7 @@ impl Partition {
                 if state.count(context) {
                     context.limits.set(event.project, state.reached);
                 }
-                // Not the index's own count, which has an id twice where a table was written twice.
+                // Not the index's own count: it counts an id twice if a table was written twice.
                 *external_ids += u64::from(event.external_id.is_some());
             }
         }
@@ -227,7 +228,7 @@ impl Partition {
         Ok(Outcome { position, first })
     }
 
-    /// Passes over an event that was set aside.
+    /// Skips an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
         self.pass(position);
     }
@@ -237,18 +238,18 @@ impl Partition {
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
-    /// The position of the first event that no checkpoint has, or is about to have.
+    /// The position of the first event that is in no checkpoint, begun or durable.
     pub(crate) fn unsaved_from(&self) -> Option<Position> {
         self.unsaved_from
     }
 
-    /// The position of a project's last event that counted.
+    /// The position of a project's last event that counted. Loads the project.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
         let Self { stored_as, context, projects, .. } = self;
         Ok(state(projects, context, *stored_as, project)?.last)
     }
 
-    /// Answers a question about a project.
+    /// Answers a query about a project.
     pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let Self { stored_as, context, projects, .. } = self;
         let state = state(projects, context, *stored_as, id)?;
@@ -256,7 +257,7 @@ impl Partition {
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
-    /// Which quota each event would exceed, if any.
+    /// The quota that each event would exceed, if any.
     pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
         let mut exceeded = Vec::with_capacity(asked.len());
         for QuotaCheck { external_id, mentions, .. } in asked {
@@ -273,7 +274,7 @@ impl Partition {
         Ok(exceeded)
     }
 
-    /// The external ids that are on disk or on their way there.
+    /// A view of the external ids that are on disk or on their way there.
     pub(crate) fn known_ids(&mut self) -> Result<ExternalIdsView, Fault> {
         Ok(self.index()?.view())
     }
@@ -284,24 +285,24 @@ impl Partition {
         ids.iter().map(|id| known.get(*id).map_err(fault::of_index)).collect()
     }
 
-    /// How much of its projects is in memory.
+    /// Memory that its projects take.
     pub(crate) fn bytes(&mut self) -> Bytes {
         let mut total = Bytes::default();
         self.projects.values_mut().for_each(|state| total += state.project.bytes());
         total
     }
 
-    /// How many bytes of its projects' rollups are in memory, where they stay.
+    /// Memory that its projects' rollups take, which can't be evicted.
     pub(crate) fn rollup_bytes(&self) -> usize {
         self.projects.values().map(|state| state.project.rollup_bytes()).sum()
     }
 
-    /// How many records of one kind there are at most, if any can be let go of.
+    /// The largest number of records of one kind that can be evicted.
     pub(crate) fn evictable(&mut self) -> usize {
         self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
     }
 
-    /// Lets go of saved records that are not in use. Answers how many bytes were freed.
+    /// Evicts saved records that are not in use. Returns the number of freed bytes.
     pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for state in self.projects.values_mut() {
@@ -329,12 +330,12 @@ impl Partition {
         self.applied.max(self.ahead)
     }
 
-    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
-    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
-    /// a checkpoint must not count before the ids that it covers are durable.
+    /// Begins a checkpoint of everything that was applied. Metas and the position are few and copied at once; rollups and
+    /// records follow in [`Partition::collect_records`]. Returns `None` while external ids of an earlier checkpoint are still
+    /// being written: a checkpoint must not count before the ids that it covers are durable.
     ///
-    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
-    /// the position of each project's last event what is applied already.
+    /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
+    /// is applied already by the position of each project's last event.
     pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
@@ -354,7 +355,7 @@ impl Partition {
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             collect.meta(ProjectMeta { last: state.last, names: state.project.dictionary.counts })?;
         }
-        // The position is the partition's, whatever the project of the collector.
+        // The position belongs to the partition, whatever the project of the collector.
         self.serial += 1;
         let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
         let highest = self.reflected();
@@ -364,12 +365,12 @@ impl Partition {
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
-    /// Moves the external ids that are not written yet aside.
+    /// Freezes the external ids that are not written yet.
     pub(super) fn freeze_ids(&mut self) -> Freeze {
         self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
     }
 
-    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
+    /// Collects up to `most` parts of rollups and records of a checkpoint. Returns whether there are more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
@@ -383,22 +384,22 @@ impl Partition {
         Ok(!self.freezing.is_empty())
     }
 
-    /// Everything of a checkpoint is collected, in so many bytes, and goes to the keeper.
+    /// Records that a complete checkpoint of `encoded_bytes` went to the checkpoint writer.
     pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
         self.writing_bytes += encoded_bytes;
     }
 
-    /// The checkpoint that went to the keeper is not in the store, and won't be soon.
+    /// Records that the writer could not write the checkpoint.
     pub(crate) fn set_stuck(&mut self) {
         self.is_stuck = true;
     }
 
-    /// Whether no further checkpoint can be begun: what the last one took would be missing from it.
+    /// Whether no further checkpoint can begin: it would lack what the last one took.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_stuck
     }
 
-    /// What a stuck partition keeps in memory until its checkpoint can be written: all that changed since the one before.
+    /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since the one before.
     pub(crate) fn stuck_bytes(&mut self) -> usize {
         if !self.is_stuck {
             return 0;
@@ -407,21 +408,21 @@ impl Partition {
         self.bytes().unsaved + self.writing_bytes + ids
     }
 
-    /// The checkpoint is durable.
+    /// Records that the checkpoint is durable.
     pub(crate) fn mark_durable(&mut self) {
         self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
     }
 
-    /// Uses a run of external ids that was written, whatever became of the checkpoint.
+    /// Uses a table of external ids that was written, whatever became of its checkpoint.
     pub(crate) fn adopt(&mut self, run: Written) {
         if let Some(index) = &mut self.index {
             index.adopt(run);
         }
     }
 
-    /// Runs of external ids that are worth merging.
+    /// Tables of external ids that are worth merging.
     pub(crate) fn merge(&mut self) -> Option<Merge> {
         self.index.as_mut()?.merge()
     }
@@ -446,7 +447,7 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let ProjectMeta { last, names } = meta.unwrap_or_default();
     project.dictionary.counts = names;
     let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
-    // Before the version is there, which says that the project was loaded.
+    // Before the version is there, which marks the project as loaded.
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
     let version = Arc::clone(&context.versions.entry(id).or_default());

@@ -1,4 +1,4 @@
-//! Records and parts of rollups between the domain's types and the store's bytes.
+//! Conversion of records and rollups between the domain's types and the store's bytes.
 
 use std::ops::ControlFlow;
 
@@ -20,11 +20,13 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint_writer::Entries;
 use crate::fault;
 
-/// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
+/// Versions of the values beside the domain's records. Raise one when its shape changes: stores of an earlier version are
+/// rebuilt.
 const META_VERSION: u8 = 1;
 const PART_VERSION: u8 = 1;
 
-/// What a store consists of, in one line for each kind of value. One that consists of anything else was made by another version.
+/// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
+/// version.
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
     types.push(format!("meta of partitions and projects version {META_VERSION}"));
@@ -32,26 +34,26 @@ pub(crate) fn stored_types() -> Vec<String> {
     types
 }
 
-/// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
+/// The key space of [`ProjectMeta`]; one record, with the id 0. All other spaces are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
 
-/// Where a project stands; saved with every checkpoint that changed it.
+/// The saved position of a project; part of every checkpoint that changes the project.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
-    /// How many texts its dictionary holds.
+    /// The number of terms in its dictionary.
     pub(crate) names: TermCounts,
 }
 
-/// Where a partition stands; the last entry of each of its checkpoints.
+/// The saved position of a partition; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct PartitionMeta {
     /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many different external ids the events that it reflects have.
+    /// The number of different external ids of the events that it reflects.
     pub(crate) external_ids: u64,
-    /// The number of the checkpoint. Its position may be that of the one before.
+    /// The serial number of the checkpoint. Its position may equal that of the one before.
     pub(crate) serial: u64,
 }
 
@@ -61,7 +63,7 @@ pub(crate) struct StoreSource<'s> {
     pub(crate) store: &'s dyn Store,
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
-    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     pub(crate) complete: bool,
 }
 
@@ -79,7 +81,7 @@ impl Source for StoreSource<'_> {
     }
 }
 
-/// Reads where a partition or a project stands.
+/// Reads the meta of a partition or a project.
 pub(crate) fn read_meta<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
     decoded(store, key, META_VERSION)
 }
@@ -91,13 +93,13 @@ fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> R
     }
 }
 
-/// The number of a partition's last checkpoint; 0 if there is none.
+/// Reads the serial number of a partition's last checkpoint; 0 if there is none.
 pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
     let meta: Option<PartitionMeta> = read_meta(store, &position_key(partition))?;
     Ok(meta.unwrap_or_default().serial)
 }
 
-/// Adds a partition's standing to a checkpoint that a test makes.
+/// Adds a partition's meta to a checkpoint that a test makes.
 #[cfg(test)]
 pub(crate) fn partition_meta_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
     Collect { partition, project: ProjectId(0), entries }.partition_meta(PartitionMeta {
@@ -133,7 +135,7 @@ fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
     }
 }
 
-/// Collects what a checkpoint of one project writes.
+/// Collects the entries of a checkpoint of one project.
 pub(crate) struct Collect<'e> {
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
@@ -141,7 +143,7 @@ pub(crate) struct Collect<'e> {
 }
 
 impl Collect<'_> {
-    /// A page that no record has any more.
+    /// Deletes a page that no record refers to any more.
     pub(crate) fn orphan(&mut self, space: u8, key: RecordKey) {
         self.entries.delete(&record_key(self.partition, self.project, space, key));
     }
@@ -150,7 +152,7 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), META_VERSION, &meta)
     }
 
-    /// The highest position of which the checkpoint reflects anything.
+    /// Adds the highest position that the checkpoint reflects.
     pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
         self.put(&highest_key(self.partition), META_VERSION, &position)
     }
@@ -164,7 +166,7 @@ impl Collect<'_> {
     }
 }
 
-/// Collects parts and records; the first that can't be encoded ends it.
+/// Collects parts and records; the first one that can't be encoded ends the collection.
 pub(crate) struct Records<'c, 'e> {
     pub(crate) collect: &'c mut Collect<'e>,
     pub(crate) result: Result<(), Fault>,
@@ -197,18 +199,18 @@ impl RecordVisitor for Records<'_, '_> {
     }
 }
 
-/// Where a project's [`ProjectMeta`] is.
+/// The key of a project's [`ProjectMeta`].
 pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
-/// before have none: they reflect everything up to their position, and nothing beyond.
+/// The key of the highest position that a partition's checkpoint reflects; no project has the id 0. Checkpoints of earlier
+/// versions have none: they reflect everything up to their position, and nothing beyond.
 pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
-/// Where a partition's [`PartitionMeta`] is.
+/// The key of a partition's [`PartitionMeta`].
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
     Key::Position { partition: PartitionId(partition) }.encode()
 }

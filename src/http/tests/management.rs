@@ -157,7 +157,7 @@ async fn keys_are_rotated_and_the_last_one_stays() {
 
     let removed = server.owner(DELETE, &format!("{keys}/{old}"), "").await;
     assert_eq!((removed.status.as_u16(), removed.body.len()), (204, 0));
-    assert!(server.engine().registry().policy_by_public_key(&old).is_none());
+    assert!(server.engine().registry().public_key(&old).is_none());
     assert_eq!(server.owner(DELETE, &format!("{keys}/{old}"), "").await.refusal(), refused(404, "not_found", None));
     assert_eq!(server.owner(DELETE, &format!("{keys}/{new}"), "").await.refusal(), refused(409, "last_public_key", None));
 }

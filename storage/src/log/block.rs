@@ -1,4 +1,4 @@
-//! A block: what one append writes, as one frame under one checksum.
+//! A block: the bytes of one append, as one frame under one checksum.
 //!
 //! ```text
 //!  0  marker       u64   hash of the segment's salt and the block's offset
@@ -16,9 +16,9 @@
 //!     padding            zeroes up to a multiple of 8 bytes
 //! ```
 //!
-//! One frame and not one per entry: pages of a write reach the disk in any order, so with several frames a crash could
-//! leave a valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which
-//! clients don't know, and on the offset, so that a block copied elsewhere is none.
+//! One frame, not one per entry: pages of a write reach the disk in any order, so with several frames a crash could leave a
+//! valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which clients don't know,
+//! and on the offset, so that a block copied elsewhere is not valid.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -26,16 +26,16 @@ use super::error::{Damage, LogError};
 use super::segment::{le_u16, le_u32, le_u64};
 use super::{AppendEntry, MAX_BLOCK_BYTES, Position};
 
-/// Bytes of a block before its table.
+/// Size of a block before its table in bytes.
 pub(super) const BLOCK_HEADER: usize = 48;
-/// Blocks begin at multiples of this.
+/// Alignment of blocks in bytes.
 pub(super) const ALIGN: u64 = 8;
 const ENTRY: usize = 12;
 const KIND_EVENTS: u8 = 1;
 const KIND_GAP: u8 = 2;
 const CODEC_NONE: u8 = 0;
 const CODEC_LZ4: u8 = 1;
-/// Below this, compressing costs more than it saves.
+/// Payload size in bytes below which compressing costs more than it saves.
 const COMPRESS_FROM_BYTES: usize = 1024;
 
 /// The first 8 bytes of a block at `offset` of the segment with this salt. Never 0.
@@ -48,14 +48,14 @@ pub(super) fn align(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGN)
 }
 
-/// Checksum of a whole block; the bytes of the checksum itself are left out.
+/// Checksum of a whole block, except for the bytes of the checksum itself.
 fn checksum(block: &[u8], salt: u64) -> u32 {
     let crc = crc32c::crc32c(&salt.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &block[..12]);
     crc32c::crc32c_append(crc, &block[16..])
 }
 
-/// What the first 48 bytes of a block say. Nothing of it is to be trusted before [`Block::decode`].
+/// The first 48 bytes of a block. No field can be trusted before [`Block::decode`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockHeader {
     marker: u64,
@@ -70,7 +70,7 @@ pub(super) struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// Reads the fields; `bytes` holds at least [`BLOCK_HEADER`] bytes.
+    /// Parses the fields; `bytes` holds at least [`BLOCK_HEADER`] bytes.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         BlockHeader {
             marker: le_u64(bytes, 0),
@@ -85,7 +85,7 @@ impl BlockHeader {
         }
     }
 
-    /// Bytes of the whole block on disk; an error if the marker or the length can't be those of a block at `offset`
+    /// Returns the size of the whole block on disk; an error if the marker or the length can't be those of a block at `offset`
     /// with `room_bytes` up to the end of the file.
     pub(super) fn stored_bytes(&self, salt: u64, offset: u64, room_bytes: u64) -> Result<usize, Damage> {
         if self.marker != marker(salt, offset) {
@@ -125,7 +125,7 @@ pub(super) struct Entry {
     pub(super) partition: u16,
     pub(super) first: Position,
     pub(super) count: u32,
-    /// Where the entry's payload lies in the block's uncompressed payload.
+    /// Offset of the entry's payload in the block's uncompressed payload.
     pub(super) start: usize,
     pub(super) length: usize,
 }
@@ -138,7 +138,7 @@ impl Entry {
 }
 
 impl<'a> Block<'a> {
-    /// Checks `bytes`, which are all of the block.
+    /// Checks and parses `bytes`, which are the whole block.
     pub(super) fn decode(bytes: &'a [u8], salt: u64) -> Result<Self, Damage> {
         let header = BlockHeader::parse(bytes);
         if checksum(bytes, salt) != header.checksum {
@@ -179,7 +179,7 @@ impl<'a> Block<'a> {
         if count == self.header.count && length == raw && stored_fits { Ok(()) } else { Err(Damage::Table) }
     }
 
-    /// Whether the block stands for events that a repair could not keep.
+    /// Whether the block replaces events that a repair could not keep.
     pub(super) fn is_gap(&self) -> bool {
         self.header.kind == KIND_GAP
     }
@@ -201,7 +201,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The entries' payloads, one after the other; `scratch` is where they are decompressed to.
+    /// The entries' payloads, one after the other; `scratch` holds them if they are decompressed.
     pub(super) fn payload<'b>(&self, scratch: &'b mut Vec<u8>) -> Result<&'b [u8], Damage>
     where
         'a: 'b,
@@ -219,7 +219,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Builds blocks in buffers that are kept from one append to the next.
+/// Builds blocks in buffers that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     raw: Vec<u8>,
@@ -228,7 +228,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Lays out a block of these entries, all but what depends on where it goes. Returns its size on disk in bytes.
+    /// Builds a block of these entries, except for what depends on its place. Returns its size on disk in bytes.
     pub(super) fn encode(&mut self, entries: &[AppendEntry<'_>], first: Position) -> Result<u64, LogError> {
         let count = check_entries(entries)?;
         self.out.clear();
@@ -284,7 +284,7 @@ impl Encoder {
         }
     }
 
-    /// Lays out a gap: a block without events that takes the place of `total_bytes` lost bytes and `count` positions.
+    /// Builds a gap: a block without events that replaces `total_bytes` lost bytes and `count` positions.
     pub(super) fn encode_gap(&mut self, total_bytes: usize, first: Position, count: u64) {
         self.out.clear();
         self.out.resize(total_bytes.max(BLOCK_HEADER), 0);
@@ -301,7 +301,7 @@ impl Encoder {
         });
     }
 
-    /// Finishes the block for its place. Returns its bytes and its checksum.
+    /// Completes the block for its place. Returns its bytes and its checksum.
     pub(super) fn place(&mut self, salt: u64, offset: u64) -> (&[u8], u32) {
         let mut sum = 0;
         if let Some(mut header) = self.header.take() {
@@ -314,7 +314,7 @@ impl Encoder {
     }
 }
 
-/// Checks the limits of one append; returns its number of events.
+/// Checks the limits of one append. Returns its number of events.
 fn check_entries(entries: &[AppendEntry<'_>]) -> Result<u64, LogError> {
     if entries.is_empty() || entries.iter().any(|entry| entry.count == 0) {
         return Err(LogError::Empty);

@@ -1,4 +1,4 @@
-//! Committing events: what recorders submit, and what they hear back.
+//! Committing events: submissions and their outcomes.
 
 use std::sync::Arc;
 

@@ -15,12 +15,12 @@ use super::error::LogError;
 use super::writer::Log;
 use super::{AppendEntry, Position};
 
-/// How much goes into one block.
+/// Limits of a block.
 #[derive(Debug, Clone)]
 pub struct GroupOptions {
-    /// Most bytes of payload in a block; a single submission may be larger.
+    /// Maximum bytes of payload in a block; a single submission may be larger.
     pub max_bytes: usize,
-    /// Most events in a block; a single submission may have more.
+    /// Maximum number of events in a block; a single submission may have more.
     pub max_events: u64,
     /// The fault to inject.
     #[cfg(feature = "fault-injection")]
@@ -45,7 +45,7 @@ pub enum Fault {
     /// None.
     #[default]
     None,
-    /// Hands out `Committed` for what is written but not synced: lost by a power cut, though not by a kill.
+    /// Hands out `Committed` for what is written but not synced: lost by a power cut, but not by a kill.
     AckBeforeSync,
     /// Hands out `Committed` 20 ms before anything is written: lost by a kill, too.
     AckBeforeWrite,
@@ -66,11 +66,11 @@ pub struct GroupCommit<T> {
 }
 
 impl<T: Send + 'static> GroupCommit<T> {
-    /// Starts the thread. `sink` is called on it after each block, with the outcomes in order of submission; while it
-    /// runs nothing is written, so it should only pass them on.
+    /// Starts the thread. It calls `sink` after each block, with the outcomes in order of submission. Nothing is written during
+    /// the call, so `sink` should only pass them on.
     ///
     /// # Errors
-    /// If the operating system gives no thread.
+    /// The operating system refuses the thread.
     pub fn spawn(log: Log, options: GroupOptions, sink: impl FnMut(Vec<Outcome<T>>) + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel();
         let thread =

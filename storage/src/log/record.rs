@@ -1,9 +1,9 @@
-//! What an append takes, and what a reader gets back.
+//! Appended entries, and the records that readers get.
 
-/// The place of an event in the log, counted from 1. Position 0 is "before all events".
+/// The position of an event in the log, counted from 1. Position 0 is "before all events".
 pub type Position = u64;
 
-/// The most that one append may hold, in bytes of payload and table.
+/// Maximum size of an append in bytes, of payload and table.
 pub const MAX_BLOCK_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The events of one partition in an append.
@@ -13,7 +13,7 @@ pub struct AppendEntry<'a> {
     pub partition: u16,
     /// Number of events in the payload, at least 1.
     pub count: u32,
-    /// The events, in a form that the log knows nothing of.
+    /// The encoded events; the log does not look into them.
     pub payload: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
 }
 
-// Payloads are what people did: they stay out of logs and panics.
+// Payloads are personal data: they stay out of logs and panics.
 impl std::fmt::Debug for AppendEntry<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AppendEntry { partition, count, payload } = self;
