@@ -3,6 +3,7 @@
 //! - [`log`]: the event log (segments, group commit, recovery).
 //! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
 //! - [`external_ids`]: the index of external ids.
+//! - `sstable`: the sorted tables under both.
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keys`]: the key spaces of the store, as types.
 //! - [`codec`]: a version byte and bincode.

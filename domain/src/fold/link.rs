@@ -5,7 +5,7 @@ use crate::facts::Span;
 use crate::facts::{DirtyRange, GroupRef, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
-use crate::identity::{Association, Identity, IdentityId, IdentitySlot, Link, SentKeys, takes_link};
+use crate::identity::{Association, Identity, IdentityId, IdentityLink, IdentitySlot, SentKeys, takes_link};
 use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::Source;
@@ -36,7 +36,7 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Gives the whole history of an anonymous id to a user, if the link counts.
-    fn link(&mut self, Link { anonymous, user, .. }: Link) -> Result<(), Fault> {
+    fn link(&mut self, IdentityLink { anonymous, user, .. }: IdentityLink) -> Result<(), Fault> {
         let source = self.source;
         let slot = self.project.people.get(anonymous, || source.record(anonymous))?;
         if !takes_link(slot) {

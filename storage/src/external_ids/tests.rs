@@ -31,7 +31,7 @@ fn write(index: &mut ExternalIds) {
     index.adopt(written);
 }
 
-fn tell(index: &mut ExternalIds, numbers: std::ops::Range<u64>) {
+fn record(index: &mut ExternalIds, numbers: std::ops::Range<u64>) {
     for number in numbers {
         assert_eq!(index.first(fingerprint(number), 1_000 + number).unwrap(), 1_000 + number);
     }
@@ -47,11 +47,11 @@ fn knows(index: &ExternalIds, numbers: std::ops::Range<u64>) {
 fn the_first_position_is_kept_wherever_it_lies() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..1_000);
+    record(&mut index, 0..1_000);
     write(&mut index);
-    tell(&mut index, 1_000..2_000);
+    record(&mut index, 1_000..2_000);
     let job = frozen(&mut index);
-    tell(&mut index, 2_000..3_000);
+    record(&mut index, 2_000..3_000);
     for number in 0..3_000 {
         // A duplicate finds the first, the event itself finds itself.
         assert_eq!(index.first(fingerprint(number), 1 << 40).unwrap(), 1_000 + number);
@@ -70,12 +70,12 @@ fn a_view_knows_what_is_not_active_whatever_becomes_of_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..4 {
-        tell(&mut index, round * 100..(round + 1) * 100);
+        record(&mut index, round * 100..(round + 1) * 100);
         write(&mut index);
     }
-    tell(&mut index, 400..500);
+    record(&mut index, 400..500);
     let job = frozen(&mut index);
-    tell(&mut index, 500..600);
+    record(&mut index, 500..600);
     let view = index.view();
     // What it was made of goes.
     let written = job.write().unwrap();
@@ -116,35 +116,35 @@ fn index_with_something(index: &mut ExternalIds, position: u64) -> &mut External
 }
 
 #[test]
-fn what_is_written_outlives_a_crash_and_the_rest_is_told_again() {
+fn what_is_written_survives_a_crash_and_the_rest_is_recorded_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..500);
+    record(&mut index, 0..500);
     write(&mut index);
-    tell(&mut index, 500..700);
+    record(&mut index, 500..700);
     let ahead = frozen(&mut index).write().unwrap();
-    tell(&mut index, 700..800);
+    record(&mut index, 700..800);
     drop((index, ahead));
     let mut index = open(dir.path());
     knows(&index, 0..700);
     assert_eq!(index.get(fingerprint(700)).unwrap(), None);
     // The checkpoint covered 0..500 only; the rest is replayed, and each event is the first again.
-    tell(&mut index, 500..800);
+    record(&mut index, 500..800);
     assert_eq!(index.unwritten(), 100);
 }
 
 #[test]
-fn merging_keeps_everything_and_the_number_of_runs_small() {
+fn merging_keeps_everything_and_the_number_of_tables_small() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..60 {
-        tell(&mut index, round * 3_000..(round + 1) * 3_000);
+        record(&mut index, round * 3_000..(round + 1) * 3_000);
         write(&mut index);
         while let Some(merge) = index.merge() {
             let merged = merge.write(&GO).unwrap();
             index.adopt(merged);
         }
-        assert!(index.tables() <= 8, "{} runs", index.tables());
+        assert!(index.tables() <= 8, "{} tables", index.tables());
     }
     knows(&index, 0..180_000);
     assert_eq!(index.entries(), 180_000);
@@ -161,9 +161,9 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     assert!(matches!(index.freeze(), Freeze::Nothing));
-    tell(&mut index, 0..10);
+    record(&mut index, 0..10);
     let job = frozen(&mut index);
-    tell(&mut index, 10..20);
+    record(&mut index, 10..20);
     assert!(matches!(index.freeze(), Freeze::Busy));
     drop(job);
     // Nobody will write that table any more: the next job has all of it.
@@ -175,11 +175,11 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     index.adopt(written);
     assert_eq!((index.tables(), index.entries()), (1, 20));
     for round in 1..4 {
-        tell(&mut index, round * 20..(round + 1) * 20);
+        record(&mut index, round * 20..(round + 1) * 20);
         write(&mut index);
     }
     let merge = index.merge().unwrap();
-    assert!(index.merge().is_none(), "the runs are taken");
+    assert!(index.merge().is_none(), "the tables are being merged");
     drop(merge);
     assert!(index.merge().is_some());
     knows(&index, 0..80);
@@ -190,7 +190,7 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..4 {
-        tell(&mut index, round * 5_000..(round + 1) * 5_000);
+        record(&mut index, round * 5_000..(round + 1) * 5_000);
         write(&mut index);
     }
     let stopped = index.merge().unwrap().write(&AtomicBool::new(true));
@@ -203,7 +203,7 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn an_index_of_another_life_is_refused() {
+fn an_index_of_another_incarnation_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let other = ExternalIdsOptions { incarnation: Incarnation::from_number(78) };
@@ -214,11 +214,11 @@ fn an_index_of_another_life_is_refused() {
 }
 
 #[test]
-fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_read() {
+fn tables_of_an_index_that_was_reset_do_not_take_the_names_of_those_still_read() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for number in 0..4 {
-        tell(&mut index, number * 100..number * 100 + 100);
+        record(&mut index, number * 100..number * 100 + 100);
         write(&mut index);
     }
     let still_read = index.view();
@@ -227,9 +227,9 @@ fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_rea
     ExternalIds::reset(dir.path(), HERE).unwrap();
     let mut index = open(dir.path());
     knows(&index, 0..0);
-    tell(&mut index, 0..10);
+    record(&mut index, 0..10);
     write(&mut index);
-    // The merged runs are removed with their last reader.
+    // The merged tables are removed with their last reader.
     drop(still_read);
     drop(index);
     knows(&open(dir.path()), 0..10);
@@ -239,7 +239,7 @@ fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_rea
 fn any_flipped_byte_and_any_cut_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..500);
+    record(&mut index, 0..500);
     write(&mut index);
     drop(index);
     for entry in fs::read_dir(dir.path()).unwrap() {
@@ -290,20 +290,20 @@ fn speed() {
     const TABLE: u64 = 250_000;
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    let (mut told, mut written, mut merged) = (0.0, 0.0, 0.0);
+    let (mut recorded, mut written, mut merged) = (0.0, 0.0, 0.0);
     for round in 0..COUNT / TABLE {
         let begin = Instant::now();
         for number in round * TABLE..(round + 1) * TABLE {
             index.first(fingerprint(number), number).unwrap();
         }
-        told += begin.elapsed().as_secs_f64();
+        recorded += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
         write(&mut index);
         written += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
         while let Some(merge) = index.merge() {
-            let run = merge.write(&GO).unwrap();
-            index.adopt(run);
+            let merged = merge.write(&GO).unwrap();
+            index.adopt(merged);
         }
         merged += begin.elapsed().as_secs_f64();
     }
@@ -314,8 +314,8 @@ fn speed() {
     let duplicates = begin.elapsed().as_secs_f64();
     let on_disk: u64 = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     let rate = |count: u64, seconds: f64| count as f64 / seconds;
-    println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, told));
-    println!("duplicates: {:.0}/s; {} runs", rate(COUNT / 10, duplicates), index.tables());
+    println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, recorded));
+    println!("duplicates: {:.0}/s; {} tables", rate(COUNT / 10, duplicates), index.tables());
     let each = |bytes: u64| bytes as f64 / COUNT as f64;
     println!("{:.2} bytes each on disk, {:.2} in memory", each(on_disk), each(index.memory_bytes()));
     drop(index);
@@ -332,10 +332,10 @@ fn what_is_written_for_a_checkpoint_that_failed_is_not_written_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..20 {
-        tell(&mut index, round * 100..(round + 1) * 100);
+        record(&mut index, round * 100..(round + 1) * 100);
         let job = frozen(&mut index);
         assert_eq!(job.len(), 100, "round {round}");
-        // The checkpoint fails, and nobody adopts the run.
+        // The checkpoint fails, and nobody adopts the table.
         drop(job.write().unwrap());
     }
     assert!(matches!(index.freeze(), Freeze::Nothing));
@@ -345,7 +345,7 @@ fn what_is_written_for_a_checkpoint_that_failed_is_not_written_again() {
     assert_eq!(open(dir.path()).entries(), 2_000);
 }
 
-/// What a process that ended now would leave.
+/// Copies what a process that ended now would leave.
 fn copy_of(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for entry in fs::read_dir(dir).unwrap() {
@@ -361,7 +361,7 @@ fn merge_all(index: &mut ExternalIds) {
     }
 }
 
-/// Every operation of writing a table and of merging runs fails once, one at a time.
+/// Every operation of writing and merging tables fails once, one at a time.
 #[test]
 fn a_write_and_a_merge_survive_each_failure() {
     use crate::files::switch::{Errno, Plan, Switch};
@@ -374,13 +374,13 @@ fn a_write_and_a_merge_survive_each_failure() {
     let switch = Switch::arm(&dir, Plan::default());
     for way in [once, Plan { errno: Errno::NoSpace, ..once }, lasting, full, Plan { done: true, ..once }] {
         for at in 1.. {
-            // Enough runs that a merge is due with the next one.
+            // Enough tables that a merge is due with the next one.
             for _ in 0..3 {
-                tell(&mut index, known..known + 1);
+                record(&mut index, known..known + 1);
                 known += 1;
                 write(&mut index);
             }
-            tell(&mut index, known..known + 3);
+            record(&mut index, known..known + 3);
             known += 3;
             let failed_before = switch.failed().len();
             switch.rearm(Plan { at, ..way });
@@ -412,7 +412,7 @@ fn a_write_and_a_merge_survive_each_failure() {
             drop(merge);
             merge_all(&mut index);
             knows(&index, 0..known);
-            assert_eq!(index.entries(), known, "nothing is in two runs, {what}");
+            assert_eq!(index.entries(), known, "nothing is in two tables, {what}");
             if at % 8 == 0 {
                 drop(index);
                 index = open(&dir);

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::error::LogError;
-use crate::files::{self, File, PRIVATE_FILE};
+use crate::files::File;
 
 /// Ends the process after a write or sync of live log bytes failed.
 ///
@@ -42,10 +41,4 @@ pub(super) fn write_zeroes(file: &File, from: u64, to: u64) -> io::Result<()> {
         at += n as u64;
     }
     Ok(())
-}
-
-/// Replaces the file `name` in `dir` by `bytes`, so that after a crash either the old or the new file is there, complete.
-pub(super) fn replace_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-    let path = dir.join(name);
-    files::write_atomically(&path, bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }

@@ -5,10 +5,9 @@
 use std::path::Path;
 
 use super::Position;
-use super::durable::replace_file;
 use super::error::{Damage, LogError};
 use super::segment::{le_u32, le_u64};
-use crate::files;
+use crate::files::{self, PRIVATE_FILE};
 
 const NAME: &str = "floor";
 const MAGIC: [u8; 8] = *b"hcntflr\x01";
@@ -19,7 +18,8 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&first.to_le_bytes());
     bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-    replace_file(dir, NAME, &bytes)
+    let path = dir.join(NAME);
+    files::write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }
 
 /// Returns where the log begins; `None` if nothing has been recorded, as in a directory without a log.

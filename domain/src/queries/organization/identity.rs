@@ -254,7 +254,7 @@ pub enum CountOf {
     Pages,
 }
 
-/// Asks how often an identity had each referrer or page.
+/// Asks for an identity's counts by referrer or by page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CountsQuery {
     subject: Subject,

@@ -96,7 +96,7 @@ fn many_checkpoints_equal_a_map_whatever_is_merged_when() {
             assert_eq!(tables.get(PARTITION, &key(number)).unwrap().as_ref(), expected.get(&key(number)));
         }
     }
-    assert!(most < 12, "{most} runs at once");
+    assert!(most < 12, "{most} tables at once");
     tables.verify().unwrap();
     drop(tables);
     let tables = Tables::open(dir.path(), vec![(PARTITION, manifest)]).unwrap();
@@ -117,7 +117,7 @@ fn noise(seed: u32, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge() {
+fn keys_deleted_by_newer_tables_stay_deleted_while_the_oldest_is_too_large_to_merge() {
     let dir = tempfile::tempdir().unwrap();
     let mut tables = Tables::open(dir.path(), Vec::new()).unwrap();
     let mut expected = BTreeMap::new();
@@ -151,11 +151,11 @@ fn what_newer_runs_took_away_stays_away_while_the_oldest_is_too_large_to_merge()
         assert!((0..1_000).all(|number| tables.get(PARTITION, &key(number)).unwrap().as_ref() == expected.get(&key(number))));
     }
     tables.verify().unwrap();
-    assert!(merged_above > 3 && merged_all > 1, "{merged_above} merges above the oldest run, {merged_all} of all");
+    assert!(merged_above > 3 && merged_all > 1, "{merged_above} merges above the oldest table, {merged_all} of all");
 }
 
 #[test]
-fn deleted_keys_leave_nothing_in_the_oldest_run() {
+fn deleted_keys_leave_nothing_in_the_oldest_table() {
     let dir = tempfile::tempdir().unwrap();
     let tables = Tables::open(dir.path(), Vec::new()).unwrap();
     commit(&tables, (0..1000).map(|number| (number, Some(vec![1; 100]))));
@@ -244,7 +244,7 @@ fn a_checkpoint_that_is_dropped_leaves_no_file() {
     for number in (0..4_000).rev() {
         changed.set(&key(number), Some(&[7; 1000])).unwrap();
     }
-    assert!(files(dir.path()).len() > 2, "keys that come from behind become runs of their own");
+    assert!(files(dir.path()).len() > 2, "keys out of order become tables of their own");
     drop(changed);
     let mut changed = tables.begin(PARTITION);
     changed.set(&key(1), Some(&[1])).unwrap();
@@ -253,7 +253,7 @@ fn a_checkpoint_that_is_dropped_leaves_no_file() {
 }
 
 #[test]
-fn changes_in_order_become_one_run() {
+fn changes_in_order_become_one_table() {
     let dir = tempfile::tempdir().unwrap();
     let tables = Tables::open(dir.path(), Vec::new()).unwrap();
     commit(&tables, (0..4_000).map(|number| (number, Some(vec![7; 1000]))));
@@ -290,14 +290,14 @@ fn every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
+fn tables_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
     let dir = tempfile::tempdir().unwrap();
     let open_files = OpenFiles::new(4);
     let mut tables = Tables::open_with(dir.path(), Vec::new(), Arc::clone(&open_files)).unwrap();
     tables.stop_merging();
     for round in 0..200_u32 {
         commit(&tables, (0..20).map(|at| (round * 7 + at, Some(value(at, round)))));
-        assert!(count(&tables) <= MAX_TABLES, "{} runs in round {round}", count(&tables));
+        assert!(count(&tables) <= MAX_TABLES, "{} tables in round {round}", count(&tables));
         assert!(open_files.count() <= 4);
     }
     let expected: BTreeMap<_, _> =
@@ -308,7 +308,7 @@ fn runs_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
 }
 
 #[test]
-fn a_scan_reads_runs_to_the_end_that_were_replaced_meanwhile() {
+fn a_scan_reads_to_the_end_tables_that_were_replaced_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
     let mut tables = Tables::open_with(dir.path(), Vec::new(), OpenFiles::new(1)).unwrap();
     tables.stop_merging();
