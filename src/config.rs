@@ -110,24 +110,24 @@ struct Key {
 }
 
 macro_rules! keys {
-    ($($name:ident $flag:literal $variable:literal $default:literal $help:literal;)*) => {
+    ($($name:ident $value:literal $flag:literal $variable:literal $default:literal $help:literal;)*) => {
         const KEYS: [Key; [$($flag),*].len()] =
             [$(Key { name: stringify!($name), flag: $flag, variable: $variable, default: $default }),*];
 
         /// The settings as flags; each is text until [`Settings::resolve`].
         #[derive(Debug, Clone, Default, clap::Args)]
         pub struct Flags {
-            /// A TOML file with settings [env: HEADCOUNT_CONFIG]
+            /// TOML file with settings [env: HEADCOUNT_CONFIG]
             #[arg(long, value_name = "FILE", global = true)]
             pub config: Option<PathBuf>,
             $(
                 #[doc = $help]
                 #[arg(
                     long,
-                    value_name = "VALUE",
+                    value_name = $value,
                     global = true,
                     help_heading = "Settings",
-                    help = concat!($help, " [env: ", $variable, "] [default: ", $default, "]")
+                    help = help($help, $variable, $default)
                 )]
                 pub $name: Option<String>,
             )*
@@ -144,20 +144,25 @@ macro_rules! keys {
     };
 }
 
+fn help(text: &str, variable: &str, default: &str) -> String {
+    let default = if default.is_empty() { "none" } else { default };
+    format!("{text} [env: {variable}] [default: {default}]")
+}
+
 keys! {
-    data_dir "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Where everything is kept";
-    listen "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address and port to listen on; port 0 is any free one";
-    workers "--workers" "HEADCOUNT_WORKERS" "auto" "HTTP workers: a number, or auto (half the cores, at least one)";
-    shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
-    memory "--memory" "HEADCOUNT_MEMORY" "1GiB" "How much memory to keep to; what is beyond it is read back from disk on demand";
-    admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "How many bytes of events may be under way at once: a size, or auto (a sixteenth of the memory)";
-    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken: at least 64MiB, a segment of the log; 0 is no limit";
-    trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
-    geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
-    geo_header "--geo-header" "HEADCOUNT_GEO_HEADER" "" "The header by which trusted proxies tell a visitor's country, such as CF-IPCountry";
-    checkpoint_interval "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "How often state is written down; a start replays what came after";
-    log "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "What is logged: a level, or directives such as info,headcount_storage=debug";
-    log_format "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "How it is logged: text or json";
+    data_dir "DIR" "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Directory that holds all data";
+    listen "ADDRESS:PORT" "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address to listen on; port 0 picks a free port";
+    workers "N" "--workers" "HEADCOUNT_WORKERS" "auto" "Number of HTTP workers, or auto for half the cores";
+    shards "N" "--shards" "HEADCOUNT_SHARDS" "auto" "Number of shards of the engine, up to 64, or auto for one per core";
+    memory "SIZE" "--memory" "HEADCOUNT_MEMORY" "1GiB" "Memory budget; data beyond it is read from disk on demand";
+    admission_bytes "SIZE" "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "Limit on the bytes of events in flight, or auto for a sixteenth of the memory";
+    min_free_bytes "SIZE" "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Refuse events while less disk space is free; at least 64MiB, or 0 for no limit";
+    trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
+    geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
+    geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
+    checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
+    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
+    log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }
 
 /// A setting as it is in force.
