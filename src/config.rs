@@ -1,7 +1,6 @@
 //! Settings: from flags, else from `HEADCOUNT_*` variables, else from a TOML file, else defaults.
 //!
-//! Every setting is text until it is resolved, so that the four sources are read in one way and every refusal names the
-//! source it came from.
+//! Every value is text until it is resolved, so that the four sources are read in one way and every error names its source.
 
 #[cfg(test)]
 mod tests;
@@ -28,10 +27,10 @@ use value::{bytes, count, header, listen, networks, size_from};
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 
-/// Variables that are no settings, but are read.
+/// Variables that are not settings.
 const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
 
-/// Those of `variables` that begin with `HEADCOUNT_` and mean nothing.
+/// Returns the variables that begin with `HEADCOUNT_` and are unknown.
 pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
     let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.variable == name);
     let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("HEADCOUNT_") && !is_known(name)).collect();
@@ -48,7 +47,7 @@ pub enum Source {
     Variable(&'static str),
     /// The TOML file.
     File(PathBuf),
-    /// Nobody set it.
+    /// Not set.
     Default,
 }
 
@@ -62,7 +61,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why settings are refused.
+/// The reason why settings are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The TOML file can't be read.
@@ -70,10 +69,10 @@ pub enum ConfigError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The TOML file has keys that mean nothing.
+    /// The TOML file has unknown keys.
     #[error("the configuration file {}: unknown {}: {}; known are: {}", path.display(), plural(keys), keys.join(", "), known())]
     UnknownKeys {
         /// The file.
@@ -88,7 +87,7 @@ pub enum ConfigError {
         key: &'static str,
         /// Where it was set.
         source_name: String,
-        /// What is wrong, and what is allowed.
+        /// The reason, and the allowed values.
         reason: String,
     },
 }
@@ -200,11 +199,11 @@ pub struct Settings {
     pub trusted_proxies: Vec<IpNet>,
     /// The database of countries.
     pub geo_db: Option<PathBuf>,
-    /// The header by which trusted proxies tell a visitor's country.
+    /// The header in which trusted proxies report a visitor's country.
     pub geo_header: Option<HeaderName>,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
-    /// What is logged.
+    /// The filter of log lines.
     pub log: String,
     /// How it is logged.
     pub log_format: LogFormat,
@@ -222,7 +221,7 @@ pub struct InForce<'a> {
 }
 
 impl Settings {
-    /// Settles every setting. `variable` reads the environment.
+    /// Resolves every setting. `variable` reads the environment.
     ///
     /// # Errors
     /// See [`ConfigError`].
@@ -246,7 +245,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The log takes room by the segment: a limit below that would not keep it from running full.
+    /// Raises a limit below one segment: the log grows by segments, so that a smaller limit would not prevent a full disk.
     fn raise_min_free_bytes(&mut self) {
         let least = LogOptions::default().segment_bytes;
         if (1..least).contains(&self.min_free_bytes) {
@@ -258,7 +257,7 @@ impl Settings {
         }
     }
 
-    /// What was probably not meant, for the log.
+    /// Returns probable mistakes, for the log.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -304,7 +303,7 @@ impl Settings {
         })
     }
 
-    /// What is in force and where it came from, by name.
+    /// Returns the values in force and their sources, by name.
     #[must_use]
     pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
         let line = |entry| {
@@ -314,7 +313,7 @@ impl Settings {
         self.entries.iter().map(line).collect()
     }
 
-    /// Whether nobody set this setting.
+    /// Returns whether a setting has its default.
     #[must_use]
     pub fn is_default(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)

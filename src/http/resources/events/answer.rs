@@ -7,7 +7,7 @@ use headcount_domain::intake::submission::Invalid;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TrackAnswer {
     /// Its id; a duplicate has the id of the first. Null if it was dropped.
@@ -25,7 +25,7 @@ pub(crate) struct TrackAnswer {
     position: Option<u64>,
     /// Its `timestamp` lay too far ahead, and the time of receipt is used.
     clamped: bool,
-    /// What was probably not meant, for people. Absent where there is nothing to say.
+    /// Probable mistakes in the event, for people. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     warnings: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) enum TrackStatus {
     Dropped,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchAnswer {
     /// How many were recorded.
@@ -61,12 +61,12 @@ pub(crate) struct BatchAnswer {
 pub(crate) struct BatchError {
     /// Its place in the batch, from 0.
     pub(crate) index: usize,
-    /// What was wrong, for programs.
+    /// The code of the error, for programs.
     pub(crate) code: Cow<'static, str>,
     /// The field that is wrong, where it is one.
     #[schema(required)]
     param: Option<String>,
-    /// What was wrong, for people.
+    /// The error, for people.
     pub(crate) message: String,
 }
 
