@@ -45,7 +45,7 @@ pub(crate) enum ReadFault {
 }
 
 fn refused() -> StoreError {
-    StoreError::Io { action: "write a journal".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
+    StoreError::Io { action: "write a batch".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
 
 impl FaultyStore {

@@ -26,8 +26,6 @@ pub trait Store: Send + Sync + 'static {
     /// Visits every committed pair whose key begins with `prefix`, in the order of the keys, until `visit` breaks.
     /// The prefix names at least the partition (two bytes). One scan sees one state of its partition, whatever commits meanwhile.
     ///
-    /// A commit of the partition waits for the scans that began before it, so `visit` must not itself wait for a commit.
-    ///
     /// # Errors
     /// As [`Store::get`].
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
@@ -38,25 +36,25 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
     fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError>;
 
-    /// Finishes what a failed commit of `partition` left undone, so that it is decided whether that commit counts: reads show
-    /// it wholly or not at all, and stay so across a crash. Does nothing where nothing is left undone.
+    /// Decides whether a failed commit of `partition` counts: from here on reads show it wholly or not at all, also after a crash. Does
+    /// nothing if no commit failed.
     ///
-    /// Whoever got an error from [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) may
-    /// simply begin again with the same changes: to set the same values twice is to set them once.
+    /// After an error of [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) a caller may
+    /// begin again with the same changes: to set the same values twice is to set them once.
     ///
     /// # Errors
     /// [`StoreError::Io`] while the disk refuses: it may be tried again, and nothing is lost meanwhile.
     /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the partition is open.
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
-        let _nothing_is_left_undone = partition;
+        let _no_commit_fails = partition;
         Ok(())
     }
 }
 
-/// What a scan calls for each key and value.
+/// The function that a scan calls with each key and value.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// Changes to one partition, invisible until committed. Dropped without [`commit`](Checkpoint::commit), it never was.
+/// Changes to one partition, invisible until committed. Dropped without [`commit`](Checkpoint::commit), they are discarded.
 pub trait Checkpoint: Send + 'static {
     /// Sets the value of a key. The last change of a key within the checkpoint counts.
     ///
@@ -71,11 +69,10 @@ pub trait Checkpoint: Send + 'static {
     /// As [`Checkpoint::put`].
     fn delete(&mut self, key: &[u8]) -> Result<(), StoreError>;
 
-    /// Makes all of it durable, then visible.
+    /// Makes all changes durable, then visible.
     ///
     /// # Errors
-    /// After an error the checkpoint does not show, and does not count once [`Store::recover`] or [`Store::begin`] has
-    /// succeeded. If the process ends before that, the next open decides it: wholly or not at all.
+    /// After an error the checkpoint counts wholly or not at all: [`Store::recover`] or [`Store::begin`] decides it, or the next open.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 

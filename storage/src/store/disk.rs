@@ -14,7 +14,7 @@ use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partitio
 use super::error::StoreError;
 use super::options::{Check, StoreOptions};
 use super::sled::{
-    Database, Handle, Pairs, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
+    Database, Handle, PairChanges, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
     write_seals,
 };
 use super::tables::{Prepared, TableChanges, Tables, scan_tables};
@@ -246,7 +246,7 @@ impl Inner {
         }
     }
 
-    fn commit(&self, partition: PartitionId, mut changes: Pairs, records: TableChanges) -> Result<(), StoreError> {
+    fn commit(&self, partition: PartitionId, mut changes: PairChanges, records: TableChanges) -> Result<(), StoreError> {
         self.watch(self.tables.make_room(partition, &records))?;
         let tables = self.watch(records.prepare())?;
         if let Some(tables) = &tables {
@@ -291,7 +291,7 @@ impl Drop for Inner {
         self.tables.stop_merging();
         if self.tables.is_in_place() {
             for partition in self.tables.with_merged() {
-                if let Err(error) = self.commit(partition, Pairs::new(), self.tables.begin(partition)) {
+                if let Err(error) = self.commit(partition, PairChanges::new(), self.tables.begin(partition)) {
                     tracing::debug!(partition = partition.number(), %error, "merged tables are not recorded");
                 }
             }
@@ -357,7 +357,7 @@ impl Store for DiskStore {
         let claim = Claim::of(inner, partition)?;
         drop(self.inner.settled()?);
         let records = Some(self.inner.tables.begin(partition));
-        Ok(Box::new(DiskCheckpoint { claim, pairs: Pairs::new(), records }))
+        Ok(Box::new(DiskCheckpoint { claim, pairs: PairChanges::new(), records }))
     }
 
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
@@ -388,7 +388,7 @@ impl Drop for Claim {
 struct DiskCheckpoint {
     claim: Claim,
     /// What goes to sled.
-    pairs: Pairs,
+    pairs: PairChanges,
     /// What goes to tables. `None` after an error.
     records: Option<TableChanges>,
 }

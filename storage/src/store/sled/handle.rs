@@ -18,7 +18,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// Keys with their new values; `None` removes the key.
-pub(in crate::store) type Pairs = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+pub(in crate::store) type PairChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 /// An open sled database and the file that it keeps its data in.
 pub(in crate::store) struct Handle {
@@ -75,7 +75,7 @@ impl Handle {
     }
 
     /// Writes changes as one batch and makes them durable. After an error they may be there, wholly, in part or not at all.
-    pub(in crate::store) fn write(&self, pairs: &Pairs) -> Result<(), StoreError> {
+    pub(in crate::store) fn write(&self, pairs: &PairChanges) -> Result<(), StoreError> {
         let db = self.db()?;
         let mut batch = Batch::default();
         for (key, value) in pairs {

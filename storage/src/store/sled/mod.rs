@@ -14,6 +14,6 @@ mod state;
 mod tests;
 
 pub(super) use database::Database;
-pub(super) use handle::{Handle, Pairs, wait_until_closed};
+pub(super) use handle::{Handle, PairChanges, wait_until_closed};
 pub(super) use seals::{check_seals, write_seals};
 pub(super) use state::{PartitionState, States, pair_key, read_states, verify_states};

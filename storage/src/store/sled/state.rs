@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::super::error::StoreError;
-use super::handle::{Handle, Pairs};
+use super::handle::{Handle, PairChanges};
 use crate::codec;
 use crate::keyspace::PartitionId;
 
@@ -66,11 +66,11 @@ impl PartitionState {
     pub(in crate::store) fn next(
         mut self,
         partition: PartitionId,
-        changes: Pairs,
+        changes: PairChanges,
         handle: &Handle,
-    ) -> Result<(Self, Pairs), StoreError> {
+    ) -> Result<(Self, PairChanges), StoreError> {
         self.checkpoint += 1;
-        let mut batch = Pairs::new();
+        let mut batch = PairChanges::new();
         for (key, value) in changes {
             let key = pair_key(&key);
             if let Some(old) = handle.get(&key)? {
@@ -110,7 +110,7 @@ pub(in crate::store) fn read_states(handle: &Handle) -> Result<Option<States>, S
         }
         Some(_) => return Err(StoreError::damaged("the format marker is unreadable")),
         None if handle.is_empty()? => {
-            handle.write(&Pairs::from([(FORMAT_KEY.to_vec(), Some(FORMAT.to_vec()))]))?;
+            handle.write(&PairChanges::from([(FORMAT_KEY.to_vec(), Some(FORMAT.to_vec()))]))?;
             return Ok(None);
         }
         None => return Err(StoreError::damaged("the format marker is missing")),

@@ -6,12 +6,16 @@ use crate::store::StoreError;
 
 const PARTITION: PartitionId = PartitionId(1);
 
-fn changes(round: u8) -> Pairs {
-    Pairs::from([(vec![0, 1, 2], Some(vec![round; 100])), (vec![0, 1, 2, round], Some(vec![])), (vec![0, 1, 2, round - 1], None)])
+fn changes(round: u8) -> PairChanges {
+    PairChanges::from([
+        (vec![0, 1, 2], Some(vec![round; 100])),
+        (vec![0, 1, 2, round], Some(vec![])),
+        (vec![0, 1, 2, round - 1], None),
+    ])
 }
 
 /// Commits one checkpoint to a database; `tear` may change what becomes of its batch.
-fn commit(database: &Database, states: &mut States, round: u8, tear: impl FnOnce(&mut Pairs)) {
+fn commit(database: &Database, states: &mut States, round: u8, tear: impl FnOnce(&mut PairChanges)) {
     let before = states.get(&PARTITION).copied().unwrap_or_default();
     let write = |handle: &Handle| {
         let (state, mut batch) = before.next(PARTITION, changes(round), handle)?;
@@ -31,11 +35,11 @@ fn verify(database: &Database) -> Result<States, StoreError> {
 
 #[test]
 fn a_batch_that_is_there_in_part_is_damage() {
-    let whole: fn(&mut Pairs) = |_| {};
-    let no_state: fn(&mut Pairs) = |batch| drop(batch.remove(&[0, b's', 0, 1][..]));
-    let no_value: fn(&mut Pairs) = |batch| drop(batch.remove(&[1, 0, 1, 2][..]));
-    let no_removal: fn(&mut Pairs) = |batch| batch.retain(|_, value| value.is_some());
-    let another_value: fn(&mut Pairs) = |batch| drop(batch.insert(vec![1, 0, 1, 2], Some(vec![9; 100])));
+    let whole: fn(&mut PairChanges) = |_| {};
+    let no_state: fn(&mut PairChanges) = |batch| drop(batch.remove(&[0, b's', 0, 1][..]));
+    let no_value: fn(&mut PairChanges) = |batch| drop(batch.remove(&[1, 0, 1, 2][..]));
+    let no_removal: fn(&mut PairChanges) = |batch| batch.retain(|_, value| value.is_some());
+    let another_value: fn(&mut PairChanges) = |batch| drop(batch.insert(vec![1, 0, 1, 2], Some(vec![9; 100])));
     for (tear, is_sound) in [(whole, true), (no_state, false), (no_value, false), (no_removal, false), (another_value, false)] {
         let dir = tempfile::tempdir().unwrap();
         let database = Database::open(dir.path(), 1 << 20).unwrap();
@@ -56,7 +60,7 @@ fn pairs_without_a_state_are_damage() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::open(dir.path(), 1 << 20).unwrap();
     verify(&database).unwrap();
-    database.with(|handle| handle.write(&Pairs::from([(vec![1, 0, 7, 2], Some(vec![1]))]))).unwrap();
+    database.with(|handle| handle.write(&PairChanges::from([(vec![1, 0, 7, 2], Some(vec![1]))]))).unwrap();
     assert!(verify(&database).is_err_and(|error| error.is_damage()));
 }
 
@@ -83,7 +87,7 @@ fn a_store_of_another_version_is_no_damage() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::open(dir.path(), 1 << 20).unwrap();
     let write = |value: &[u8]| {
-        database.with(|handle| handle.write(&Pairs::from([(vec![0, b'f'], Some(value.to_vec()))]))).unwrap();
+        database.with(|handle| handle.write(&PairChanges::from([(vec![0, b'f'], Some(value.to_vec()))]))).unwrap();
     };
     write(b"headcount store 2");
     assert!(matches!(verify(&database), Err(StoreError::OtherFormat { .. })));
