@@ -16,8 +16,8 @@ use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keys::Key;
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
 use crate::engine::{OpenError, directory};
 use crate::fault;

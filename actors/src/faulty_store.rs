@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headcount_storage::store::{Checkpoint, MemoryStore, PartitionId, Store, StoreError, Visit};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Checkpoint, MemoryStore, Store, StoreError, Visit};
 
 /// See the module. Clones are the same store.
 #[derive(Clone, Default)]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,6 +20,8 @@ use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
 use serde::{Deserialize, Serialize};
+
+use support::open;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -39,17 +43,6 @@ fn slow(name: &'static str, each: Duration) -> Probe {
             std::thread::sleep(each);
         }
     }))
-}
-
-fn open(config: EngineConfig) -> (Engine, ProjectId) {
-    let engine = Engine::open(config).unwrap();
-    if engine.registry().is_empty() {
-        let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
-        return (engine, project);
-    }
-    let organization = engine.registry().organizations()[0].id;
-    let project = engine.registry().projects(organization).unwrap()[0].id;
-    (engine, project)
 }
 
 /// Another project of the same organization, in the same partition as `beside` or in another one.

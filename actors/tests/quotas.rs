@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod support;
+
 use std::path::Path;
 
 use headcount_actors::domain::fault::Fault;
@@ -22,14 +24,7 @@ fn config(dir: &Path, quotas: Quotas) -> EngineConfig {
 const TINY: Quotas = Quotas { groups: 2, companies: 2, sources: 3, pages: 2 };
 
 fn open(dir: &Path, quotas: Quotas) -> (Engine, ProjectId) {
-    let engine = Engine::open(config(dir, quotas)).unwrap();
-    if engine.registry().is_empty() {
-        let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
-        return (engine, project);
-    }
-    let organization = engine.registry().organizations()[0].id;
-    let project = engine.registry().projects(organization).unwrap()[0].id;
-    (engine, project)
+    support::open(config(dir, quotas))
 }
 
 fn group(kind: &str, id: &str) -> NewEvent {

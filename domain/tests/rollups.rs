@@ -80,7 +80,7 @@ fn checkpoint(project: &mut Project) -> Parts {
 
 const EVENTS: u32 = 12_000;
 
-/// Folds `EVENTS` events; each is of a day that `day` tells.
+/// Folds `EVENTS` events, on the days that `day` returns.
 fn fold(day: fn(u32) -> i32) -> Project {
     let mut project = Project::default();
     for number in 0..EVENTS {

@@ -1,35 +1,26 @@
 //! Why a command failed.
 
-/// The reason that a command failed, as one line for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+use std::fmt::{self, Display, Formatter};
+
+/// The reason that a command failed, as one line for people. Any error converts to it, so it is not an `Error` itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) String);
 
 impl Failure {
     /// Creates a failure from what was attempted and the error.
-    pub(crate) fn new(doing: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+    pub(crate) fn new(doing: impl Display, error: impl Display) -> Self {
         Self(format!("{doing}: {error}"))
     }
 }
 
-macro_rules! failure_from {
-    ($($error:ty),* $(,)?) => {
-        $(impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Self(error.to_string())
-            }
-        })*
-    };
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-failure_from!(
-    headcount_actors::OpenError,
-    headcount_actors::registry::RegistryError,
-    headcount_storage::format::FormatError,
-    headcount_storage::lock::LockError,
-    crate::config::ConfigError,
-    crate::open_files::TooFewFiles,
-    crate::server::StartError,
-    crate::telemetry::BadFilter,
-    std::io::Error,
-);
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}

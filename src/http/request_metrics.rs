@@ -1,4 +1,4 @@
-//! Counting requests, for `/metrics`, and naming them.
+//! Counts of requests for `/metrics`, and their ids.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) const BUCKETS_US: [u64; 12] =
 
 /// Counts of answers by class of status, and of their latencies.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic {
+pub(crate) struct RequestMetrics {
     by_class: [AtomicU64; 5],
     buckets: [AtomicU64; BUCKETS_US.len()],
     total: AtomicU64,
@@ -21,9 +21,9 @@ pub(crate) struct Traffic {
     rate_limited: AtomicU64,
 }
 
-/// What [`Traffic`] says at one moment.
+/// The values of [`RequestMetrics`] at one moment.
 #[derive(Debug)]
-pub(crate) struct TrafficFigures {
+pub(crate) struct RequestFigures {
     /// Answers of the classes 1xx to 5xx.
     pub(crate) by_class: [u64; 5],
     /// Answers not slower than each of [`BUCKETS_US`].
@@ -36,8 +36,8 @@ pub(crate) struct TrafficFigures {
     pub(crate) rate_limited: u64,
 }
 
-impl Traffic {
-    /// Counts one answer.
+impl RequestMetrics {
+    /// Records one answer.
     pub(crate) fn count(&self, status: StatusCode, latency: Duration) {
         let us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         if let Some(class) = self.by_class.get(usize::from(status.as_u16() / 100).saturating_sub(1)) {
@@ -56,8 +56,8 @@ impl Traffic {
         self.rate_limited.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
-    pub(crate) fn figures(&self) -> TrafficFigures {
+    /// Returns the counts so far.
+    pub(crate) fn figures(&self) -> RequestFigures {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut not_slower = [0; BUCKETS_US.len()];
         let mut sum = 0;
@@ -66,7 +66,7 @@ impl Traffic {
             *total = sum;
         }
         let by_class = std::array::from_fn(|class| load(&self.by_class[class]));
-        TrafficFigures {
+        RequestFigures {
             by_class,
             not_slower,
             total: load(&self.total),

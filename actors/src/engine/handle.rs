@@ -220,7 +220,7 @@ impl Engine {
         &self,
         project: ProjectId,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-    ) -> Result<Pending<Result<R, Fault>>, AskError> {
+    ) -> Result<Pending<R>, AskError> {
         let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
         self.inner.shards.send(project, organization, request)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{Link, SentKeys, SortedLinks};
+use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
@@ -221,7 +221,7 @@ fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
 
 /// Length of a key in a sort.
 const KEY: usize = 16;
-/// A [`Link`] in a sort: anonymous id, position, user.
+/// An [`IdentityLink`] in a sort: anonymous id, position, user.
 const LINK: usize = KEY + 8 + KEY;
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
@@ -246,7 +246,7 @@ impl<'h> Users<'h> {
 
     fn see(&mut self, position: Position, event: &Event, matches: bool) -> io::Result<()> {
         let keys = SentKeys::of(&event.who, self.hasher);
-        if let Some(Link { anonymous, position, user }) = keys.link(position) {
+        if let Some(IdentityLink { anonymous, position, user }) = keys.link(position) {
             let mut link = [0; LINK];
             link[..KEY].copy_from_slice(&bytes(anonymous));
             link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
@@ -295,11 +295,11 @@ fn key_of(bytes: &[u8]) -> RecordKey {
     RecordKey(bytes.try_into().map_or(0, u128::from_be_bytes))
 }
 
-fn read_link(link: &[u8; LINK]) -> Link {
+fn read_link(link: &[u8; LINK]) -> IdentityLink {
     let (anonymous, rest) = link.split_at(KEY);
     let (position, user) = rest.split_at(8);
     let position = position.try_into().map_or(0, u64::from_be_bytes);
-    Link { anonymous: key_of(anonymous), position, user: key_of(user) }
+    IdentityLink { anonymous: key_of(anonymous), position, user: key_of(user) }
 }
 
 fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
-use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries::{Projects, Query};
 use xxhash_rust::xxh3::Xxh3;
@@ -65,11 +64,7 @@ impl Projects for OrganizationProjects<'_> {
 
 impl Engine {
     /// Sends a query to several projects of one shard. Partial answers come in the order of the projects.
-    fn send_query<Q: Query + Sync>(
-        &self,
-        projects: Vec<ProjectId>,
-        query: Q,
-    ) -> Result<Pending<Result<Vec<Q::Partial>, Fault>>, AskError> {
+    fn send_query<Q: Query + Sync>(&self, projects: Vec<ProjectId>, query: Q) -> Result<Pending<Vec<Q::Partial>>, AskError> {
         let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
         self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
     }

@@ -31,10 +31,10 @@ pub enum AskError {
 
 /// A request that was sent.
 pub(super) struct Pending<R> {
-    answer: oneshot::Receiver<R>,
+    answer: oneshot::Receiver<Result<R, Fault>>,
 }
 
-impl<R> Pending<Result<R, Fault>> {
+impl<R> Pending<R> {
     /// Waits for the answer.
     pub(super) async fn wait(self) -> Result<R, AskError> {
         match tokio::time::timeout(ANSWER_TIMEOUT, self.answer).await {
@@ -86,7 +86,7 @@ impl ShardClient {
         project: ProjectId,
         organization: Option<OrganizationId>,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-    ) -> Result<Pending<Result<R, Fault>>, AskError> {
+    ) -> Result<Pending<R>, AskError> {
         let holders = [organization.map(Holder::Organization), None];
         let place = self.gate.take_for(holders, 1).map_err(|_| AskError::Busy)?;
         Ok(send(&self.addresses[self.shard_of(project)], organization, place, request))
@@ -123,7 +123,7 @@ fn send<R: Send + 'static>(
     organization: Option<OrganizationId>,
     place: Permit,
     request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
-) -> Pending<Result<R, Fault>> {
+) -> Pending<R> {
     let (answer, wait) = oneshot::channel();
     let request = Box::new(Request { answer, request, _place: place });
     #[expect(clippy::disallowed_methods, reason = "the gate of requests bounds what waits in the mailbox")]

@@ -1,4 +1,4 @@
-//! Records of one kind: in memory while in use, known to be saved or not, read back from the store on demand.
+//! The resident records of one kind: loaded on demand, collected by checkpoints, evicted by second chance.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -29,7 +29,7 @@ impl Hasher for Passthrough {
     }
 }
 
-/// Makes hash maps by record key quick.
+/// Hashes record keys by taking their low half.
 pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
 
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ struct CachedRecord<T> {
     changed_in: u32,
     /// The generation whose checkpoint collected it last; 0: it was read back.
     collected_in: u32,
-    /// What it takes in memory, when that was last looked at.
+    /// Its approximate memory in bytes, when last measured.
     weight: u32,
     /// Whether it was asked for since it was last passed over by [`Table::evict`].
     used: bool,
@@ -232,20 +232,20 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// What it keeps, in one line: key space, name and version.
+    /// The stored type in one line: key space, name and version.
     #[must_use]
     pub fn stored_type(&self) -> String {
         format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
     }
 
-    /// How much is in memory.
+    /// The bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
     }
 
-    /// Lets go of saved records that were not asked for since this last passed over them, until `enough` bytes are freed or
-    /// `most` records were looked at. Answers how many bytes were freed.
+    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed or `most` records were looked
+    /// at. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for _ in 0..most.min(self.queue.len()) {
@@ -280,7 +280,7 @@ impl<T: Record> Table<T> {
         freed
     }
 
-    /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
+    /// Begins a checkpoint of all changes so far. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
         self.frozen = std::mem::take(&mut self.dirty);
@@ -288,12 +288,12 @@ impl<T: Record> Table<T> {
         self.generation += 1;
     }
 
-    /// The checkpoint that was collected last is in the store.
+    /// Records that the last collected checkpoint is in the store.
     pub fn mark_durable(&mut self) {
         self.durable = self.generation - 1;
     }
 
-    /// Hands up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. `false`: that was all.
+    /// Passes up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. Returns `false` after the last.
     pub fn drain_frozen(&mut self, most: usize, mut visit: impl FnMut(RecordKey, &T)) -> bool {
         for (key, value) in self.spilled.drain(..) {
             visit(key, &value);

@@ -1,4 +1,4 @@
-//! What a change of facts will touch, before it is made.
+//! Computes the dirty range of a change of facts before it is made.
 
 use super::day::Sums;
 use super::dirty_range::{DirtyRange, Span, Times};

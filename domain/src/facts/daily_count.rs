@@ -1,4 +1,4 @@
-//! How often pages and referrers were seen on a day.
+//! Counts of pages and referrers by day.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
 use crate::time::Day;
 
-/// What an event counts under, beside itself.
+/// The term that an event is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CountKey {
     /// A pageview of this page.
@@ -16,7 +16,7 @@ pub enum CountKey {
     Referrer(TermId),
 }
 
-/// How often on one day.
+/// The count of a term on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyCount {
     /// The day.

@@ -49,7 +49,8 @@ impl Times {
     }
 }
 
-/// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
+/// The range that a change of facts touches. Wider is always sound: contributions within it are taken out before the change and
+/// added again after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirtyRange {
     /// The days whose contributions it touches.
@@ -60,7 +61,7 @@ pub struct DirtyRange {
     pub first_day: bool,
     /// Money changes.
     pub money: bool,
-    /// The orders that are counted elsewhere by last touch, or that come or go.
+    /// Orders whose row by last touch changes, or that come or go.
     pub orders: Times,
     /// The orders in no run whose last touch changes; their runs stay as they are.
     pub loose: Times,
@@ -70,7 +71,7 @@ pub struct DirtyRange {
     pub new_touch: Option<Instant>,
     /// When the last touch is that comes or goes: from there on there is no other up to the end of `loose`.
     pub last_touch: Instant,
-    /// The orders that are counted elsewhere by first touch, or that come or go.
+    /// Orders whose row by first touch changes, or that come or go.
     pub orders_by_first: Times,
     /// The first touch of all changes.
     pub first_touch: bool,
@@ -79,7 +80,7 @@ pub struct DirtyRange {
 }
 
 impl DirtyRange {
-    /// Anything may change.
+    /// Everything may change.
     pub const ANY: Self = Self {
         days: Span::ALL,
         new_day: true,
@@ -95,7 +96,7 @@ impl DirtyRange {
         sessions: Times::ALL,
     };
 
-    /// Nothing that a rollup sees.
+    /// No change that a rollup sees.
     pub const NONE: Self = Self {
         days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
         new_day: false,
@@ -118,7 +119,7 @@ impl DirtyRange {
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
-    /// Only how many events the session of this entry has.
+    /// The number of events of the session with this entry.
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
         Self { sessions: Times { from: at, to: at }, ..Self::NONE }

@@ -18,18 +18,18 @@ use crate::ids::RecordKey;
 use crate::limits::Limits;
 use crate::time::{Day, Instant};
 
-/// Everything known of one entity in one project.
+/// The facts of one entity in one project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub(super) days: Paged<DayEntry>,
-    /// Of the days on which several groups were named.
+    /// By group, for days on which several groups were named.
     pub(super) named: Paged<GroupDay>,
-    /// Of an identity: by their entries.
+    /// Of an identity, by their entries.
     pub(super) sessions: Paged<Session>,
     /// Of a company: the touches of the sessions that are its own.
     pub(super) touches: Paged<TouchAt>,
     pub(super) orders: Paged<Order>,
-    /// By day and name.
+    /// By day and term.
     pub(super) daily_counts: Paged<DailyCount>,
     /// The first touch of all.
     pub(super) first_touch: Option<TouchAt>,
@@ -42,7 +42,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether nothing is known.
+    /// Whether there are no facts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first_day().is_none()
@@ -104,7 +104,7 @@ impl Facts {
         self.orders.range(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// What was counted on the days of `span`.
+    /// The counts of the days of `span`.
     pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
         self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
@@ -202,7 +202,7 @@ impl Facts {
         self.orders.remove(at.sort_key(), limits);
     }
 
-    /// Counts a hit.
+    /// Adds to the count of a term on a day.
     pub fn add_count(&mut self, hit: DailyCount, limits: &Limits) {
         let number = hit.sort_key();
         self.daily_counts.change(number, limits, |daily_counts| {
@@ -226,7 +226,7 @@ impl Facts {
         self.lost_touch(at);
     }
 
-    /// Puts `session` in the place of those that it was joined from.
+    /// Replaces the sessions that `session` was joined from.
     pub fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
         for former in joined {
             self.sessions.remove(former.at.sort_key(), limits);
@@ -261,7 +261,7 @@ impl Facts {
         met
     }
 
-    /// The last session, if an event of the moment `at` does nothing but make it longer: what most events do.
+    /// The last session, if an event at `at` only extends it, as most events do.
     #[must_use]
     pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
         let last = self.last_session()?;
@@ -274,7 +274,7 @@ impl Facts {
         self.sessions.recent().last()
     }
 
-    /// Makes the last session longer by an event at `time`.
+    /// Extends the last session by an event at `time`.
     pub fn extend_last_session(&mut self, time: Instant, limits: &Limits) {
         self.sessions.change(SortKey::MAX, limits, |sessions| {
             if let Some(session) = sessions.last_mut() {
@@ -286,7 +286,7 @@ impl Facts {
 }
 
 impl Facts {
-    /// Hands the pages that changed since [`Facts::saved`] to `visit`, with their names.
+    /// Passes the pages that changed since [`Facts::saved`] to `visit`, with their serials.
     pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
         self.days.dirty(visit);
         self.named.dirty(visit);
@@ -296,7 +296,7 @@ impl Facts {
         self.daily_counts.dirty(visit);
     }
 
-    /// All changes are on their way to the store.
+    /// Marks all pages as collected by a checkpoint.
     pub fn saved(&mut self) {
         self.days.saved();
         self.named.saved();
@@ -306,7 +306,7 @@ impl Facts {
         self.daily_counts.saved();
     }
 
-    /// Lets go of pages that are saved.
+    /// Evicts saved pages.
     pub fn shed(&mut self) {
         self.days.shed();
         self.named.shed();
@@ -316,20 +316,20 @@ impl Facts {
         self.daily_counts.shed();
     }
 
-    /// The names of all sealed pages.
+    /// The serials of all sealed pages.
     pub fn serials(&self) -> impl Iterator<Item = u32> {
         let by_day = self.days.serials().chain(self.named.serials()).chain(self.daily_counts.serials());
         by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
     }
 
-    /// How many items there are: what going through them costs.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         let by_day = self.days.len() + self.named.len() + self.daily_counts.len();
         by_day + self.sessions.len() + self.touches.len() + self.orders.len()
     }
 
-    /// What they take in memory beside themselves, in bytes, roughly.
+    /// The approximate heap memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         // Groups and money are boxed; a day in two has one.

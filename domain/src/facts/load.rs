@@ -1,4 +1,4 @@
-//! Which pages a step needs: those are brought into memory before it, and no others.
+//! Loads the pages that a step needs before it runs, and no others.
 
 use super::daily_count::DailyCount;
 use super::dirty_range::{DirtyRange, Span, Times};
@@ -11,13 +11,13 @@ use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day};
 use crate::fault::Fault;
 use crate::time::{Day, Instant};
 
-/// A page by its name.
+/// Loads a page by its serial.
 pub trait LoadFactsPage: FnMut(u32) -> Result<FactsPage, Fault> {}
 
 impl<F: FnMut(u32) -> Result<FactsPage, Fault>> LoadFactsPage for F {}
 
 impl Facts {
-    /// Brings everything into memory.
+    /// Loads all pages.
     ///
     /// # Errors
     /// What `page` fails with.
@@ -31,7 +31,7 @@ impl Facts {
         self.daily_counts.load(first, last, page)
     }
 
-    /// Brings the days of `span` into memory.
+    /// Loads the days of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
@@ -39,7 +39,7 @@ impl Facts {
         self.days.load(day_sort_key(span.first), day_sort_key(span.last), page)
     }
 
-    /// Brings the groups that were named on the days of `span` into memory.
+    /// Loads the group days of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
@@ -47,7 +47,7 @@ impl Facts {
         self.named.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
-    /// Brings the sessions whose entries lie in `times` into memory.
+    /// Loads the sessions whose entries lie in `times`.
     ///
     /// # Errors
     /// What `page` fails with.
@@ -55,7 +55,7 @@ impl Facts {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
-    /// Brings the counts of the days of `span` into memory.
+    /// Loads the counts of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
@@ -121,7 +121,7 @@ impl Facts {
         self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
     }
 
-    /// What contributions read of what `change` touches.
+    /// Loads what contributions within `change` read.
     ///
     /// # Errors
     /// What `page` fails with.

@@ -1,4 +1,4 @@
-//! What is known of one entity: the facts that its contributions to every rollup are computed from.
+//! The facts of one entity, from which its contributions to every rollup are computed.
 //!
 //! Facts only ever grow by adding: an event is the smallest of them, and linking two identities is their sum. So the
 //! order of arrival can't change them. What a company holds can also be taken out again, item by item.

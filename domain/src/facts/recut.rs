@@ -1,4 +1,4 @@
-//! Changes of runs, which change no touch.
+//! Cuts runs of orders before a change of touches.
 
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;

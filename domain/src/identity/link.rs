@@ -37,8 +37,8 @@ impl SentKeys {
 
     /// The link that the event at `position` records.
     #[must_use]
-    pub fn link(self, position: Position) -> Option<Link> {
-        Some(Link { anonymous: self.other?, position, user: self.user? })
+    pub fn link(self, position: Position) -> Option<IdentityLink> {
+        Some(IdentityLink { anonymous: self.other?, position, user: self.user? })
     }
 }
 
@@ -56,7 +56,7 @@ impl SentIds {
 
 /// A link that an event records. Sorted, the link of an anonymous id that counts is its first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Link {
+pub struct IdentityLink {
     /// The key of the anonymous id.
     pub anonymous: RecordKey,
     /// The position of the event.
@@ -82,7 +82,7 @@ impl<I: Iterator> std::fmt::Debug for SortedLinks<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<Link, E>>, E> SortedLinks<I> {
+impl<I: Iterator<Item = Result<IdentityLink, E>>, E> SortedLinks<I> {
     /// Reads `links`, in ascending order.
     pub fn new(links: I) -> Self {
         Self { links: links.peekable() }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_first_recorded_link_counts() {
-        let link = |anonymous, position, user| Link { anonymous: RecordKey(anonymous), position, user: RecordKey(user) };
+        let link = |anonymous, position, user| IdentityLink { anonymous: RecordKey(anonymous), position, user: RecordKey(user) };
         let mut links = vec![link(5, 9, 50), link(2, 4, 21), link(2, 3, 22), link(5, 2, 51)];
         links.sort_unstable();
         let mut links = SortedLinks::new(links.into_iter().map(Ok::<_, ()>));

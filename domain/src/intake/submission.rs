@@ -154,7 +154,7 @@ text_fields! {
     consent_source ConsentSource;
     /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
     user_agent UserAgent;
-    /// The visitor's address, which tells visitors apart and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
+    /// The visitor's address, which distinguishes visitors and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
     ip Ip;
 }
 

@@ -40,7 +40,7 @@ pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: 
 #[must_use]
 pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     let (first, last) = (window.start.0, window.end.0);
-    // Counted on the first of its days is whoever had not been active before, since the window began.
+    // An entity counts on its first active day of the window: the day whose gap reaches back before the window.
     let rows = cells.between(first, last).filter(|((day, gap), _)| *gap >= day.abs_diff(first).saturating_add(1));
     count_of(rows.map(|(_, count)| count).sum())
 }

@@ -139,7 +139,7 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
 }
 
 /// The rows of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
-/// which events may begin a session as far as the recent page tells, so it does depend on pages; what the numbers mean does not.
+/// which events may begin a session as far as the recent page shows, so it depends on pages; what the numbers mean does not.
 fn rows(log: &Log, page_items: usize) -> Rollups {
     let mut run = Run::new(Limits { page_items, ..TINY });
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {

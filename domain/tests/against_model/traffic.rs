@@ -1,4 +1,4 @@
-//! Sessions by what brought them, which no endpoint tells, against the model.
+//! Sessions by source, medium, campaign and channel, which no endpoint shows, against the model.
 
 use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_domain::time::{Day, Window};

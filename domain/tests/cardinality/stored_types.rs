@@ -58,7 +58,7 @@ impl RecordVisitor for Stored {
     }
 }
 
-/// What the shapes lack: links, e-mail addresses, and a company that tells its domain.
+/// Events that the shapes lack: links, e-mail addresses, and a company that reports its domain.
 fn linked(number: u64) -> Event {
     let mut event = at((number * 60_000).cast_signed());
     event.who.user_id = (number % 3 == 2).then(|| format!("u{}", number % 7).into());

@@ -1,6 +1,7 @@
 //! Importing into the data directory itself, when no server holds it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use headcount_actors::{Engine, TrackError};
 use headcount_domain::intake::policy::Policy;
 use tokio::task::JoinHandle;
 
-use super::events::{Events, RefusedLine, too_large};
+use super::events::{Events, too_large};
 use super::lines::Place;
 use super::pipeline::Batch;
 use super::report::Reporter;
-use super::session::{Destination, Session};
+use super::session::{EventSink, Session};
 use crate::cli::failure::Failure;
 
 /// How many batches are under way at once: the log writes one while the shard applies another.
@@ -30,12 +31,12 @@ pub(crate) struct EmbeddedEngine {
 
 struct BatchUnderWay {
     end: Place,
-    lines: Vec<u64>,
+    spans: Vec<(Range<usize>, u64)>,
     recording: JoinHandle<Result<BatchReceipt, TrackError>>,
 }
 
 impl EmbeddedEngine {
-    /// Creates the destination of events of the project with this policy.
+    /// Creates the sink of events of the project with this policy.
     pub(crate) fn new(engine: Engine, policy: Policy) -> Self {
         Self { engine, policy: Arc::new(policy), under_way: VecDeque::new() }
     }
@@ -67,7 +68,7 @@ impl EmbeddedEngine {
     }
 }
 
-impl Destination for EmbeddedEngine {
+impl EventSink for EmbeddedEngine {
     type Prepared = Vec<Result<Prepared, Refusal>>;
 
     fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Self::Prepared + Send + Sync + 'static) {
@@ -92,8 +93,7 @@ impl Destination for EmbeddedEngine {
         let engine = self.engine.clone();
         // Tasks of this runtime begin in the order in which they are spawned, and so do their events in the log.
         let recording = tokio::spawn(async move { engine.record_batch(&engine.tracker(), prepared, permit).await });
-        let lines = spans.into_iter().map(|(_, line)| line).collect();
-        self.under_way.push_back(BatchUnderWay { end, lines, recording });
+        self.under_way.push_back(BatchUnderWay { end, spans, recording });
         Ok(())
     }
 
@@ -111,13 +111,7 @@ impl BatchUnderWay {
     async fn finish(self, reporter: &mut Reporter) -> Result<(), Failure> {
         let receipt = self.recording.await.map_err(|_| Failure("recording failed".into()))?;
         let receipt = receipt.map_err(|error| Failure(format!("the lines up to line {}: {error}", self.end.lines)))?;
-        let BatchReceipt { recorded, duplicates, dropped, errors } = receipt;
-        let refused = errors.into_iter().map(|(index, invalid)| RefusedLine {
-            line: self.lines.get(index).copied().unwrap_or(0),
-            code: invalid.code.into(),
-            message: invalid.message,
-        });
-        reporter.recorded([recorded, duplicates, dropped], refused);
+        reporter.recorded(receipt.into(), &self.spans);
         Ok(())
     }
 }

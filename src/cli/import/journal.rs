@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
 use super::source_file::{FileIdentity, SourceFile};
-use crate::cli::failure::Failure;
 use crate::cli::runtime::since_epoch;
 
 /// The directory of the journals in a data directory.
@@ -81,12 +80,6 @@ pub(crate) enum JournalError {
     /// The log has events that the journal did not announce.
     #[error("{} does not match the event log: other events were recorded since", path.display())]
     Unsettled { path: PathBuf },
-}
-
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        Self(error.to_string())
-    }
 }
 
 /// The journal of one import.

@@ -88,8 +88,8 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let keyed = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
     let mut policy = registry.pin_calendar(&keyed)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);
-    let mut destination = EmbeddedEngine::new(engine.clone(), policy);
-    session::import(args, &mut destination, Some(engine.data_dir()), project, stop).await
+    let mut sink = EmbeddedEngine::new(engine.clone(), policy);
+    session::import(args, &mut sink, Some(engine.data_dir()), project, stop).await
 }
 
 async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {

@@ -1,30 +1,15 @@
 //! Importing through a running server.
 
 use headcount_domain::ids::ProjectId;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::events::{Events, RefusedLine, too_large};
 use super::pipeline::Batch;
 use super::report::Reporter;
-use super::session::{Destination, Session};
+use super::session::{EventSink, Session};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-
-#[derive(Deserialize)]
-struct ServerReceipt {
-    recorded: usize,
-    duplicates: usize,
-    dropped: usize,
-    errors: Vec<ServerRefusal>,
-}
-
-#[derive(Deserialize)]
-struct ServerRefusal {
-    index: usize,
-    code: String,
-    message: String,
-}
+use crate::http::resources::events::answer::BatchAnswer;
 
 /// A running server, which takes one batch after another so that their order stays.
 pub(crate) struct RemoteServer {
@@ -33,13 +18,13 @@ pub(crate) struct RemoteServer {
 }
 
 impl RemoteServer {
-    /// Creates the destination of events of this project.
+    /// Creates the sink of events of this project.
     pub(crate) fn new(client: Client, project: ProjectId) -> Self {
         Self { client, path: format!("/projects/{project}/batch") }
     }
 }
 
-impl Destination for RemoteServer {
+impl EventSink for RemoteServer {
     /// The body of a request.
     type Prepared = Vec<u8>;
 
@@ -55,13 +40,8 @@ impl Destination for RemoteServer {
         let Batch { events: Events { end, spans, .. }, prepared } = batch;
         if !spans.is_empty() {
             session.announce(spans.len(), end)?;
-            let ServerReceipt { recorded, duplicates, dropped, errors } = self.client.post(&self.path, &prepared)?;
-            let refused = errors.into_iter().map(|error| RefusedLine {
-                line: spans.get(error.index).map_or(0, |(_, line)| *line),
-                code: error.code.into(),
-                message: error.message,
-            });
-            session.reporter.recorded([recorded, duplicates, dropped], refused);
+            let answer: BatchAnswer = self.client.post(&self.path, &prepared)?;
+            session.reporter.recorded(answer, &spans);
         }
         if let Some(journal) = &mut session.journal {
             journal.done(end)?;

@@ -1,6 +1,7 @@
 //! What an import reports: its progress, the refused lines, and a summary at the end.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use serde::Serialize;
 use super::events::{Events, RefusedLine};
 use super::lines::{Place, Progress};
 use crate::cli::failure::Failure;
+use crate::http::resources::events::answer::BatchAnswer;
 
 /// The number of refused lines that are printed and listed one by one.
 const MAX_REFUSED_LINES: usize = 20;
@@ -86,13 +88,16 @@ impl Reporter {
         self.refuse(events.refused.drain(..));
     }
 
-    /// Counts what became of a batch: recorded, duplicate, dropped and refused events.
-    pub(crate) fn recorded(&mut self, counts: [usize; 3], refused: impl Iterator<Item = RefusedLine>) {
-        let [recorded, duplicates, dropped] = counts.map(count);
-        self.summary.recorded += recorded;
-        self.summary.duplicates += duplicates;
-        self.summary.dropped += dropped;
-        self.refuse(refused);
+    /// Counts what became of the events at `spans`.
+    pub(crate) fn recorded(&mut self, answer: BatchAnswer, spans: &[(Range<usize>, u64)]) {
+        self.summary.recorded += count(answer.recorded);
+        self.summary.duplicates += count(answer.duplicates);
+        self.summary.dropped += count(answer.dropped);
+        self.refuse(answer.errors.into_iter().map(|error| RefusedLine {
+            line: spans.get(error.index).map_or(0, |(_, line)| *line),
+            code: error.code,
+            message: error.message,
+        }));
     }
 
     fn refuse(&mut self, lines: impl Iterator<Item = RefusedLine>) {

@@ -14,7 +14,7 @@ use super::report::{Reporter, Summary};
 use crate::cli::failure::Failure;
 
 /// What records the events of an import.
-pub(crate) trait Destination {
+pub(crate) trait EventSink {
     /// What the preparing threads make of a batch.
     type Prepared: Send + 'static;
 
@@ -48,14 +48,14 @@ impl Session {
 /// Imports the file, and its successors of the same name if it is followed.
 pub(crate) async fn import(
     args: &ImportArgs,
-    destination: &mut impl Destination,
+    sink: &mut impl EventSink,
     data_dir: Option<&Path>,
     project: ProjectId,
     stop: impl Future<Output = ()>,
 ) -> Result<Summary, Failure> {
     let (mut reporter, mut again, mut stop) = (args.reporter(), args.again, std::pin::pin!(stop));
     loop {
-        let position = destination.log_position();
+        let position = sink.log_position();
         let ResumePoint { from, sent_until, journal } = args.resume(data_dir, project, position, again)?;
         // Only an `external_id` tells that a server has an event already.
         let until = if position.is_some() { sent_until } else { u64::MAX };
@@ -66,7 +66,7 @@ pub(crate) async fn import(
         let reading = args.reading(prefix.transpose()?.map(|prefix| Tags { prefix, until }));
         let opening = args.opening(from, &mut reporter);
         let mut session = Session { journal, reporter };
-        let reached = run(destination, opening, reading, &mut session, stop.as_mut()).await;
+        let reached = run(sink, opening, reading, &mut session, stop.as_mut()).await;
         let ended = reached.and_then(|is_end| args.file_ended(is_end, session.journal.as_mut()));
         reporter = session.reporter;
         match ended.transpose() {
@@ -77,26 +77,26 @@ pub(crate) async fn import(
 }
 
 /// Records all blocks of a file. Returns whether its end was reached; otherwise `stop` came first.
-async fn run<D: Destination>(
-    destination: &mut D,
+async fn run<D: EventSink>(
+    sink: &mut D,
     opening: Opening,
     reading: Reading,
     session: &mut Session,
     stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<bool, Failure> {
-    let (threads, prepare) = destination.prepare();
+    let (threads, prepare) = sink.prepare();
     let batches = pipeline::start(opening, threads, reading, prepare)?;
     if let Some(journal) = &mut session.journal {
-        journal.begin(destination.log_position());
+        journal.begin(sink.log_position());
     }
-    let reached = record(destination, batches, session, stop).await;
+    let reached = record(sink, batches, session, stop).await;
     // Wait for what was begun, whatever ended the import, and report the first failure.
-    let finished = destination.finish(&mut session.reporter).await;
+    let finished = sink.finish(&mut session.reporter).await;
     reached.and_then(|is_end| finished.map(|()| is_end))
 }
 
-async fn record<D: Destination>(
-    destination: &mut D,
+async fn record<D: EventSink>(
+    sink: &mut D,
     mut batches: pipeline::Ordered<D::Prepared>,
     session: &mut Session,
     mut stop: Pin<&mut impl Future<Output = ()>>,
@@ -111,7 +111,7 @@ async fn record<D: Destination>(
         };
         let Some(mut batch) = batch else { return Ok(true) };
         session.reporter.lines_read(&mut batch.events);
-        destination.submit(batch, session).await?;
+        sink.submit(batch, session).await?;
         session.reporter.show();
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Bodies {
 
 /// The content of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Content {
+pub(crate) struct BodyContent {
     /// The number of events.
     pub(crate) events: u64,
     /// The number of orders among them.
@@ -49,11 +49,11 @@ impl Bodies {
     }
 
     /// Writes the body of the request that begins with event `number`, and returns its content.
-    pub(crate) fn write(&self, number: u64, body: &mut Vec<u8>) -> Content {
+    pub(crate) fn write(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
         if self.batch == 0 {
             return self.write_event(number, body);
         }
-        let mut content = Content::default();
+        let mut content = BodyContent::default();
         body.extend_from_slice(b"{\"events\":[");
         for offset in 0..self.batch as u64 {
             if offset > 0 {
@@ -67,7 +67,7 @@ impl Bodies {
         content
     }
 
-    fn write_event(&self, number: u64, body: &mut Vec<u8>) -> Content {
+    fn write_event(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
         let variant = usize::try_from(number % VARIANTS as u64).unwrap_or(0);
         let template = &self.templates[variant];
         let start = body.len();
@@ -81,7 +81,7 @@ impl Bodies {
                 rest /= 10;
             }
         }
-        Content { events: 1, orders: u64::from(template.is_order) }
+        BodyContent { events: 1, orders: u64::from(template.is_order) }
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(orders, 640 / ORDER_EVERY as u64);
         assert!((520..620).contains(&(sizes / 640)), "{}", sizes / 640);
         let mut batch = Vec::new();
-        assert_eq!(Bodies::new("run", 10, 32).write(0, &mut batch), Content { events: 32, orders: 2 });
+        assert_eq!(Bodies::new("run", 10, 32).write(0, &mut batch), BodyContent { events: 32, orders: 2 });
         let batch: serde_json::Value = serde_json::from_slice(&batch).unwrap();
         assert_eq!(batch["events"].as_array().unwrap().len(), 32);
     }

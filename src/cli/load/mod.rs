@@ -21,7 +21,7 @@ use super::failure::Failure;
 use super::flags::duration;
 use super::output::print;
 use super::runtime::{runtime, since_epoch};
-use events::{Bodies, Content};
+use events::{Bodies, BodyContent};
 use http::Connection;
 use pace::{Pace, Turn};
 use report::{LoadReport, Measured};
@@ -198,7 +198,7 @@ fn note(
     answer: &std::io::Result<http::Response>,
     latency: Duration,
     as_expected: bool,
-    content: Content,
+    content: BodyContent,
 ) {
     match answer {
         Ok(answer) => {
@@ -249,7 +249,7 @@ impl Target {
     }
 
     /// Writes the request with this number.
-    fn write(&self, number: u64, request: &mut Vec<u8>) -> Content {
+    fn write(&self, number: u64, request: &mut Vec<u8>) -> BodyContent {
         // The length precedes the body: padding it with zeros is cheaper than a second buffer.
         const LENGTH_DIGITS: usize = 8;
         request.clear();
@@ -260,7 +260,7 @@ impl Target {
         let content = match &self.fixed_body {
             Some(body) => {
                 request.extend_from_slice(body);
-                Content { events: 1, orders: 0 }
+                BodyContent { events: 1, orders: 0 }
             }
             None => self.bodies.write(number * self.events_per_request, request),
         };
@@ -285,7 +285,7 @@ impl Accepted {
         Self { orders: AtomicU64::new(0), users: (0..words).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    fn add(&self, bodies: &Bodies, turn: Turn, content: Content, events_per_request: u64) {
+    fn add(&self, bodies: &Bodies, turn: Turn, content: BodyContent, events_per_request: u64) {
         self.orders.fetch_add(content.orders, Ordering::Relaxed);
         for offset in 0..events_per_request {
             let user = bodies.user(turn.number * events_per_request + offset);

@@ -1,4 +1,4 @@
-//! Who calls, and whether that is allowed.
+//! Authentication and authorization: where 401 and 403 are decided.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::http::app::AppState;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The least role that an operation needs.
+/// The minimum role for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MinRole {
     /// Any member.
@@ -20,7 +20,7 @@ pub(crate) enum MinRole {
     Admin,
 }
 
-/// A caller who may.
+/// An authorized caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// The token.
@@ -34,16 +34,16 @@ impl Caller {
     }
 }
 
-/// A caller who may, and the project that the operation is about.
+/// An authorized caller, and the project in the path.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectCaller {
     /// The project.
     pub(crate) project: ProjectId,
-    /// How it counts.
+    /// Its settings.
     pub(crate) keyed: Arc<ProjectConfig>,
 }
 
-/// The bearer credential of a request.
+/// Returns the bearer credential of a request.
 pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next();
@@ -63,7 +63,7 @@ fn token(state: &AppState, request: &HttpRequest) -> Result<Arc<ApiToken>, ApiEr
     let refused = || ApiError::unauthenticated("the token is unknown, revoked or expired");
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Token(token)) => Ok(token),
-        // The root token may make organizations, and is unknown everywhere else.
+        // The root token creates organizations, and is unknown to every other operation.
         Ok(Principal::Root) | Err(_) => Err(refused()),
     }
 }
@@ -81,7 +81,7 @@ fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError
     Ok(())
 }
 
-/// For operations of the whole organization.
+/// Authorizes an operation on the whole organization.
 pub(crate) fn organization_wide(
     state: &AppState,
     request: &HttpRequest,
@@ -99,7 +99,7 @@ pub(crate) fn organization_wide(
     Ok(Caller { token })
 }
 
-/// For operations on `/projects/{project_id}/…`.
+/// Authorizes an operation on `/projects/{project_id}/…`.
 pub(crate) fn on_project(
     state: &AppState,
     request: &HttpRequest,
@@ -120,7 +120,7 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, keyed })
 }
 
-/// For making organizations: the root token.
+/// Authorizes the creation of organizations, which needs the root token.
 pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Root) => Ok(()),

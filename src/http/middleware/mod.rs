@@ -1,4 +1,4 @@
-//! What surrounds every request: its id, the one shape of refusals, panics that are answered, and counting.
+//! The middleware of every request: its id, the shape of errors, caught panics, and the counts.
 
 pub(crate) mod slices;
 
@@ -30,7 +30,7 @@ impl RequestId {
 }
 
 /// The middleware.
-pub(crate) async fn envelope<B: MessageBody + 'static>(
+pub(crate) async fn handle<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
@@ -48,7 +48,7 @@ pub(crate) async fn envelope<B: MessageBody + 'static>(
             Err(ApiError::internal())
         }
     };
-    let count = |status| state.iter().for_each(|state| state.traffic.count(status, began.elapsed()));
+    let count = |status| state.iter().for_each(|state| state.request_metrics.count(status, began.elapsed()));
     let mut response = match response {
         Ok(response) => match refusal(&response) {
             Some(error) => {
@@ -68,7 +68,7 @@ pub(crate) async fn envelope<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The request's own id if it is sane, else a new one.
+/// Returns the request's own id if it is valid, or a new one.
 fn request_id(request: &ServiceRequest) -> RequestId {
     let sane = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
@@ -81,13 +81,13 @@ fn request_id(request: &ServiceRequest) -> RequestId {
     }
 }
 
-/// The refusal that a handler returned, if it did.
+/// Returns the error of a handler, if any.
 fn refusal<B>(response: &ServiceResponse<B>) -> Option<ApiError> {
     let error = response.response().error()?;
     Some(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(error)))
 }
 
-/// What the framework itself refused.
+/// Converts an error of the framework.
 fn foreign(error: &Error) -> ApiError {
     let status = error.as_response_error().status_code();
     match status.as_u16() {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 
-/// How much is handed over at once; what a connection copies of an answer.
+/// The size of a slice: the part of an answer that a connection copies.
 const SLICE_BYTES: usize = 16 << 10;
 /// How many bytes all large answers may have together while they are under way.
 const MAX_BYTES: usize = 64 << 20;

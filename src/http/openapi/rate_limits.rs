@@ -1,4 +1,4 @@
-//! What the document says of rate limits: the headers that tell a sender how much is left.
+//! The documentation of rate limits: the headers that report the remaining limit.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{OpenApi, RefOr, Response};
 
-/// The paths that take events by public key.
+/// The paths that accept events by public key.
 const PATHS: [&str; 3] = ["/i", "/track", "/i/batch"];
-/// The answer to a key that isn't known: it has no limit.
+/// The status for an unknown key, which has no limit.
 const UNKNOWN_KEY: &str = "401";
 const HEADERS: [(&str, &str); 3] = [
     (
@@ -44,7 +44,7 @@ fn add(operation: &mut Operation, shared: &BTreeMap<String, RefOr<Response>>) {
         if status == UNKNOWN_KEY {
             continue;
         }
-        // What operations share is also answered by those without limits: here it becomes an answer of its own.
+        // Operations without limits share these responses, so that each gets a copy of its own here.
         let referred = match &*response {
             RefOr::Ref(reference) => reference.ref_location.rsplit('/').next().and_then(|name| shared.get(name)).cloned(),
             RefOr::T(_) => None,

@@ -43,12 +43,12 @@ query_parameters! {
     }
 }
 
-/// What a company did: of the range, but for `first_seen` and `last_seen`.
+/// The figures of a company in the range, and its first and last event ever.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompanyAnswer {
     /// The company, `co_…`.
     company_id: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// Its domain; null if it has none.
@@ -88,7 +88,7 @@ pub(crate) struct TopCompaniesAnswer {
 pub(crate) struct CompanyRow {
     /// The company, `co_…`.
     company_id: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// Its domain; null if it has none.
@@ -183,7 +183,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
     }
 }
 
-/// What the company of a domain did in the last days, over all projects.
+/// The figures of the company of a domain in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
@@ -219,7 +219,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     question.reply(companies, TopCompaniesAnswer::from).await
 }
 
-/// What a company did in the last days, over all projects.
+/// The figures of a company in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
     params(CompanyPath, CompanyParameters),

@@ -35,14 +35,14 @@ query_parameters! {
     }
 }
 
-/// What a group did.
+/// The figures of a group.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GroupAnswer {
     /// Its type.
     group_type: String,
     /// Its key.
     group_key: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// How many events in the range.
@@ -82,7 +82,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
     }
 }
 
-/// What a group did in the last days, over all projects.
+/// The figures of a group in the last days, over all projects.
 #[utoipa::path(
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
     params(GroupParameters),

@@ -44,7 +44,7 @@ query_parameters! {
     }
 }
 
-/// What a user did: of the window, but for `first_seen` and `last_seen`.
+/// The figures of a user in the window, and the first and last event ever.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProfileAnswer {
     /// The identity, `id_…`.
@@ -73,7 +73,7 @@ pub(crate) struct ProfileAnswer {
     revenue: Decimal,
 }
 
-/// Where a user came from.
+/// The referrers of a user.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReferrersAnswer {
     /// The identity, `id_…`.
@@ -84,7 +84,7 @@ pub(crate) struct ReferrersAnswer {
     truncated: bool,
 }
 
-/// How often a user came from somewhere.
+/// The events from one referrer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReferrerCount {
     /// The host, without `www.`.
@@ -93,7 +93,7 @@ pub(crate) struct ReferrerCount {
     count: u64,
 }
 
-/// What a user looked at.
+/// The pages that a user viewed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TopPagesAnswer {
     /// The identity, `id_…`.
@@ -104,7 +104,7 @@ pub(crate) struct TopPagesAnswer {
     truncated: bool,
 }
 
-/// How often a user looked at a page.
+/// The pageviews of one page.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PageCount {
     /// The page, without query and fragment.
@@ -160,7 +160,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
     }
 }
 
-/// What a user did in a window, over all projects.
+/// The figures of a user in a window, over all projects.
 #[utoipa::path(
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
     params(ProfileParameters),
@@ -198,7 +198,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
-/// The pages that a user looked at in a window, over all projects.
+/// The pages that a user viewed in a window, over all projects.
 #[utoipa::path(
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
     params(CountsParameters),

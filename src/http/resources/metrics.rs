@@ -14,11 +14,11 @@ use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::TokenErrors;
-use crate::http::request_metrics::{BUCKETS_US, TrafficFigures};
+use crate::http::request_metrics::{BUCKETS_US, RequestFigures};
 use crate::http::respond::error::ApiError;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Headers that say that a request was passed on; so does whatever begins with `x-forwarded`.
+/// The headers that mark a forwarded request, besides those that begin with `x-forwarded`.
 const FORWARDED: [&str; 8] = [
     "forwarded",
     "via",
@@ -47,21 +47,21 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }
     NoParameters::check(&request)?;
-    let text = exposition(&state.traffic.figures(), &state.engine.vitals());
+    let text = exposition(&state.request_metrics.figures(), &state.engine.vitals());
     Ok(HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).content_type(METRICS_TYPE).body(text))
 }
 
-/// Whether the request comes from this machine, and not from a proxy on it that passes on somebody else's.
+/// Returns whether the request comes from this machine directly, not through a proxy.
 fn is_local(request: &HttpRequest) -> bool {
     let forwards = |name: &header::HeaderName| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded");
     let is_forwarded = request.headers().keys().any(forwards);
     let from_here = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
-    // A proxy that adds no header passes on the name by which its clients call it.
+    // A proxy that adds no header forwards the host name that its clients use.
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     !is_forwarded && from_here && host.is_some_and(is_loopback_name)
 }
 
-/// Whether `host`, which may have a port, names the machine itself.
+/// Returns whether `host`, with or without a port, is a loopback name or address.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && (!name.contains(':') || name.ends_with(']')) => {
@@ -84,15 +84,15 @@ fn started() -> f64 {
 }
 
 /// All figures in the text format.
-fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
+fn exposition(metrics: &RequestFigures, vitals: &Vitals) -> String {
     let mut text = Exposition(String::with_capacity(4096));
     text.family("headcount_build_info", "gauge", "The version that runs.");
     text.sample("headcount_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     text.family("headcount_http_requests_total", "counter", "Answers by class of status.");
-    for (class, count) in (1..).zip(traffic.by_class) {
+    for (class, count) in (1..).zip(metrics.by_class) {
         text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
     }
-    text.latencies(traffic);
+    text.latencies(metrics);
     text.family(
         "headcount_negative_counts_total",
         "counter",
@@ -104,7 +104,7 @@ fn exposition(traffic: &TrafficFigures, vitals: &Vitals) -> String {
         text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
     }
     text.family("headcount_rate_limit_refusals_total", "counter", "Requests that the rate limit of their public key refused.");
-    text.sample("headcount_rate_limit_refusals_total", &[], traffic.rate_limited);
+    text.sample("headcount_rate_limit_refusals_total", &[], metrics.rate_limited);
     let gauges: [(&str, &str, u64); 12] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
@@ -166,17 +166,17 @@ impl Exposition {
             if labels.is_empty() { writeln!(self.0, "{name} {value}") } else { writeln!(self.0, "{name}{{{labels}}} {value}") };
     }
 
-    fn latencies(&mut self, traffic: &TrafficFigures) {
+    fn latencies(&mut self, metrics: &RequestFigures) {
         const NAME: &str = "headcount_http_request_duration_seconds";
         const BUCKET: &str = "headcount_http_request_duration_seconds_bucket";
         self.family(NAME, "histogram", "How long answers took.");
-        for (bound_us, count) in BUCKETS_US.iter().zip(traffic.not_slower) {
+        for (bound_us, count) in BUCKETS_US.iter().zip(metrics.not_slower) {
             self.sample(BUCKET, &[("le", &seconds(*bound_us))], count);
         }
         // The counters are read one after another while others count: the whole is never shown as less than a part.
-        let total = traffic.not_slower.last().map_or(traffic.total, |slowest| traffic.total.max(*slowest));
+        let total = metrics.not_slower.last().map_or(metrics.total, |slowest| metrics.total.max(*slowest));
         self.sample(BUCKET, &[("le", "+Inf")], total);
-        self.sample("headcount_http_request_duration_seconds_sum", &[], seconds(traffic.total_us));
+        self.sample("headcount_http_request_duration_seconds_sum", &[], seconds(metrics.total_us));
         self.sample("headcount_http_request_duration_seconds_count", &[], total);
     }
 }
@@ -196,6 +196,35 @@ mod tests {
 
     use super::*;
     use crate::http::tests::server::TestServer;
+
+    /// Checks the text format: each family is declared once, by HELP and TYPE, before its samples, and buckets are cumulative.
+    fn assert_exposition(text: &str) {
+        let (mut declared, mut family, mut last_bucket) = (Vec::new(), ("", ""), 0);
+        for line in text.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                family = (help.split_once(' ').unwrap().0, "");
+                assert!(!declared.contains(&family.0), "{line}");
+                declared.push(family.0);
+            } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = kind.split_once(' ').unwrap();
+                assert_eq!((name, family.1), (family.0, ""), "{line}");
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                family.1 = kind;
+            } else {
+                let (sample, value) = line.rsplit_once(' ').unwrap();
+                let name = sample.split('{').next().unwrap();
+                let suffix = name.strip_prefix(family.0).unwrap_or_else(|| panic!("{line} is not of {}", family.0));
+                assert_eq!(!suffix.is_empty(), family.1 == "histogram", "{line}");
+                if suffix == "_bucket" {
+                    let count: u64 = value.parse().unwrap();
+                    assert!(count >= last_bucket, "{line}");
+                    last_bucket = count;
+                }
+            }
+        }
+        assert!(declared.len() > 10, "{declared:?}");
+    }
 
     fn peer(text: &str) -> SocketAddr {
         text.parse().unwrap()
@@ -230,6 +259,7 @@ mod tests {
         let answer = server.send(from_here).await;
         assert_eq!(answer.headers.get(header::CONTENT_TYPE).unwrap(), METRICS_TYPE);
         let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert_exposition(&text);
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').unwrap();
             assert!(value.parse::<f64>().is_ok(), "{line}");

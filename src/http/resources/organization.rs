@@ -21,7 +21,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
 json_body! {
-    /// A change of the organization: what is left out stays.
+    /// A change of the organization: absent fields stay unchanged.
     #[schema(example = json!({"name": "Acme", "timezone": "Europe/Berlin", "fx_rates": {"EUR": 1.08}}))]
     pub(crate) struct OrganizationPatchShape {
         /// Another name.
@@ -33,10 +33,10 @@ json_body! {
         /// Another currency for figures over several projects, as long as no event was recorded.
         #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
         currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
-        /// Takes the place of the whole table: the worth of one unit of each currency in USD. USD itself is 1.
+        /// Replaces the whole table: the worth of one unit of each currency in USD. USD itself is 1.
         #[schema(schema_with = fx_rates)]
         fx_rates: Option<Rates> = with(rates),
-        /// Takes the place of the whole list.
+        /// Replaces the whole list.
         #[schema(schema_with = schemas::capabilities)]
         capabilities: Option<Vec<Capability>> = optional(capability_names()),
         /// How many Actions are left.
@@ -57,14 +57,14 @@ pub(crate) struct OrganizationAnswer {
     organization_id: String,
     /// Its name.
     name: String,
-    /// In which its days are counted: an IANA name.
+    /// The timezone of its days: an IANA name.
     timezone: String,
-    /// In which figures over several projects are counted.
+    /// The currency of figures over several projects.
     currency: String,
     /// The worth of one unit of each currency in USD; USD itself is 1 and not listed.
     #[schema(schema_with = fx_rates)]
     fx_rates: BTreeMap<String, ExactRate>,
-    /// What it may use beyond the basics.
+    /// The optional features that it may use.
     #[schema(schema_with = schemas::capabilities)]
     capabilities: Vec<Capability>,
     /// How many Actions are left.
@@ -144,8 +144,8 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     etag::json(&request, &OrganizationAnswer::from(&*organization))
 }
 
-/// Changes the caller's organization: all that the body says, or nothing. Once an event was recorded the timezone
-/// (409 `timezone_fixed`) and the currency (409 `currency_fixed`) stay.
+/// Changes the caller's organization: all fields of the body, or none. After the first event the timezone (409 `timezone_fixed`) and
+/// the currency (409 `currency_fixed`) can't change.
 #[utoipa::path(
     patch, path = "/organization", tag = "management", operation_id = "update_organization",
     request_body = OrganizationPatchShape,

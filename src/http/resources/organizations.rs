@@ -1,4 +1,4 @@
-//! `POST /organizations`: what a root token is for.
+//! `POST /organizations`: needs the root token.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;

@@ -25,18 +25,18 @@ json_body! {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
         name: String = required("a string"),
-        /// In which its figures are counted: an ISO 4217 code of any case. Default: USD.
+        /// The currency of its figures: an ISO 4217 code of any case. Default: USD.
         #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
         currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
         /// Which web origins may send events, such as `https://example.com`; empty: any. Default: empty.
         #[schema(max_items = 100)]
         allowed_origins: Option<Vec<String>> = optional("a list of origins such as [\"https://example.com\"]"),
-        /// Whether visitors without ids are told apart by a daily hash. Default: true.
+        /// Whether visitors without ids are distinguished by a daily hash. Default: true.
         cookieless: Option<bool> = optional("true or false"),
-        /// What is done with events of crawlers, monitors and previewers. Default: `drop`.
+        /// The policy for events of crawlers, monitors and previewers. Default: `drop`.
         #[schema(schema_with = schemas::bots)]
         bots: Option<BotPolicy> = optional("\"drop\" or \"record\""),
-        /// What is done with events that carry a privacy signal. Default: `record`.
+        /// The policy for events that carry a privacy signal. Default: `record`.
         #[schema(schema_with = schemas::signals_policy)]
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
         /// Whether money sent with a public key is kept on the event and not counted. Default: false.
@@ -45,7 +45,7 @@ json_body! {
 }
 
 json_body! {
-    /// A change of a project: what is left out stays.
+    /// A change of a project: absent fields stay unchanged.
     #[schema(example = json!({"name": "Shop", "bots": "record"}))]
     pub(crate) struct ProjectPatchShape {
         /// Another name.
@@ -54,15 +54,15 @@ json_body! {
         /// Another currency, as long as the project has recorded no event.
         #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
         currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
-        /// Takes the place of the whole list.
+        /// Replaces the whole list.
         #[schema(max_items = 100)]
         allowed_origins: Option<Vec<String>> = optional("a list of origins such as [\"https://example.com\"]"),
-        /// Whether visitors without ids are told apart by a daily hash.
+        /// Whether visitors without ids are distinguished by a daily hash.
         cookieless: Option<bool> = optional("true or false"),
-        /// What is done with events of crawlers, monitors and previewers.
+        /// The policy for events of crawlers, monitors and previewers.
         #[schema(schema_with = schemas::bots)]
         bots: Option<BotPolicy> = optional("\"drop\" or \"record\""),
-        /// What is done with events that carry a privacy signal.
+        /// The policy for events that carry a privacy signal.
         #[schema(schema_with = schemas::signals_policy)]
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
         /// Whether money sent with a public key is kept on the event and not counted.
@@ -77,7 +77,7 @@ pub(crate) struct ProjectAnswer {
     project_id: String,
     /// Its name.
     name: String,
-    /// In which its figures are counted.
+    /// The currency of its figures.
     currency: String,
     /// Its newest public key: the one to put into pages.
     public_key: String,
@@ -85,12 +85,12 @@ pub(crate) struct ProjectAnswer {
     public_keys: Vec<String>,
     /// Which web origins may send events; empty: any.
     allowed_origins: Vec<String>,
-    /// Whether visitors without ids are told apart by a daily hash.
+    /// Whether visitors without ids are distinguished by a daily hash.
     cookieless: bool,
-    /// What is done with events of crawlers, monitors and previewers.
+    /// The policy for events of crawlers, monitors and previewers.
     #[schema(schema_with = schemas::bots)]
     bots: BotPolicy,
-    /// What is done with events that carry a privacy signal.
+    /// The policy for events that carry a privacy signal.
     #[schema(schema_with = schemas::signals_policy)]
     signals_policy: SignalsPolicy,
     /// Whether money sent with a public key is kept on the event and not counted.
@@ -194,7 +194,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     etag::json(&request, &ProjectAnswer::from(&*project))
 }
 
-/// Changes a project: all that the body says, or nothing.
+/// Changes a project: all fields of the body, or none.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "management", operation_id = "update_project",
     params(ProjectPath),

@@ -11,14 +11,14 @@ fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
     ArrayBuilder::new().items(item).description(Some(description))
 }
 
-/// What is done with bots.
+/// The schema of the policy for bots.
 pub(crate) fn bots() -> Object {
-    one_of(["drop", "record"]).description(Some("What is done with events of crawlers, monitors and previewers.")).build()
+    one_of(["drop", "record"]).description(Some("The policy for events of crawlers, monitors and previewers.")).build()
 }
 
-/// What is done with events that carry a privacy signal.
+/// The policy for events that carry a privacy signal.
 pub(crate) fn signals_policy() -> Object {
-    let description = "What is done with events that carry a privacy signal.";
+    let description = "The policy for events that carry a privacy signal.";
     one_of(["record", "anonymize", "drop"]).description(Some(description)).build()
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn scopes() -> Array {
 /// A list of capabilities.
 pub(crate) fn capabilities() -> Array {
     let capability = one_of(Capability::ALL.iter().map(|capability| capability.as_str()));
-    list_of(capability, "What the organization may use beyond the basics.").build()
+    list_of(capability, "The optional features that the organization may use.").build()
 }
 
 #[cfg(test)]

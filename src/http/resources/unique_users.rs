@@ -44,7 +44,7 @@ pub(crate) struct UniqueUsersAnswer {
     start_date: String,
     /// The last day.
     end_date: String,
-    /// In which days are counted.
+    /// The timezone of the days.
     timezone: String,
 }
 

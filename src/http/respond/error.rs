@@ -16,9 +16,9 @@ use utoipa::ToSchema;
 
 use crate::http::respond::code::{ErrorCode, ErrorType};
 
-/// After how many seconds a client may try again what was refused for want of room.
+/// `Retry-After` of requests that the server has no capacity for.
 const RETRY_AFTER_SECONDS: u32 = 1;
-/// The same for what a quota refused: it frees itself slowly, or not at all.
+/// `Retry-After` of events that a quota refused. Quotas free up slowly, or not at all.
 const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
 
 /// The header that carries the id of a request, in requests and answers.
@@ -28,7 +28,7 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 pub(crate) const CORS_EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
 
-/// A refusal. Boxed inside, so that what may be refused costs nothing when it isn't.
+/// An error that becomes the answer. Boxed, to keep results small.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<Refused>);
 
@@ -38,27 +38,27 @@ struct Refused {
     message: String,
     param: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Set where the refusal itself becomes the answer, without the middleware's help.
+    /// Set if the error becomes the answer without the middleware.
     request_id: Option<String>,
 }
 
-/// The body of every refusal.
+/// The body of every error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// The refusal.
+    /// The error.
     pub(crate) error: ErrorDetail,
 }
 
-/// What a refusal says.
+/// The error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorDetail {
-    /// What kind of refusal it is.
+    /// The type of the error.
     #[serde(rename = "type")]
     #[schema(rename = "type")]
     pub(crate) kind: ErrorType,
     /// What exactly, for programs.
     pub(crate) code: &'static str,
-    /// What was wrong and what is allowed, for people.
+    /// The error and the allowed values, for people.
     pub(crate) message: String,
     /// The field or parameter that is wrong, where it is one.
     #[schema(required)]
@@ -78,12 +78,12 @@ impl ApiError {
         Self::new(ErrorCode::InvalidParameter, message).with_param(param)
     }
 
-    /// 400: a required parameter or field isn't there.
+    /// 400: a required parameter or field is absent.
     pub(crate) fn missing(param: &str) -> Self {
         Self::new(ErrorCode::MissingParameter, format!("`{param}` is required")).with_param(param)
     }
 
-    /// 400: a parameter or field that this operation doesn't have.
+    /// 400: the operation has no such parameter or field.
     pub(crate) fn unknown_parameter(param: &str, allowed: &[&str]) -> Self {
         let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
         Self::new(ErrorCode::UnknownParameter, format!("`{param}` is not known here; allowed: {allowed}")).with_param(param)
@@ -94,12 +94,12 @@ impl ApiError {
         Self::new(ErrorCode::InvalidCredential, message).with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
-    /// 403: the project takes no events from the page that sent this. The page isn't told more.
+    /// 403: the project accepts no events from the page's origin.
     pub(crate) fn origin_forbidden() -> Self {
         Self::new(ErrorCode::OriginForbidden, "the project takes no events from pages of this origin")
     }
 
-    /// Lets a page of `origin` read the refusal, unless it is the page that is refused.
+    /// Lets a page of `origin` read the error, unless the origin itself is forbidden.
     #[must_use]
     pub(crate) fn readable_from(self, origin: HeaderValue) -> Self {
         if self.0.code == ErrorCode::OriginForbidden {
@@ -116,7 +116,7 @@ impl ApiError {
         Self::new(ErrorCode::NotFound, format!("no such {what}"))
     }
 
-    /// 405, with the methods that there are.
+    /// 405, with the methods that the path supports.
     pub(crate) fn method_not_allowed(allowed: &[Method]) -> Self {
         let allow = allowed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
         let error = Self::new(ErrorCode::MethodNotAllowed, format!("this path takes {allow}"));
@@ -132,12 +132,12 @@ impl ApiError {
         Self::new(ErrorCode::BodyTooLarge, message)
     }
 
-    /// 415: a body of a type or encoding that isn't taken.
+    /// 415: the body has a type or encoding that is not accepted.
     pub(crate) fn unsupported_media(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::UnsupportedMediaType, message)
     }
 
-    /// 429: the project has as many of something as it may.
+    /// 429: the project has reached a quota.
     pub(crate) fn quota_exceeded(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::QuotaExceeded, message)
             .with_header(header::RETRY_AFTER, HeaderValue::from(QUOTA_RETRY_AFTER_SECONDS))
@@ -148,12 +148,12 @@ impl ApiError {
         Self::new(ErrorCode::RateLimited, message).with_header(header::RETRY_AFTER, HeaderValue::from(retry_after_seconds))
     }
 
-    /// 503: no room now, and nothing was recorded.
+    /// 503: there is no capacity now, and nothing was recorded.
     pub(crate) fn overloaded(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Overloaded, message).with_header(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS))
     }
 
-    /// 500 of the one kind after which nobody knows whether the event counts.
+    /// 500: the event may or may not have been recorded.
     pub(crate) fn outcome_unknown() -> Self {
         let message = "the event may or may not have been recorded; resending it with the same `external_id` is safe";
         Self::new(ErrorCode::OutcomeUnknown, message)
@@ -178,7 +178,7 @@ impl ApiError {
         self
     }
 
-    /// Logs it: once for each request. What the request said is not repeated, since it can name a person or hold a secret.
+    /// Logs the error of a request. The log does not repeat the request's content, which may name a person or hold a secret.
     pub(crate) fn log(&self, request_id: &str, method: &Method, path: Option<&str>) {
         let code = self.0.code;
         let (status, kind, code) = (code.status().as_u16(), code.kind(), code.as_str());
@@ -199,7 +199,7 @@ impl ApiError {
         self.0.code.status()
     }
 
-    /// The refusal of the request `request_id`.
+    /// Sets the id of the request.
     #[must_use]
     pub(crate) fn of_request(mut self, request_id: &str) -> Self {
         self.0.request_id = Some(request_id.to_owned());

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::http::app::AppState;
 use crate::http::endpoints::routes;
 use crate::http::middleware;
-use crate::http::request_metrics::Traffic;
+use crate::http::request_metrics::RequestMetrics;
 
 /// The server.
 pub(crate) struct TestServer {
@@ -43,7 +43,8 @@ impl TestServer {
         let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
         let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
-        let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, traffic: Traffic::default() };
+        let state =
+            AppState { engine, trusted_proxies: Vec::new(), geo_header: None, request_metrics: RequestMetrics::default() };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }
 
@@ -61,7 +62,7 @@ impl TestServer {
 
     pub(crate) async fn send(&self, request: TestRequest) -> Answer {
         let tracker = web::Data::new(self.engine().tracker());
-        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::envelope)).configure(routes);
+        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle)).configure(routes);
         let app = test::init_service(app).await;
         let response = test::call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());

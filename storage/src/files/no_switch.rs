@@ -7,9 +7,11 @@ use super::operation::Operation;
 
 /// The file of an operation.
 #[derive(Debug, Clone)]
-pub(super) struct Origin;
+pub(super) struct NoOrigin;
 
-impl Origin {
+pub(super) use NoOrigin as Origin;
+
+impl NoOrigin {
     pub(super) fn new(_path: &Path) -> Self {
         Self
     }

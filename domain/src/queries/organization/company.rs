@@ -15,7 +15,7 @@ use crate::time::Window;
 use crate::company::GROUP_TYPE as COMPANY;
 use serde::{Deserialize, Serialize};
 
-/// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
+/// Asks for the key of a company by its public id, and for its link. A project that knows the link knows the company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CompanyByIdQuery {
     company: PublicCompany,

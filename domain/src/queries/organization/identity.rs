@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::company::normalise_email;
 use crate::facts::{CountKey, Moment, Span, Times};
 use crate::fault::Fault;
-use crate::identity::IdentityId;
-use crate::identity::{EmailOwners, Identity, IdentitySlot};
+use crate::identity::{EmailOwners, Identity, IdentityId, IdentitySlot};
 use crate::ids::{OrganizationId, ProjectId, RecordKey};
 use crate::indexes::dictionary::TermId;
 use crate::money::{Amount, ratio};
@@ -249,7 +248,7 @@ pub enum CountOf {
     Pages,
 }
 
-/// Asks how often an identity had each referrer or page.
+/// Asks for an identity's counts by referrer or by page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CountsQuery {
     subject: Subject,

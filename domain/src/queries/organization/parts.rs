@@ -160,7 +160,7 @@ impl FiguresQuery {
             lists += 1;
         }
         if lists > 1 {
-            // Whoever was active under several of the keys is in here as often. Each list is in order already.
+            // A member who was active under several keys occurs once per key. Each list is sorted already.
             part.users.sort();
             part.users.dedup();
         }

@@ -1,11 +1,13 @@
 //! The answers to events and batches.
 
+use std::borrow::Cow;
+
 use headcount_actors::ingest::{BatchReceipt, Receipt, Status};
 use headcount_domain::intake::submission::Invalid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TrackAnswer {
     /// Its id; a duplicate has the id of the first. Null if it was dropped.
@@ -23,7 +25,7 @@ pub(crate) struct TrackAnswer {
     position: Option<u64>,
     /// Its `timestamp` lay too far ahead, and the time of receipt is used.
     clamped: bool,
-    /// What was probably not meant, for people. Absent where there is nothing to say.
+    /// Probable mistakes in the event, for people. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     warnings: Vec<String>,
@@ -41,31 +43,31 @@ pub(crate) enum TrackStatus {
     Dropped,
 }
 
-/// What became of a batch.
-#[derive(Debug, Serialize, ToSchema)]
+/// The outcome of a batch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchAnswer {
     /// How many were recorded.
-    recorded: usize,
+    pub(crate) recorded: usize,
     /// How many had been recorded before.
-    duplicates: usize,
+    pub(crate) duplicates: usize,
     /// How many were dropped, by the project's policy.
-    dropped: usize,
+    pub(crate) dropped: usize,
     /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no resending.
-    errors: Vec<BatchError>,
+    pub(crate) errors: Vec<BatchError>,
 }
 
 /// An event of a batch that was not recorded.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchError {
     /// Its place in the batch, from 0.
-    index: usize,
-    /// What was wrong, for programs.
-    code: &'static str,
+    pub(crate) index: usize,
+    /// The code of the error, for programs.
+    pub(crate) code: Cow<'static, str>,
     /// The field that is wrong, where it is one.
     #[schema(required)]
     param: Option<String>,
-    /// What was wrong, for people.
-    message: String,
+    /// The error, for people.
+    pub(crate) message: String,
 }
 
 impl TrackAnswer {
@@ -84,7 +86,7 @@ impl From<BatchReceipt> for BatchAnswer {
     fn from(receipt: BatchReceipt) -> Self {
         let error = |(index, invalid): (usize, Invalid)| BatchError {
             index,
-            code: invalid.code,
+            code: invalid.code.into(),
             param: invalid.param,
             message: invalid.message,
         };

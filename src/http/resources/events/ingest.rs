@@ -28,7 +28,7 @@ use crate::http::respond::error::ApiError;
 /// The arguments of a handler that has a body.
 pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
-/// What a body holds.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BodyKind {
     Event,
@@ -36,7 +36,7 @@ pub(crate) enum BodyKind {
 }
 
 /// The project that events are for, and how many may be sent.
-pub(crate) struct Destination<'a> {
+pub(crate) struct EventDestination<'a> {
     pub(crate) project: Arc<ProjectConfig>,
     pub(crate) allowance: Allowance<'a>,
 }
@@ -60,7 +60,7 @@ pub(crate) async fn from_server(
 ) -> Result<HttpResponse, ApiError> {
     let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.keyed;
     body::check_media(&request, Media::Json)?;
-    let to = Destination { project, allowance: Allowance::UNLIMITED };
+    let to = EventDestination { project, allowance: Allowance::UNLIMITED };
     record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
 }
 
@@ -73,30 +73,30 @@ fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> R
     key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
 }
 
-/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer tells how much of the limit
-/// is left, and a page can read it.
+/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
+/// and a page can read it.
 pub(crate) async fn by_public_key(
     state: &AppState,
     request: &HttpRequest,
     query: &QueryString,
-    handle: impl AsyncFnOnce(Destination<'_>) -> Result<HttpResponse, ApiError>,
+    handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     let answer = match public_key(state, request, query) {
         Ok(PublicKey { project, limiter }) => {
             let allowance = Allowance::of(limiter.as_deref());
             let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
             let answer = match allowed {
-                Ok(()) => handle(Destination { project, allowance }).await,
+                Ok(()) => handle(EventDestination { project, allowance }).await,
                 Err(refused) => Err(refused),
             };
-            allowance.told(answer)
+            allowance.report(answer)
         }
         Err(unknown) => Err(unknown),
     };
     cors::readable(answer, request)
 }
 
-/// Returns what the request says about the client.
+/// Returns the origin of the events: the client's address, agent, country and privacy signals.
 fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
     let headers = request.headers();
     if sender == Sender::Server {
@@ -125,11 +125,11 @@ async fn record_body(
     tracker: &Tracker,
     request: &HttpRequest,
     payload: Payload,
-    to: Destination<'_>,
+    to: EventDestination<'_>,
     sender: Sender,
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
-    let Destination { project, allowance } = to;
+    let EventDestination { project, allowance } = to;
     let limit_bytes = match kind {
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
         BodyKind::Batch => body::BATCH_LIMIT_BYTES,

@@ -1,6 +1,6 @@
 //! Ingestion: `POST /i`, `/track`, `/i/batch`, the pixel `GET /i`, and the same for servers.
 
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod cors;
 mod ingest;
 pub(crate) mod pixel;

@@ -8,7 +8,7 @@ use headcount_actors::Tracker;
 use headcount_domain::intake::admission::Sender;
 
 use super::cors;
-use super::ingest::{Destination, by_public_key, record_event};
+use super::ingest::{EventDestination, by_public_key, record_event};
 use crate::http::app::AppState;
 use crate::http::extract::body;
 use crate::http::extract::query::QueryString;
@@ -36,7 +36,7 @@ pub(crate) async fn pixel(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let query = QueryString::read_leniently(&request);
-    by_public_key(&state, &request, &query, async |Destination { project, allowance }| {
+    by_public_key(&state, &request, &query, async |EventDestination { project, allowance }| {
         cors::check_referrer(&project, &request)?;
         let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
         let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));

@@ -43,7 +43,7 @@ pub(crate) struct AttributionAnswer {
     rows: Vec<AttributionRow>,
     /// Whether there are more rows.
     truncated: bool,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct CohortsAnswer {
     cohorts: Vec<CohortRow>,
     /// Whether there are more cohorts.
     truncated: bool,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 

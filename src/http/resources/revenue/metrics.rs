@@ -41,7 +41,7 @@ pub(crate) struct MetricsAnswer {
     arpu: Decimal,
     /// The currency of all amounts: the project's.
     currency: String,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct TimeseriesAnswer {
     currency: String,
     /// Every day of the window.
     series: Vec<RevenueDay>,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
