@@ -4,7 +4,7 @@
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::queries::{IdentitySelector, UniqueUsersQuery};
+//! use headcount::queries::{self, IdentitySelector, UniqueUsersQuery};
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
