@@ -4,7 +4,7 @@
 //! programs: it runs on its own threads, and works with any async runtime.
 //!
 //! ```no_run
-//! use headcount::queries::{IdentitySelector, UniqueUsersQuery};
+//! use headcount::queries::{self, IdentitySelector, UniqueUsersQuery};
 //! use headcount::domain::time::Window;
 //! use headcount::{Engine, EngineConfig, Field, NewEvent};
 //!
@@ -23,11 +23,11 @@
 //! let week = Window::last_days(7, timezone, now);
 //! let users = engine.ask(project, UniqueUsersQuery { window: week }).await?;
 //! println!("{} users in seven days", users.total);
-//! let organization = engine.registry().organizations()[0].id;
-//! if let Some(ada) = engine.identity_profile(organization, &IdentitySelector::User("ada".into()), week).await? {
+//! let organization = engine.organization(engine.registry().organizations()[0].id);
+//! if let Some(ada) = queries::profile(&organization, &IdentitySelector::User("ada".into()), week).await? {
 //!     println!("ada: {} sessions, {} earned", ada.sessions, ada.revenue);
 //! }
-//! for company in engine.top_companies(organization, week, 10).await?.rows {
+//! for company in queries::top_companies(&organization, week, 10).await?.rows {
 //!     println!("{:?}: {} users", company.domain, company.users);
 //! }
 //! engine.close().await;
@@ -47,7 +47,8 @@ pub mod telemetry;
 pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::registry;
 pub use headcount_actors::{
-    AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, Progress, TrackError, Tracker, Vitals, clock,
+    AskError, CheckpointPolicy, Engine, EngineConfig, OpenError, OrganizationProjects, Progress, TrackError, Tracker, Vitals,
+    clock,
 };
 pub use headcount_domain as domain;
 pub use headcount_domain::queries;

@@ -16,8 +16,8 @@ use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keys::Key;
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
 use crate::engine::{OpenError, directory};
 use crate::fault;
@@ -88,21 +88,27 @@ impl Derived<'_> {
         }
     }
 
-    /// Moves the store aside for this reason, and begins anew. The store must be closed.
+    /// Moves the store aside because it can't be used, and begins anew. The store must be closed.
     ///
     /// # Errors
     /// The operating system refuses. What has been moved aside by then is still there.
     pub(crate) fn begin_anew(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
-        let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
-        tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
-        self.begin(format)
+        self.replace(format, reason, |moved_to| {
+            tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
+        })
     }
 
-    /// Moves the store of another version aside, and begins anew.
+    /// As [`Derived::begin_anew`], because another version made the store.
     fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
-        let reason = "another version of the program made it";
+        self.replace(format, "another version of the program made it", |moved_to| {
+            let moved_to = moved_to.display();
+            tracing::info!(%difference, %moved_to, "the store is upgraded to this version: it is rebuilt from the log");
+        })
+    }
+
+    fn replace(&self, format: Format, reason: &str, log: impl FnOnce(&Path)) -> Result<(DiskStore, Format), OpenError> {
         let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
-        tracing::info!(%difference, moved_to = %moved_to.display(), "the store is upgraded to this version: it is rebuilt from the log");
+        log(&moved_to);
         self.begin(format)
     }
 

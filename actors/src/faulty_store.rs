@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headcount_storage::store::{Checkpoint, MemoryStore, PartitionId, Store, StoreError, Visit};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Checkpoint, MemoryStore, Store, StoreError, Visit};
 
 /// See the module. Clones are the same store.
 #[derive(Clone, Default)]
@@ -44,7 +45,7 @@ pub(crate) enum ReadFault {
 }
 
 fn refused() -> StoreError {
-    StoreError::Io { action: "write a journal".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
+    StoreError::Io { action: "write a batch".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
 
 impl FaultyStore {

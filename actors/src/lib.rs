@@ -24,7 +24,7 @@ mod shard;
 pub mod thread_name;
 mod verifier;
 
-pub use engine::{AskError, Engine, EngineConfig, OpenError, Vitals};
+pub use engine::{AskError, Engine, EngineConfig, OpenError, OrganizationProjects, Vitals};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, TrackError, Tracker};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
-use headcount_actors::domain::queries::{CohortsQuery, EntityLevel, IdentitySelector, Profile};
+use headcount_actors::domain::queries::{CohortsQuery, EntityLevel, IdentitySelector, Profile, profile};
 use headcount_actors::domain::time::Window;
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
@@ -53,7 +53,9 @@ async fn profiles(engine: &Engine, organization: OrganizationId, project: Projec
     let window = Window::resolve(Some("2024-03-01"), Some("2024-04-01"), timezone, engine.clock().now()).unwrap();
     let mut found = Vec::new();
     for person in (0..PEOPLE).step_by(7) {
-        found.push(engine.identity_profile(organization, &IdentitySelector::User(format!("u{person}")), window).await.unwrap());
+        found.push(
+            profile(&engine.organization(organization), &IdentitySelector::User(format!("u{person}")), window).await.unwrap(),
+        );
     }
     found
 }

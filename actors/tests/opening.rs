@@ -14,8 +14,8 @@ use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{DiskStore, PartitionId, SledStore, Store, StoreOptions};
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -189,10 +189,10 @@ fn remove_rows(dir: &Path, project: ProjectId, tag: u8) {
     for partition in (0..64).map(PartitionId) {
         let mut keys = Vec::new();
         let visit = &mut |key: &[u8], _: &[u8]| {
-            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { rollup, .. }) if rollup == tag).then(|| key.to_vec()));
+            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { tag: found, .. }) if found == tag).then(|| key.to_vec()));
             ControlFlow::Continue(())
         };
-        store.scan(&Prefix::cells(partition, project.0), visit).unwrap();
+        Key::cells_of(partition, project.0).iter().for_each(|prefix| store.scan(prefix, visit).unwrap());
         let mut checkpoint = store.begin(partition).unwrap();
         keys.iter().for_each(|key| checkpoint.delete(key).unwrap());
         checkpoint.commit().unwrap();
@@ -331,7 +331,7 @@ async fn a_store_with_tables_of_another_version_is_upgraded() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    let store = SledStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
     let mut changed = 0;
     for number in 0..64 {
         // The manifest of the partition's tables.

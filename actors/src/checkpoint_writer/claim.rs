@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
 /// Shared by the shard that submitted a job and the thread that performs it.
 #[derive(Debug, Default)]

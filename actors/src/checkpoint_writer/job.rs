@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use headcount_storage::external_ids::{ExternalIdsError, Frozen, Written};
-use headcount_storage::store::{PartitionId, Store, StoreError};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Store, StoreError};
 
 use super::claim::Claim;
 use super::entries::Entries;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
-use headcount_storage::store::PartitionId;
+use headcount_storage::keyspace::PartitionId;
 
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;

@@ -21,5 +21,6 @@ mod vitals;
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use handle::Engine;
+pub use queries::OrganizationProjects;
 pub use shard_client::AskError;
 pub use vitals::Vitals;

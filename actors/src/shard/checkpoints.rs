@@ -8,8 +8,8 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{Frozen, Written};
+use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::History;
-use headcount_storage::store::PartitionId;
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::checkpointer::{CheckpointPolicy, Checkpointer, Next, Unsaved};

@@ -17,7 +17,8 @@ use headcount_domain::project::Project;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;

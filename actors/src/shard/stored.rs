@@ -12,8 +12,8 @@ use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::Source;
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::{Key, PartitionId, Space};
+use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,7 @@ const PART_VERSION: u8 = 1;
 /// version.
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
+    types.extend(Space::ALL.iter().map(Space::to_string));
     types.push(format!("meta of partitions and projects version {META_VERSION}"));
     types.push(format!("parts of rows version {PART_VERSION}"));
     types
@@ -112,26 +113,27 @@ pub(crate) fn partition_meta_entry(entries: &mut Entries, partition: u16, serial
 /// Reads the rollups of a project.
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
-    store
-        .scan(&Prefix::cells(PartitionId(partition), project.0), &mut |key, bytes| {
-            match restore(key, bytes, into) {
-                Ok(()) => return ControlFlow::Continue(()),
-                Err(fault) => problem = Some(fault),
+    for prefix in Key::cells_of(PartitionId(partition), project.0) {
+        let visit = &mut |key: &[u8], bytes: &[u8]| match restore(key, bytes, into) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(fault) => {
+                problem = Some(fault);
+                ControlFlow::Break(())
             }
-            ControlFlow::Break(())
-        })
-        .map_err(fault::of_store)?;
+        };
+        store.scan(&prefix, visit).map_err(fault::of_store)?;
+    }
     problem.map_or(Ok(()), Err)
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
-    let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
+    let Ok(Key::Cells { tag, part, .. }) = Key::decode(key) else {
         return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
     let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
-    match into.rollups.restore(rollup, part, rows) {
+    match into.rollups.restore(tag, part, rows) {
         true => Ok(()),
-        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
+        false => Err(Fault::damaged_store(format!("part {part} of the rows {tag} is not one of its own"))),
     }
 }
 
@@ -190,7 +192,7 @@ impl RecordVisitor for Records<'_, '_> {
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
         let Records { collect, result } = self;
         let (partition, project) = (PartitionId(collect.partition), collect.project.0);
-        let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
+        let key = Key::Cells { partition, project, tag, part: number }.encode();
         match part {
             Some(_) if result.is_err() => {}
             Some(part) => *result = collect.put(&key, PART_VERSION, part),
@@ -217,4 +219,35 @@ pub(crate) fn position_key(partition: u16) -> Vec<u8> {
 
 fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
     Key::Record { partition: PartitionId(partition), project: project.0, space, id: key.0 }.encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::cache::table::Table;
+
+    use super::*;
+
+    fn pages<T: Record>(_: &Table<T>) -> String {
+        format!("record {} {} version {}", T::PAGE_SPACE, T::NAME, T::VERSION)
+    }
+
+    /// The keyspace has what the domain stores, each once and in its version.
+    #[test]
+    fn the_keyspace_lists_each_record_and_rollup_once() {
+        let without_keys = |line: &String| line.split(',').next().unwrap_or_default().to_owned();
+        let mut stored: Vec<String> = Project::stored_types().iter().map(without_keys).collect();
+        let project = Project::default();
+        stored.extend([pages(&project.people), pages(&project.accounts), pages(&project.groups), pages(&project.emails)]);
+        stored.push("record 2 project version 1".to_owned());
+        let in_domain = |space: &Space| {
+            let line = space.to_string();
+            let record = line.strip_prefix("space 3 ").map(|rest| format!("record {rest}"));
+            let rows = line.strip_prefix("space 2 ").or(line.strip_prefix("space 5 ")).map(|rest| format!("rows {rest}"));
+            record.or(rows)
+        };
+        let mut listed: Vec<String> = Space::ALL.iter().filter_map(in_domain).collect();
+        stored.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, stored);
+    }
 }

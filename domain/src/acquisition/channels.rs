@@ -6,8 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
-use super::sources;
-use super::{DIRECT, NONE};
+use super::{DIRECT, NONE, sources};
 
 macro_rules! channels {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {

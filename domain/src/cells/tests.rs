@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::cells::Cells;
-use crate::cells::packed::KeyBytes;
-use crate::cells::packed::{MAX_COLUMNS, Packed};
+use crate::cells::packed::{KeyBytes, MAX_COLUMNS, Packed};
 use crate::cells::parts::Parts;
 use crate::limits::Limits;
 

@@ -1,18 +1,14 @@
 //! Propagates identity facts to accounts, and merges companies with their domains.
 
-use crate::company::CompanyKey;
-use crate::company::{Account, AccountSlot};
-use crate::contribution::EntityKind;
-use crate::contribution::Sign;
-use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Sums, Times, TouchAt};
-use crate::facts::{Order, Session, Span};
+use crate::company::{Account, AccountSlot, CompanyKey};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Order, Session, Span, Sums, Times, TouchAt};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
 use crate::project::Project;
-use crate::records::Source;
-use crate::records::{Record, page_key};
+use crate::records::{Record, Source, page_key};
 use crate::time::Day;
 
 /// One change of a company's facts.

@@ -1,10 +1,8 @@
 //! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts, puts the
 //! new contributions in, and propagates the change to the identity's company and group.
 
-use crate::contribution::EntityKind;
-use crate::contribution::Sign;
-use crate::facts::Sums;
-use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, Session};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, Session, Sums};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
 use crate::identity::Identity;

@@ -2,21 +2,17 @@
 
 use crate::company::CompanyKey;
 use crate::company::group::{CompanyById, Group, GroupSums, MemberDay};
-use crate::contribution::EntityKind;
-use crate::contribution::Sign;
-use crate::facts::{GroupRef, Session};
-use crate::facts::{Moment, Sums};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{GroupRef, Moment, Session, Sums};
 use crate::fault::Fault;
 use crate::fold::Fold;
-use crate::identity::Identity;
-use crate::identity::IdentityId;
+use crate::identity::{Identity, IdentityId};
 use crate::ids::{PublicCompany, RecordKey};
 use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
 use crate::intake::submission::metadata_text;
 use crate::project::Project;
-use crate::records::Source;
-use crate::records::page_key;
+use crate::records::{Source, page_key};
 use crate::time::Day;
 
 /// The type of a group that is a company.

@@ -1,15 +1,13 @@
 //! The identity of an event, links, and merges of two histories.
 
 use crate::contribution::Sign;
-use crate::facts::Span;
-use crate::facts::{DirtyRange, GroupRef, Times};
+use crate::facts::{DirtyRange, GroupRef, Span, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
 use crate::identity::{Association, Identity, IdentityId, IdentityLink, IdentitySlot, SentKeys, takes_link};
 use crate::ids::RecordKey;
 use crate::intake::event::Event;
-use crate::records::Source;
-use crate::records::{Record, page_key};
+use crate::records::{Record, Source, page_key};
 
 impl<S: Source> Fold<'_, S> {
     /// The key of the event's identity. Records the link of its anonymous id, if it is the first.

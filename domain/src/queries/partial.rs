@@ -4,7 +4,7 @@
 //! answers are merged. A step that needs the result of another is a query of its own.
 
 use crate::fault::Fault;
-use crate::ids::{KeyHasher, ProjectId};
+use crate::ids::{KeyHasher, OrganizationId, ProjectId};
 use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
@@ -40,6 +40,9 @@ pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
 pub trait Projects: Sync {
     /// The error of a project that does not answer.
     type Error: Send;
+
+    /// The organization, which public ids depend on.
+    fn organization(&self) -> OrganizationId;
 
     /// The number of projects.
     fn count(&self) -> usize;

@@ -4,7 +4,6 @@
 mod tests;
 
 use crate::acquisition::Acquisition;
-use crate::company;
 use crate::company::AccountSlot;
 use crate::facts::Moment;
 use crate::fault::Fault;
@@ -13,7 +12,7 @@ use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
 use crate::records::Source;
-use crate::text;
+use crate::{company, text};
 
 /// A kind of things whose number is bounded in each project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -156,6 +156,10 @@ impl Default for Folded {
 impl Projects for Folded {
     type Error = Fault;
 
+    fn organization(&self) -> OrganizationId {
+        OrganizationId(1)
+    }
+
     fn count(&self) -> usize {
         self.projects.len()
     }

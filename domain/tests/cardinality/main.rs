@@ -76,6 +76,10 @@ struct One(Mutex<(Project, Sizes)>);
 impl Projects for One {
     type Error = Fault;
 
+    fn organization(&self) -> OrganizationId {
+        OrganizationId(1)
+    }
+
     fn count(&self) -> usize {
         1
     }
@@ -136,7 +140,7 @@ fn a_list_of_equals_reads_few_of_them() {
     assert!(one.reads() <= 200, "{} records were read", one.reads());
 
     let one = stored("companies of one user", GROUPS);
-    let top = block_on(top_companies(&one, OrganizationId(1), window, 20)).unwrap();
+    let top = block_on(top_companies(&one, window, 20)).unwrap();
     assert_eq!((top.rows.len(), top.truncated), (20, true));
     // Their names are long alike: all are read, but no message reads more than a few.
     assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
@@ -148,7 +152,7 @@ fn a_list_of_equal_users_is_made_in_parts() {
     let today = Day(i32::try_from(events::TODAY).unwrap());
     let id = PublicCompany::of("acme").to_id(OrganizationId(1));
     let window = Window { start: today, end: today };
-    let top = block_on(company_top_users(&one, OrganizationId(1), &id, window, 20)).unwrap().unwrap();
+    let top = block_on(company_top_users(&one, &id, window, 20)).unwrap().unwrap();
     let mut expected: Vec<String> = (0..40_000).map(|number| format!("user {number}")).collect();
     expected.sort();
     assert_eq!(top.rows.iter().map(|row| row.resolved_identifier.clone()).collect::<Vec<_>>(), expected[..20]);

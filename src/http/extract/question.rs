@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::AskError;
 use headcount_actors::registry::{Organization, Scope};
+use headcount_actors::{AskError, OrganizationProjects};
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Timezone, Window};
 use serde::Serialize;
@@ -119,6 +119,11 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+    }
+
+    /// Returns the organization's projects, which a query is scattered to.
+    pub(crate) fn projects(&self) -> OrganizationProjects<'r> {
+        self.state.engine.organization(self.subject.id)
     }
 }
 

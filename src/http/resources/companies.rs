@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
-use headcount_domain::queries::{CompanyMetrics, Listed, TopCompany, TopUser};
+use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -196,7 +196,8 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
 pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let LookupParameters { range_days, domain } = &question.parameters;
-    let company = state.engine.company_lookup(question.subject.id, &domain.0, range_days.0);
+    let projects = question.projects();
+    let company = queries::company_by_domain(&projects, &domain.0, range_days.0);
     question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
@@ -213,7 +214,8 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
-    let companies = state.engine.top_companies(question.subject.id, range_days.0, limit.rows());
+    let projects = question.projects();
+    let companies = queries::top_companies(&projects, range_days.0, limit.rows());
     question.reply(companies, TopCompaniesAnswer::from).await
 }
 
@@ -230,7 +232,8 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let window = question.parameters.range_days.0;
-    let company = state.engine.company_metrics(question.subject.id, company_id(&request), window);
+    let projects = question.projects();
+    let company = queries::company_by_id(&projects, company_id(&request), window);
     question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
@@ -247,7 +250,8 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
-    let users = state.engine.company_top_users(question.subject.id, company_id(&request), range_days.0, limit.rows());
+    let projects = question.projects();
+    let users = queries::company_top_users(&projects, company_id(&request), range_days.0, limit.rows());
     question.reply_if_found(COMPANY, users, TopUsersAnswer::from).await
 }
 

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{GroupMetrics, Listed};
+use headcount_domain::queries::{self, GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -95,7 +95,8 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
-    let group = state.engine.group_metrics(question.subject.id, &group_type.0, &group_key.0, range_days.0);
+    let projects = question.projects();
+    let group = queries::group_metrics(&projects, &group_type.0, &group_key.0, range_days.0);
     question.reply_if_found("group", group, GroupAnswer::from).await
 }
 
@@ -112,7 +113,8 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
-    let groups = state.engine.top_groups(question.subject.id, &group_type.0, range_days.0, limit.rows());
+    let projects = question.projects();
+    let groups = queries::top_groups(&projects, &group_type.0, range_days.0, limit.rows());
     question.reply(groups, TopGroupsAnswer::from).await
 }
 

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{IdentityCounts, IdentitySelector, Profile};
+use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentitySelector, Profile};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -174,7 +174,8 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let profile = state.engine.identity_profile(question.subject.id, &user, window.0);
+    let projects = question.projects();
+    let profile = queries::profile(&projects, &user, window.0);
     question.reply_if_found(IDENTITY, profile, ProfileAnswer::from).await
 }
 
@@ -192,7 +193,8 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let counts = state.engine.identity_referrers(question.subject.id, &user, window.0, limit.rows());
+    let projects = question.projects();
+    let counts = queries::counts(&projects, &user, CountOf::Referrers, window.0, limit.rows());
     question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
@@ -210,7 +212,8 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let counts = state.engine.identity_top_pages(question.subject.id, &user, window.0, limit.rows());
+    let projects = question.projects();
+    let counts = queries::counts(&projects, &user, CountOf::Pages, window.0, limit.rows());
     question.reply_if_found(IDENTITY, counts, TopPagesAnswer::from).await
 }
 

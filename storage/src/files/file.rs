@@ -32,11 +32,6 @@ impl File {
         Self::open_with(path, OpenOptions::new().read(true).write(true))
     }
 
-    /// Opens a file for reading and writing; creates it with mode 0600 if it does not exist.
-    pub(crate) fn edit_or_create(path: &Path) -> io::Result<Self> {
-        Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(false))
-    }
-
     /// Creates an empty file with mode 0600 for reading and writing; truncates a file that exists.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))

@@ -55,10 +55,9 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// The tables that the set has not had before. The manifest may be in force after a crash, so their files stay.
-    pub(crate) fn into_undecided(self) -> Vec<Arc<Table>> {
+    /// Keeps the files of the new tables: the manifest may be in force after a crash.
+    pub(crate) fn keep(self) {
         self.new.iter().for_each(|table| table.keep());
-        self.new
     }
 }
 

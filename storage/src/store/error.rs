@@ -2,7 +2,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::PartitionId;
+use crate::keyspace::PartitionId;
 use crate::sstable::TableError;
 
 /// What can go wrong in a [`Store`](super::Store).

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::files::switch::{Errno, Plan, Switch};
+use crate::keyspace::PartitionId;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
@@ -33,7 +34,7 @@ fn key(space: u8, number: u32) -> Vec<u8> {
 /// Some values in sled, one of them a long one, and some records.
 fn changes(round: u32) -> Changes {
     let value = |number: u32, len: usize| Some([&round.to_be_bytes()[..], &vec![number as u8; len]].concat());
-    let mut changes = vec![(key(1, 0), value(0, 4)), (key(4, 1), value(1, 50_000)), (key(4, 2 + round % 2), None)];
+    let mut changes = vec![(key(1, 0), value(0, 4)), (key(4, 1), value(1, 7_000)), (key(4, 2 + round % 2), None)];
     changes.extend((0..20).map(|number| (key(3, number * round % 97), value(number, 300))));
     changes.push((key(3, 100 + round), value(1, 1)));
     changes.push((key(3, 99 + round), None));
@@ -141,18 +142,20 @@ fn fail_each(prepare: u32, work: impl Fn(&DiskStore) -> Result<(), StoreError>) 
             switch.clear();
             let what = format!("{way:?} at {at}: {failed:?}, {outcome:?}");
             assert!(outcome.is_ok() || failed.is_some() && matches!(outcome, Err(StoreError::Io { .. })), "{what}");
-            let shown = if outcome.is_ok() { &after } else { &expected };
+            let is_allowed = |found: &Pairs| *found == after || outcome.is_err() && *found == expected;
             if failed.is_some() {
-                let left = after_a_crash(&dir);
-                assert!(left == *shown || outcome.is_err() && left == after, "after a crash, {what}");
+                assert!(is_allowed(&after_a_crash(&dir)), "after a crash, {what}");
             }
-            assert!(eventually(|| contents(&store)) == *shown, "{what}");
+            // Of a commit that failed, recovery decides whether it counts, for ever.
+            let shown = eventually(|| contents(&store));
+            assert!(is_allowed(&shown), "{what}");
             eventually(|| store.recover(PARTITION));
-            assert!(eventually(|| contents(&store)) == *shown, "recovered, {what}");
+            assert!(eventually(|| contents(&store)) == shown, "recovered, {what}");
+            assert!(after_a_crash(&dir) == shown, "recovered, after a crash, {what}");
             eventually(|| commit(&store, &changes));
             assert!(eventually(|| contents(&store)) == after, "again, {what}");
             (expected, round, most) = (after, round + 1, most.max(at));
-            if at % 16 == 0 {
+            if at % 5 == 0 {
                 drop(store);
                 store = open(&dir);
                 assert!(contents(&store).unwrap() == expected, "reopened, {what}");
@@ -173,7 +176,7 @@ fn fail_each(prepare: u32, work: impl Fn(&DiskStore) -> Result<(), StoreError>) 
 #[test]
 fn a_checkpoint_survives_each_failure() {
     let operations = fail_each(0, |_| Ok(()));
-    assert!(operations > 20, "{operations}");
+    assert!(operations > 10, "{operations}");
 }
 
 #[test]

@@ -32,12 +32,8 @@ impl Query for CompanyByIdQuery {
 }
 
 /// The company of a public id. The id of a company that was linked to a domain later refers to the domain.
-pub(super) async fn by_id<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    id: &str,
-) -> Result<Option<RecordKey>, P::Error> {
-    let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
+pub(super) async fn by_id<P: Projects>(projects: &P, id: &str) -> Result<Option<RecordKey>, P::Error> {
+    let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
     let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
     let link = found.iter().filter_map(|(_, link)| *link).min();
     Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
@@ -49,42 +45,31 @@ pub(super) async fn by_id<P: Projects>(
 /// A project did not answer.
 pub async fn company_by_domain<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
     domain: &str,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(company) = CompanyKey::from_domain(domain) else { return Ok(None) };
-    metrics(projects, organization, projects.hasher().company(company.as_str()), window).await
+    metrics(projects, projects.hasher().company(company.as_str()), window).await
 }
 
 /// What the company of a public id did in a window. `None`: there is no such company.
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn company_by_id<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    id: &str,
-    window: Window,
-) -> Result<Option<CompanyMetrics>, P::Error> {
-    match by_id(projects, organization, id).await? {
-        Some(key) => metrics(projects, organization, key, window).await,
+pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
+    match by_id(projects, id).await? {
+        Some(key) => metrics(projects, key, window).await,
         None => Ok(None),
     }
 }
 
-async fn metrics<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    company: RecordKey,
-    window: Window,
-) -> Result<Option<CompanyMetrics>, P::Error> {
+async fn metrics<P: Projects>(projects: &P, company: RecordKey, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
     let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
     let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
-        company_id: public(&named, organization),
+        company_id: public(&named, projects.organization()),
         name: named.name(),
         domain: domain(&named),
         events: figures.sums.events,
@@ -110,12 +95,7 @@ fn domain(named: &Description) -> Option<String> {
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn top_companies<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    window: Window,
-    limit: usize,
-) -> Result<Listed<TopCompany>, P::Error> {
+pub async fn top_companies<P: Projects>(projects: &P, window: Window, limit: usize) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
         true => aliases_of(projects, keys).await?,
@@ -124,7 +104,7 @@ pub async fn top_companies<P: Projects>(
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;
     let company = |TopRow { named, figures }: &TopRow| {
         Some(TopCompany {
-            company_id: public(named, organization),
+            company_id: public(named, projects.organization()),
             name: named.name(),
             domain: domain(named),
             events: figures.sums.events,

@@ -4,14 +4,13 @@ use super::aliases::aliases_of;
 use super::company::by_id;
 use super::identity::Subject;
 use super::parts::{self, Keys, MemberRef};
-use super::top_k::{self};
+use super::top_k;
 use crate::cache::table::KeyHashBuilder;
 use crate::company::group::MemberDay;
 use crate::facts::{GroupRef, Moment, Span};
 use crate::fault::Fault;
-use crate::identity::IdentityId;
-use crate::identity::{Identity, IdentitySlot};
-use crate::ids::{OrganizationId, RecordKey};
+use crate::identity::{Identity, IdentityId, IdentitySlot};
+use crate::ids::RecordKey;
 use crate::queries::answers::{Listed, TopUser};
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
@@ -197,12 +196,11 @@ fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, Re
 /// A project did not answer.
 pub async fn company_top_users<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
     id: &str,
     window: Window,
     limit: usize,
 ) -> Result<Option<Listed<TopUser>>, P::Error> {
-    let Some(company) = by_id(projects, organization, id).await? else { return Ok(None) };
+    let Some(company) = by_id(projects, id).await? else { return Ok(None) };
     let keys = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let (users, truncated) = most_active(projects, &keys, window, limit).await?;
     if users.is_empty() && !is_seen(projects, &keys).await? {
@@ -213,7 +211,7 @@ pub async fn company_top_users<P: Projects>(
         let mut named = named_users(projects, some).await?;
         let last = limit.checked_sub(1).and_then(|last| rows.get(last));
         named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
-        see_users(projects, organization, &mut named, &keys).await?;
+        see_users(projects, &mut named, &keys).await?;
         rows.append(&mut named);
         rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
         rows.truncate(limit);
@@ -250,17 +248,12 @@ async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> R
 }
 
 /// Finds out when users were last seen at a company, and what their public ids are.
-async fn see_users<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    rows: &mut [UserRow],
-    keys: &Keys,
-) -> Result<(), P::Error> {
+async fn see_users<P: Projects>(projects: &P, rows: &mut [UserRow], keys: &Keys) -> Result<(), P::Error> {
     let seen = projects.scatter(LastSeenAtQuery { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
     for (at, row) in rows.iter_mut().enumerate() {
         row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
         let project = if let MemberRef::Of(project, _) = row.who { Some(project) } else { None };
-        row.public = Subject { id: row.id.clone(), project }.public(organization);
+        row.public = Subject { id: row.id.clone(), project }.public(projects.organization());
     }
     Ok(())
 }

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::company::normalise_email;
 use crate::facts::{CountKey, Moment, Span, Times};
 use crate::fault::Fault;
-use crate::identity::IdentityId;
-use crate::identity::{EmailOwners, Identity, IdentitySlot};
+use crate::identity::{EmailOwners, Identity, IdentityId, IdentitySlot};
 use crate::ids::{OrganizationId, ProjectId, RecordKey};
 use crate::indexes::dictionary::TermId;
 use crate::money::{Amount, ratio};
@@ -219,19 +218,14 @@ fn p90(mut values: Vec<i64>) -> i64 {
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn profile<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    who: &IdentitySelector,
-    window: Window,
-) -> Result<Option<Profile>, P::Error> {
+pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: Window) -> Result<Option<Profile>, P::Error> {
     let Some(subject) = find(projects, who).await? else { return Ok(None) };
     let parts = projects.scatter(ProfileQuery { subject: subject.clone(), window }).await?;
     let Some(part) = parts.into_iter().flatten().reduce(ProfilePartial::merge) else { return Ok(None) };
     let Some((first, last)) = part.seen else { return Ok(None) };
     let sessions = part.durations_ms.len() as u64;
     Ok(Some(Profile {
-        identity_id: subject.public(organization),
+        identity_id: subject.public(projects.organization()),
         events: part.events,
         pageviews: part.pageviews,
         sessions,
@@ -287,7 +281,6 @@ impl Query for CountsQuery {
 /// A project did not answer.
 pub async fn counts<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
     who: &IdentitySelector,
     of: CountOf,
     window: Window,
@@ -305,7 +298,7 @@ pub async fn counts<P: Projects>(
     rank(&mut rows, |(_, count)| *count, |(name, _)| name.clone());
     let truncated = rows.len() > limit;
     rows.truncate(limit);
-    Ok(Some(IdentityCounts { identity_id: subject.public(organization), counts: Listed { rows, truncated } }))
+    Ok(Some(IdentityCounts { identity_id: subject.public(projects.organization()), counts: Listed { rows, truncated } }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::StoreError;
+use super::super::error::StoreError;
 use super::partition::PartitionTables;
 use crate::files::sync_dir;
 use crate::sstable::{Proposal, Table, TableWriter};
@@ -31,9 +31,9 @@ pub(in crate::store) struct Prepared {
 }
 
 impl Prepared {
-    /// Keeps the files until it is known whether the manifest counts.
-    pub(in crate::store) fn undecided(self) {
-        self.partition.undecided().extend(self.proposal.into_undecided());
+    /// Keeps the files: the manifest may count after a crash.
+    pub(in crate::store) fn keep(self) {
+        self.proposal.keep();
     }
 }
 

@@ -8,11 +8,13 @@ use std::time::Instant;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::super::{PartitionId, StoreError, Visit};
+use super::super::contract::Visit;
+use super::super::error::StoreError;
 use super::changes::{Prepared, TableChanges};
 use super::partition::PartitionTables;
 use crate::files::{Dir, OpenFiles};
-use crate::sstable::{Encoding, Layout, Manifest, MergeCursor, Merger, Table, TableSet, TableSpace, UncheckedTables};
+use crate::keyspace::PartitionId;
+use crate::sstable::{Encoding, Layout, Manifest, MergeCursor, Merger, Table, TableList, TableSet, TableSpace, UncheckedTables};
 use crate::sstable::{remove_unnamed, table_files};
 
 /// A commit to a partition with more tables than this merges them first.
@@ -90,22 +92,8 @@ impl Tables {
     }
 
     /// Visits the pairs under a prefix, in order.
-    pub(in crate::store) fn scan(
-        &self,
-        id: PartitionId,
-        prefix: &[u8],
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, StoreError> {
-        let tables = self.of(id).set.tables();
-        let mut pairs = MergeCursor::seek(&tables, prefix)?;
-        while pairs.advance()? && pairs.key().starts_with(prefix) {
-            if let Some(value) = pairs.value()
-                && visit(pairs.key(), value) == ControlFlow::Break(())
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+    pub(in crate::store) fn scan(&self, id: PartitionId, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        scan_tables(&self.of(id).tables(), prefix, visit)
     }
 
     /// Begins to collect changes of a partition.
@@ -136,12 +124,6 @@ impl Tables {
         if let Some(merger) = &self.merger {
             merger.merge_if_needed(&partition.set);
         }
-    }
-
-    /// Removes the tables of a commit that was undecided and does not count.
-    pub(in crate::store) fn take_back(&self, id: PartitionId) {
-        // A file that can't be removed now is removed at the next open.
-        self.of(id).undecided().drain(..).for_each(|table| table.discard());
     }
 
     /// Whether the directory is still where it was opened. If not, another store may be there now.
@@ -193,4 +175,17 @@ impl Tables {
     pub(super) fn memory_bytes(&self) -> u64 {
         self.all_tables().iter().map(|table| table.memory_bytes()).sum()
     }
+}
+
+/// Visits the pairs under a prefix in some tables, in order.
+pub(in crate::store) fn scan_tables(tables: &TableList, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let mut pairs = MergeCursor::seek(tables, prefix)?;
+    while pairs.advance()? && pairs.key().starts_with(prefix) {
+        if let Some(value) = pairs.value()
+            && visit(pairs.key(), value) == ControlFlow::Break(())
+        {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -11,5 +11,5 @@ mod partition;
 #[cfg(test)]
 mod tests;
 
-pub(super) use changes::TableChanges;
-pub(super) use directory::Tables;
+pub(super) use changes::{Prepared, TableChanges};
+pub(super) use directory::{Tables, scan_tables};

@@ -1,27 +1,27 @@
 //! The tables of one partition.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::super::{PartitionId, StoreError};
-use crate::sstable::{Table, TableSet};
+use super::super::error::StoreError;
+use crate::keyspace::PartitionId;
+use crate::sstable::{TableList, TableSet};
 
 /// The tables of one partition.
 pub(in crate::store) struct PartitionTables {
     pub(super) id: PartitionId,
     pub(super) set: Arc<TableSet>,
-    /// Tables of a commit that may or may not count.
-    undecided: Mutex<Vec<Arc<Table>>>,
     /// Read-locked by a scan that covers more than the tables, write-locked while a commit changes both.
     whole: RwLock<()>,
 }
 
 impl PartitionTables {
     pub(super) fn new(id: PartitionId, set: TableSet) -> Self {
-        Self { id, set: Arc::new(set), undecided: Mutex::default(), whole: RwLock::default() }
+        Self { id, set: Arc::new(set), whole: RwLock::default() }
     }
 
-    pub(super) fn undecided(&self) -> MutexGuard<'_, Vec<Arc<Table>>> {
-        self.undecided.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The current tables.
+    pub(in crate::store) fn tables(&self) -> TableList {
+        self.set.tables()
     }
 
     /// Returns the damage that a merge met, once.

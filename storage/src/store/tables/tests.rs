@@ -12,8 +12,9 @@ use super::directory::MAX_TABLES;
 use super::partition::PartitionTables;
 use super::*;
 use crate::files::OpenFiles;
+use crate::keyspace::PartitionId;
 use crate::sstable::table_files;
-use crate::store::{PartitionId, StoreError};
+use crate::store::StoreError;
 
 const PARTITION: PartitionId = PartitionId(7);
 
@@ -44,7 +45,7 @@ fn contents(tables: &Tables) -> BTreeMap<Vec<u8>, Vec<u8>> {
         found.insert(key.to_vec(), value.to_vec());
         ControlFlow::Continue(())
     };
-    assert!(tables.scan(PARTITION, &PARTITION.prefix(), visit).unwrap().is_continue());
+    tables.scan(PARTITION, &PARTITION.prefix(), visit).unwrap();
     found
 }
 
@@ -198,16 +199,18 @@ fn a_merge_between_prepare_and_publish_keeps_the_files_that_the_manifest_names()
 }
 
 #[test]
-fn an_undecided_commit_keeps_its_files_until_it_is_taken_back() {
+fn a_commit_that_does_not_count_leaves_its_files_only_while_undecided() {
     let dir = tempfile::tempdir().unwrap();
     let tables = Tables::open(dir.path(), Vec::new()).unwrap();
     let manifest = commit(&tables, [(1, Some(vec![1]))]);
     let mut changed = tables.begin(PARTITION);
     changed.set(&key(2), Some(&[1])).unwrap();
-    changed.prepare().unwrap().unwrap().undecided();
+    changed.prepare().unwrap().unwrap().keep();
     assert_eq!((count(&tables), files(dir.path()).len()), (1, 2));
-    tables.take_back(PARTITION);
-    assert_eq!(files(dir.path()).len(), 1);
+    let mut changed = tables.begin(PARTITION);
+    changed.set(&key(2), Some(&[1])).unwrap();
+    drop(changed.prepare().unwrap());
+    assert_eq!((count(&tables), files(dir.path()).len()), (1, 2), "one that is dropped leaves none");
     drop(tables);
     assert_eq!(contents(&Tables::open(dir.path(), vec![(PARTITION, manifest)]).unwrap()).len(), 1);
 }
@@ -327,7 +330,7 @@ fn a_scan_reads_to_the_end_tables_that_were_replaced_meanwhile() {
         }
         ControlFlow::Continue(())
     };
-    assert!(tables.scan(PARTITION, &PARTITION.prefix(), visit).unwrap().is_continue());
+    tables.scan(PARTITION, &PARTITION.prefix(), visit).unwrap();
     assert_eq!((seen, ids(&partition).len()), (400, 2));
     assert!(files_before > 2, "what is still read is still there");
     assert_eq!(files(dir.path()).len(), 2, "and goes with its last reader");
