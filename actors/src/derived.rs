@@ -1,12 +1,12 @@
-//! What is derived from the log: the store and the index of external ids. Whether they can be used, and how they are begun anew.
+//! The data that is derived from the log, the store and the index of external ids: whether it can be used, and how it is rebuilt.
 //!
 //! Both hold keyed hashes, so both belong to one hash key, and to one life of the data directory (its incarnation). A check value
 //! of the two says so: the index carries it in its list of runs and in every run, the store under a key of its own. A store
 //! gets its check value last, after the old index is out of the way and `FORMAT` has the incarnation. So a start that is cut
 //! short anywhere leaves a store without the right check value, and the next start begins anew.
 //!
-//! The store also lists what it consists of: each kind of record and of rows, with its version. Where another version of the program
-//! made it, with a rollup less or a record of another shape, it is rebuilt.
+//! The store also has a schema fingerprint: the list of its spaces, kinds of records and rows, with their versions. A store whose
+//! list differs from the program's was made by another version and is rebuilt.
 
 use std::path::{Path, PathBuf};
 
@@ -23,21 +23,21 @@ use crate::engine::{OpenError, directory};
 use crate::fault;
 use crate::shard::stored_types;
 
-/// Where the store keeps its check value: under a partition that no project has.
+/// The key of the store's check value, under a partition that no project has.
 const CHECK_VALUE: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 0 };
 const CHECK_VALUE_VERSION: u8 = 1;
-/// Where it lists what it consists of.
+/// The key of the schema fingerprint.
 const STORED_TYPES: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 1 };
 const STORED_TYPES_VERSION: u8 = 1;
 /// How many damaged stores are kept for an inquiry once a start has succeeded.
 const STORES_KEPT: usize = 2;
 
-/// What is found where the store should be.
+/// The state of the store at a start.
 enum Found {
     Sound(DiskStore),
     /// No store, or an empty one left by a first start that did not finish.
     Nothing,
-    /// Another version of the program made it: how it differs.
+    /// Another version of the program made it. The text says how it differs.
     Outdated(String),
 }
 
@@ -167,7 +167,7 @@ fn check_value(store: &DiskStore) -> Result<Option<u128>, Fault> {
     stored.map(|bytes| codec::decode(CHECK_VALUE_VERSION, &bytes).map_err(fault::of_stored)).transpose()
 }
 
-/// What a store lists that it consists of; nothing in one of before it did.
+/// The schema fingerprint of a store; empty in a store that has none.
 fn listed_types(store: &DiskStore) -> Result<Vec<String>, Fault> {
     let stored = store.get(&STORED_TYPES.encode()).map_err(fault::of_store)?;
     let types = stored.map(|bytes| codec::decode(STORED_TYPES_VERSION, &bytes).map_err(fault::of_stored)).transpose()?;

@@ -159,15 +159,19 @@ fn get(store: &dyn Store, name: &str) -> Option<Vec<u8>> {
     store.get(&key(name)).unwrap()
 }
 
+fn contents(store: &dyn Store, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    store.scan(prefix, visit).unwrap();
+    found
+}
+
 fn names(store: &dyn Store, prefix: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    store
-        .scan(&key(prefix), &mut |key, _| {
-            names.push(String::from_utf8(key[2..].to_vec()).unwrap());
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    names
+    let name = |(key, _): (Vec<u8>, _)| String::from_utf8(key[2..].to_vec()).unwrap();
+    contents(store, &key(prefix)).into_iter().map(name).collect()
 }
 
 fn a_commit_shows_all_of_it_and_stays(place: &mut dyn Place) {
@@ -220,15 +224,7 @@ fn to_recover_a_partition_changes_nothing_that_was_committed(place: &mut dyn Pla
     let store = place.open();
     let partition = PartitionId(0);
     store.recover(partition).unwrap();
-    let committed = || {
-        let mut found = Vec::new();
-        let visit = &mut |key: &[u8], value: &[u8]| {
-            found.push((key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        };
-        store.scan(&[0, 0], visit).unwrap();
-        found
-    };
+    let committed = || contents(&*store, &[0, 0]);
     let mut checkpoint = store.begin(partition).unwrap();
     checkpoint.put(&[0, 0, 7], b"one").unwrap();
     checkpoint.commit().unwrap();
@@ -458,13 +454,8 @@ fn random_checkpoints_equal_a_map(place: &mut dyn Place) {
             drop(store);
             store = place.open();
         }
-        let mut found = BTreeMap::new();
-        let visit = &mut |key: &[u8], value: &[u8]| {
-            found.insert(String::from_utf8(key[2..].to_vec()).unwrap(), value.to_vec());
-            ControlFlow::Continue(())
-        };
-        store.scan(&PARTITION.prefix(), visit).unwrap();
-        assert_eq!(found, expected);
+        let expected = expected.iter().map(|(name, value): (&String, &Vec<u8>)| (key(name), value.clone()));
+        assert_eq!(contents(&*store, &PARTITION.prefix()), expected.collect::<Vec<_>>());
     }
 }
 

@@ -19,7 +19,7 @@ BUGS = [
     ("attribution shows what had no rate at any time", "reader.project.rollups.revenue.sums(self.window.start, self.window.end)", "reader.project.rollups.revenue.sums(Day(i32::MIN), Day(i32::MAX))"),
     # Time.
     ("days are UTC", "day: policy.timezone.day_of(time),", "day: crate::time::Timezone::UTC.day_of(time),"),
-    ("future events stay in the future", "Some(told) if told > received.plus_ms(MAX_AHEAD_MS)", "Some(told) if told > received.plus_ms(i64::MAX)"),
+    ("future events stay in the future", "Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS)", "Some(timestamp) if timestamp > received.plus_ms(i64::MAX)"),
     ("a late day is put at the end", "let at = place_near_end(items, |other| other.sort_key() <= number);", "let at = items.len();"),
     ("a range is a day too long", "i32::try_from(days.saturating_sub(1))", "i32::try_from(days)"),
     # Who is counted.

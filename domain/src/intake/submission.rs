@@ -1,4 +1,4 @@
-//! The body of `POST /track`, read once: shape and bounds, no meaning yet.
+//! The body of `POST /track`: parsing, and checks of shape and bounds. Admission interprets the values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,63 +7,64 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The largest text of any field but `name` and `metadata`, in bytes.
+/// The maximum size of any text field but `name` and `metadata`, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024;
-/// The longest `name`, in Unicode characters.
+/// The maximum length of `name`, in Unicode characters.
 pub const MAX_NAME_CHARS: usize = 100;
-/// How deep `metadata` may nest.
+/// The maximum nesting depth of `metadata`.
 pub const MAX_METADATA_DEPTH: usize = 8;
-/// How many keys `metadata` may hold, in all its objects.
+/// The maximum number of keys in all objects of `metadata`.
 pub const MAX_METADATA_KEYS: usize = 128;
-/// The longest key in `metadata`, in bytes.
+/// The maximum length of a key in `metadata`, in bytes.
 pub const MAX_METADATA_KEY_BYTES: usize = 128;
-/// The longest string in `metadata`, in bytes.
+/// The maximum length of a string in `metadata`, in bytes.
 pub const MAX_METADATA_TEXT_BYTES: usize = 8 * 1024;
 
-/// Why something that was sent can't be taken: the field, a code for programs, and a sentence for people.
+/// Why an input is rejected: the field, a machine-readable code, and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
     /// `invalid_json`, `missing_parameter`, `invalid_parameter` …
     pub code: &'static str,
-    /// The field that is wrong (`value`, `metadata.plan`), where it is one field.
+    /// The invalid field (`value`, `metadata.plan`), if the error concerns one field.
     pub param: Option<String>,
-    /// What was wrong and what is allowed.
+    /// The problem, and the allowed values.
     pub message: String,
 }
 
 impl Invalid {
-    /// A field whose value isn't allowed.
+    /// Creates the error for a field whose value isn't allowed.
     #[must_use]
     pub fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: "invalid_parameter", param: Some(param.into()), message: message.into() }
     }
 
-    /// A field that must be there.
+    /// Creates the error for a missing required field.
     #[must_use]
     pub fn missing(param: &str) -> Self {
         Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
     }
 
-    /// A body that isn't JSON, or not of the right shape.
+    /// Creates the error for a body that isn't JSON or has the wrong shape.
     #[must_use]
     pub fn json(error: &serde_json::Error) -> Self {
         Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
     }
 }
 
-/// Text borrowed from the body where it holds no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
+/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// Defines the optional text fields of an event, each once: what it means, its name, and how programs that embed the engine set it.
+/// Declares each optional text field of an event once: its meaning, its name, and the setter for programs that embed the
+/// engine.
 macro_rules! text_fields {
     ($(#[doc = $doc:literal] $field:ident $($variant:ident)?;)*) => {
-        /// The optional text fields of an event: name and meaning.
+        /// The names and meanings of the optional text fields of an event.
         pub const TEXT_FIELDS: &[(&str, &str)] = &[$((stringify!($field), $doc)),*];
 
-        /// The optional text fields of an event that senders other than HTTP can set.
+        /// The optional text fields that senders other than HTTP can set.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum TextField {
             $($(
@@ -72,7 +73,7 @@ macro_rules! text_fields {
             )?)*
         }
 
-        /// An event as it was sent. Unknown fields are ignored: older servers meet newer trackers.
+        /// An event as sent. Unknown fields are ignored, because newer trackers talk to older servers.
         #[derive(Debug, Default, Deserialize)]
         pub struct Submission<'a> {
             #[serde(borrow)]
@@ -90,10 +91,10 @@ macro_rules! text_fields {
             pub(crate) overrides: Option<&'a RawValue>,
             #[serde(borrow)]
             pub(crate) timestamp: Option<&'a RawValue>,
-            /// Not a field: a common slip for `user_id`, which is answered with a warning.
+            /// Not a field: a common misspelling of `user_id`, which causes a warning.
             #[serde(default, rename = "userId")]
             pub(crate) camel_user_id: Option<IgnoredAny>,
-            /// Not a field: the same for `anonymous_id`.
+            /// Not a field: the same misspelling of `anonymous_id`.
             #[serde(default, rename = "anonymousId")]
             pub(crate) camel_anonymous_id: Option<IgnoredAny>,
         }
@@ -158,7 +159,7 @@ text_fields! {
     ip Ip;
 }
 
-/// The shape of `_acOverrides`.
+/// The fields of `_acOverrides`.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct RawOverrides<'a> {
     #[serde(borrow)]
@@ -172,23 +173,23 @@ pub(crate) struct RawOverrides<'a> {
 }
 
 impl<'a> Submission<'a> {
-    /// An event with nothing but its name.
+    /// Creates an event with only a name.
     #[must_use]
     pub fn new(name: &'a str) -> Self {
         Self { name: Some(Text(Cow::Borrowed(name))), ..Self::default() }
     }
 
-    /// Sets the fields that are no text.
+    /// Sets the fields that are not text.
     pub fn set_raw(&mut self, value: Option<&'a RawValue>, metadata: Option<&'a RawValue>, timestamp: Option<&'a RawValue>) {
         (self.value, self.metadata, self.timestamp) = (value, metadata, timestamp);
     }
 
-    /// Reads one event's JSON.
+    /// Parses the JSON of one event.
     ///
-    /// # Errors
-    /// Not JSON, not an object, or a field of the wrong type; the field is named where it is one.
+    /// # Errors [`Invalid`] if the body is not JSON or not an object, or if a field has the wrong type, which it then
+    /// names.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        // serde_json would give its fields one by one to a JSON array just as well as to an object.
+        // serde_json would also accept a JSON array as the list of fields.
         if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(Invalid {
                 code: "invalid_json",
@@ -196,7 +197,7 @@ impl<'a> Submission<'a> {
                 message: "an event is a JSON object, not an array; batches go to /i/batch as {\"events\": […]}".into(),
             });
         }
-        // Once and for all: fields that are ignored are not looked at one by one.
+        // Checked once for the whole body, because ignored fields are not checked one by one.
         let text = std::str::from_utf8(body).map_err(|_| Invalid {
             code: "invalid_json",
             param: None,
@@ -205,25 +206,25 @@ impl<'a> Submission<'a> {
         serde_json::from_str(text).map_err(|error| wrong_field(body).unwrap_or_else(|| Invalid::json(&error)))
     }
 
-    /// The user agent that a server sent in the body.
+    /// Returns the user agent that a server sent in the body.
     #[must_use]
     pub fn user_agent(&self) -> Option<&str> {
         text(self.user_agent.as_ref())
     }
 
-    /// The address that a server sent in the body.
+    /// Returns the address that a server sent in the body.
     #[must_use]
     pub fn ip(&self) -> Option<&str> {
         text(self.ip.as_ref())
     }
 }
 
-/// The text of an optional field; an empty one is as if absent.
+/// Returns the text of an optional field; empty text counts as absent.
 pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
     field.map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
 }
 
-/// Which field has the wrong type, if the body is a JSON object otherwise. Only asked once something is wrong.
+/// Finds the field with the wrong type, if the body is otherwise a JSON object. Only called after a parse error.
 fn wrong_field(body: &[u8]) -> Option<Invalid> {
     let is_text = |name: &str| name == "name" || TEXT_FIELDS.iter().any(|(field, _)| *field == name);
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
@@ -349,7 +350,7 @@ impl<'de> Visitor<'de> for Bounds<'_> {
     }
 }
 
-/// The string at the top-level key `key` of the JSON object `json`, if there is one.
+/// Returns the string at the top-level key `key` of the JSON object `json`, if any.
 pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
     struct Find<'k>(&'k str);
     impl<'de> Visitor<'de> for Find<'_> {

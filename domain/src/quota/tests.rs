@@ -96,12 +96,12 @@ proptest! {
             project.apply(event, position, &hasher, &NoSource).unwrap();
             let after = counts(&project);
             match told {
-                // Whether an event that merges two histories begins a session is not predicted.
+                // The prediction does not cover whether an event that merges two histories starts a session.
                 Some(Quota::Sources) if event.who.user_id.is_some() && event.who.anonymous_id.is_some() => {}
                 Some(quota) => prop_assert!(after[quota as usize] > before[quota as usize], "{quota:?}: {event:?}"),
                 None => prop_assert_eq!(after, before, "{:?}", event),
             }
-            // Of kinds that are not exhausted nothing is asked.
+            // Quotas that are not exhausted are not checked.
             for quota in Quota::ALL {
                 let told = project.would_exceed(&Mentions::of(event, Reached(Reached::bit(quota)), &hasher), &NoSource).unwrap();
                 prop_assert_eq!(told, None, "it was applied");

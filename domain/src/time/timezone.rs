@@ -1,4 +1,4 @@
-//! The timezone in which an organization counts its days.
+//! The timezone of an organization, which defines its days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::{Day, Instant, MS_PER_DAY};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timezone(chrono_tz::Tz);
 
-/// The text is no name of the IANA timezone database.
+/// The error for text that is not a name of the IANA timezone database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not an IANA timezone name, such as Europe/Berlin")]
 pub struct UnknownTimezone;
@@ -22,10 +22,9 @@ impl Timezone {
     /// Coordinated universal time, the default.
     pub const UTC: Timezone = Timezone(chrono_tz::Tz::UTC);
 
-    /// Reads an IANA name as it is written: `Europe/Berlin`.
+    /// Parses an IANA name, in its exact spelling: `Europe/Berlin`.
     ///
-    /// # Errors
-    /// [`UnknownTimezone`] if the database has no such name.
+    /// # Errors [`UnknownTimezone`] if the database has no such name.
     pub fn parse(name: &str) -> Result<Timezone, UnknownTimezone> {
         name.parse().map(Timezone).map_err(|_| UnknownTimezone)
     }
@@ -36,16 +35,16 @@ impl Timezone {
         self.0.name()
     }
 
-    /// The calendar day on the wall there at an instant.
+    /// Returns the local calendar day at an instant.
     #[must_use]
     pub fn day_of(self, instant: Instant) -> Day {
         let local_ms = instant.0.saturating_add(self.offset_ms(instant));
         let days = local_ms.div_euclid(MS_PER_DAY);
-        // Days that no calendar needs are the nearest that fits.
+        // Days outside the calendar's range saturate.
         Day(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
-    /// Milliseconds that the wall clock there is ahead of UTC.
+    /// Milliseconds by which local time is ahead of UTC.
     fn offset_ms(self, instant: Instant) -> i64 {
         if self == Timezone::UTC {
             return 0;

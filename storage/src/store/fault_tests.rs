@@ -186,6 +186,35 @@ fn a_merge_survives_each_failure() {
     assert!(operations > 30, "{operations}");
 }
 
+/// A failure closes sled for all partitions. Each one's commits are written again until they succeed, and none is lost.
+#[test]
+fn partitions_that_commit_at_once_survive_each_others_failures() {
+    let place = scratch();
+    let store = open(&place.path().join("store"));
+    let switch = Switch::arm(place.path(), Plan::default());
+    let of = |partition: u16, space: u8| [&partition.to_be_bytes()[..], &[space, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]].concat();
+    let write = |partition: u16, round: u8| {
+        let mut checkpoint = store.begin(PartitionId(partition))?;
+        [2, 3].iter().try_for_each(|space| checkpoint.put(&of(partition, *space), &[round; 100]))?;
+        checkpoint.commit()
+    };
+    for round in 1..60 {
+        switch.rearm(Plan { at: u64::from(round) % 30, failures: 1 + u64::from(round) % 3, ..ONCE });
+        std::thread::scope(|scope| {
+            for partition in 0..2 {
+                scope.spawn(move || eventually(|| write(partition, round)));
+            }
+        });
+        switch.clear();
+        for (partition, space) in [(0, 2), (0, 3), (1, 2), (1, 3)] {
+            let found = eventually(|| store.get(&of(partition, space)));
+            assert_eq!(found, Some(vec![round; 100]), "partition {partition}, space {space}");
+        }
+    }
+    assert!(switch.failed().len() > 20, "{}", switch.failed().len());
+    store.verify().unwrap();
+}
+
 #[test]
 fn a_read_that_failed_can_be_repeated() {
     let place = scratch();
