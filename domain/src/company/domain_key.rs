@@ -5,9 +5,6 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// The type of a group that is a company.
-pub const GROUP_TYPE: &str = "company";
-
 /// The longest name that DNS allows, in characters (RFC 1035 §2.3.4).
 const MAX_DOMAIN_LEN: usize = 253;
 /// The longest label that DNS allows.

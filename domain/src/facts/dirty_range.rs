@@ -1,6 +1,6 @@
 //! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
 
-use super::moment::Moment;
+use crate::moment::Moment;
 use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// A range of days, both ends included.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use crate::indexes::dictionary::TermId;
+use crate::moment::Moment;
 
 /// What brought a session, if it has a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use crate::records::{Source, page_key};
 use crate::time::Day;
 
 /// The type of a group that is a company.
-const COMPANY: &str = crate::company::GROUP_TYPE;
+const COMPANY: &str = crate::ids::COMPANY_TYPE;
 
 impl<S: Source> Fold<'_, S> {
     /// The group that the event names. Creates its record, and records its name and its domain.
