@@ -24,6 +24,7 @@ pub mod ids;
 pub mod indexes;
 pub mod intake;
 pub mod limits;
+pub mod moment;
 pub mod money;
 pub mod project;
 pub mod queries;

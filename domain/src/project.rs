@@ -3,7 +3,6 @@
 use crate::cache::table::{Bytes, Table};
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::company;
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
 use crate::identity::{EmailOwners, IdentitySlot};
@@ -157,7 +156,7 @@ impl Project {
     #[must_use]
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
-        let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
+        let companies = numbers.count(hasher.group_type(crate::ids::COMPANY_TYPE));
         let TermCounts { pages, sources } = self.dictionary.counts;
         Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
     }

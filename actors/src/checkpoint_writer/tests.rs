@@ -9,9 +9,9 @@ use headcount_storage::keyspace::PartitionId;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
+use super::stored::{partition_meta_entry, saved_serial};
 use super::*;
 use crate::faulty_store::FaultyStore;
-use crate::shard::{partition_meta_entry, saved_serial};
 
 /// Longer than any of this takes, however slow the machine.
 const LONG: Duration = Duration::from_secs(60);

@@ -5,9 +5,6 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// The group type of companies.
-pub const GROUP_TYPE: &str = "company";
-
 /// The maximum length of a DNS name, in characters (RFC 1035 §2.3.4).
 const MAX_DOMAIN_LEN: usize = 253;
 /// The maximum length of a DNS label.

@@ -3,11 +3,11 @@
 use super::day::Sums;
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
-use super::moment::Moment;
 use super::session::Session;
 use super::touch::TouchAt;
 use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 impl Facts {

@@ -1,6 +1,6 @@
 //! The range that a change of facts touches: the rollups concerned, and the days and orders affected.
 
-use super::moment::Moment;
+use crate::moment::Moment;
 use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// A range of days, both ends included.

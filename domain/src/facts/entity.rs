@@ -7,7 +7,6 @@ use super::day::{self, DayEntry, GroupDay, MoneySums, Sums};
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
-use super::moment::Moment;
 use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
@@ -16,6 +15,7 @@ use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day,
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 /// The facts of one entity in one project.

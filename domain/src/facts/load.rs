@@ -5,10 +5,10 @@ use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
 use super::group_ref::GroupRef;
 use super::lists::{FactsPage, group_sort_key};
-use super::moment::Moment;
 use super::session::{SESSION_GAP_MS, Session};
 use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day};
 use crate::fault::Fault;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 /// Loads a page by its serial number.

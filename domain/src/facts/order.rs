@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use crate::ids::RecordKey;
+use crate::moment::Moment;
 use crate::money::Amount;
 use crate::time::Day;
 

@@ -3,12 +3,12 @@
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
 use super::load::LoadFactsPage;
-use super::moment::Moment;
 use super::order::Order;
 use super::runs::{Run, Runs};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
+use crate::moment::Moment;
 use crate::time::Instant;
 
 /// A change of runs that leaves all touches unchanged.

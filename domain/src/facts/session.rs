@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use super::touch::{Touch, TouchAt};
 use crate::acquisition::Channel;
 use crate::ids::RecordKey;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 /// The longest gap between two events of a session, in milliseconds.

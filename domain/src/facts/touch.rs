@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use crate::indexes::dictionary::TermId;
+use crate::moment::Moment;
 
 /// The source, medium and campaign of a session with a known source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

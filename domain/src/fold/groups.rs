@@ -16,7 +16,7 @@ use crate::records::{Source, page_key};
 use crate::time::Day;
 
 /// The group type of companies.
-const COMPANY: &str = crate::company::GROUP_TYPE;
+const COMPANY: &str = crate::ids::COMPANY_TYPE;
 
 impl<S: Source> Fold<'_, S> {
     /// Returns the group that the event names, creating its record and recording its reported name and domain.

@@ -2,8 +2,8 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
-use crate::facts::Moment;
 use crate::ids::RecordKey;
+use crate::moment::Moment;
 use crate::time::Instant;
 use serde::{Deserialize, Serialize};
 

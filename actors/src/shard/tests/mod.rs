@@ -18,9 +18,9 @@ mod broken;
 mod faults;
 
 use super::checkpointer::Next;
-use super::stored::{PartitionMeta, position_key, read_meta};
 use super::*;
 use crate::checkpoint_writer::CheckpointWriter;
+use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
 use crate::event_codec::{self, Events};
 use crate::faulty_store::FaultyStore;

@@ -12,7 +12,7 @@ use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use crate::time::Window;
 
-use crate::company::GROUP_TYPE as COMPANY;
+use crate::ids::COMPANY_TYPE as COMPANY;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the key of a company by its public id, and for its link. A project that knows the link also knows the

@@ -11,7 +11,6 @@ use std::collections::{BinaryHeap, HashMap};
 use super::aliases;
 use super::parts::{self, Description, Figures, Keys};
 use crate::cache::table::KeyHashBuilder;
-use crate::company;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
@@ -120,7 +119,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         }
         let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
         // A company may have several keys; the projects know the maximum.
-        let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
+        let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
             return Ok(leading);
