@@ -1,4 +1,4 @@
-//! Companies and groups: their keys, their accounts, and who was active in them.
+//! Companies and groups: keys, accounts and member activity.
 
 mod account;
 mod domain_key;

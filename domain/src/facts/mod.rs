@@ -1,7 +1,7 @@
 //! The facts of one entity, from which its contributions to every rollup are computed.
 //!
-//! Facts only ever grow by adding: an event is the smallest of them, and linking two identities is their sum. So the
-//! order of arrival can't change them. What a company holds can also be taken out again, item by item.
+//! Facts grow only by addition: an event adds the smallest facts, and a link of two identities adds theirs up. The order
+//! of arrival therefore doesn't matter. The facts of a company can also be taken out again, item by item.
 
 mod changes;
 mod daily_count;
