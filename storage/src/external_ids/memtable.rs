@@ -11,6 +11,7 @@ pub(super) const LAYOUT: Layout = Layout {
     encoding: Encoding::Numbers,
     block_bytes: 5 << 10,
     compressed: false,
+    merge_percent: 125,
     hash: |key| key.first_chunk().map_or(0, |key| u128::from_be_bytes(*key)),
 };
 

@@ -14,12 +14,12 @@ const FAN_IN: usize = 4;
 const PAIRS_PER_CHECK: usize = 4096;
 
 /// Chooses the tables to merge, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so the number
-/// of times that a pair is rewritten grows with the logarithm of the data.
-pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
+/// of times that a pair is rewritten grows with the logarithm of the data. `merge_percent`: see [`Layout`](super::Layout).
+pub(super) fn plan(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
     let mut start = sizes.len().checked_sub(1)?;
     let mut total = *sizes.get(start)?;
     while let Some(older) = start.checked_sub(1) {
-        if sizes[older] > 2 * total {
+        if 100 * sizes[older] > merge_percent * total {
             break;
         }
         total += sizes[older];
@@ -30,12 +30,12 @@ pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
 }
 
 /// As [`plan`], but for a set that has too many tables: if sizes suggest no merge, chooses the cheapest one.
-pub(super) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
+pub(super) fn plan_at_once(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
     let cheapest = || {
         let windows = sizes.windows(FAN_IN).enumerate();
         windows.min_by_key(|(_, window)| window.iter().sum::<u64>()).map(|(start, _)| start..start + FAN_IN)
     };
-    plan(sizes).or_else(cheapest)
+    plan(sizes, merge_percent).or_else(cheapest)
 }
 
 /// Visits the pairs of several tables in key order. Of each key only the newest pair is visited.
@@ -127,6 +127,10 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    fn plan(sizes: &[u64]) -> Option<Range<usize>> {
+        super::plan(sizes, 200)
+    }
+
     #[test]
     fn sizes_grow_with_age() {
         assert_eq!(plan(&[]), None);
@@ -137,18 +141,19 @@ mod tests {
         assert_eq!(plan(&[100 * MIB, 10 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), Some(1..5));
         assert_eq!(plan(&[60 * MIB, 10 * MIB, 10 * MIB, 10 * MIB]), Some(0..4));
         assert_eq!(plan(&[27, 9, 3, 1]), None);
-        assert_eq!(plan_at_once(&[27, 9, 3, 1]), Some(0..4));
-        assert_eq!(plan_at_once(&[81, 27, 9, 3, 1]), Some(1..5));
-        assert_eq!(plan_at_once(&[3, 1]), None);
+        assert_eq!(plan_at_once(&[27, 9, 3, 1], 200), Some(0..4));
+        assert_eq!(plan_at_once(&[81, 27, 9, 3, 1], 200), Some(1..5));
+        assert_eq!(plan_at_once(&[3, 1], 200), None);
     }
 
     #[test]
     fn tables_stay_few_and_little_is_rewritten() {
-        for step in [MIB / 256, MIB / 16, MIB, 10 * MIB] {
+        let steps = [MIB / 256, MIB / 16, MIB, 10 * MIB];
+        for (step, percent) in steps.into_iter().flat_map(|step| [(step, 125), (step, 200)]) {
             let (mut sizes, mut merged) = (Vec::new(), 0);
             for _ in 0..2_000 {
                 sizes.push(step);
-                if let Some(range) = plan(&sizes) {
+                if let Some(range) = super::plan(&sizes, percent) {
                     let total = sizes.drain(range).sum();
                     sizes.push(total);
                     merged += total;

@@ -160,7 +160,7 @@ impl TableSet {
 
     /// Whether the sizes of the tables suggest a merge.
     pub(crate) fn needs_merge(&self) -> bool {
-        plan(&sizes_of(&self.tables())).is_some()
+        plan(&sizes_of(&self.tables()), self.space.layout.merge_percent).is_some()
     }
 
     /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
@@ -212,10 +212,10 @@ impl TableSet {
         *waited.unwrap_or_else(PoisonError::into_inner) = MergeState::Running;
     }
 
-    fn merge_running(&self, plan: fn(&[u64]) -> Option<Range<usize>>, stop: &AtomicBool) -> Result<bool, TableError> {
+    fn merge_running(&self, plan: fn(&[u64], u64) -> Option<Range<usize>>, stop: &AtomicBool) -> Result<bool, TableError> {
         let _end = EndMerge(self);
         let tables = self.tables();
-        let Some(range) = plan(&sizes_of(&tables)) else { return Ok(true) };
+        let Some(range) = plan(&sizes_of(&tables), self.space.layout.merge_percent) else { return Ok(true) };
         let merging = &tables[range.clone()];
         let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
         let Some(merged) = merge(merging, range.start == 0, writer, stop)? else { return Ok(false) };

@@ -19,6 +19,9 @@ pub(crate) struct Layout {
     pub(crate) block_bytes: usize,
     /// Whether blocks are compressed with lz4 where that makes them smaller.
     pub(crate) compressed: bool,
+    /// A table is merged with the newer ones if it has at most this percentage of their size. A larger percentage gives fewer tables, and
+    /// rewrites pairs more often.
+    pub(crate) merge_percent: u64,
     /// The hash of a key that the filter stores.
     pub(crate) hash: fn(&[u8]) -> u128,
 }

@@ -22,7 +22,8 @@ pub(super) const MAX_TABLES: usize = 24;
 /// A commit to a partition with more tables than this is refused if they can't be merged.
 const MAX_UNMERGED_TABLES: usize = 4 * MAX_TABLES;
 
-const LAYOUT: Layout = Layout { encoding: Encoding::Prefix, block_bytes: 8 << 10, compressed: true, hash: xxh3_128 };
+const LAYOUT: Layout =
+    Layout { encoding: Encoding::Prefix, block_bytes: 8 << 10, compressed: true, merge_percent: 200, hash: xxh3_128 };
 
 /// The tables of all partitions.
 pub(in crate::store) struct Tables {
