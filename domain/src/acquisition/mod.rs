@@ -121,23 +121,23 @@ pub fn utm(url: &str) -> Utm {
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
     let overrides = touchpoint.overrides;
-    let told = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
+    let overridden = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
     let click = query.click_id.map(|index| CLICK_IDS[index]);
     let referrer = touchpoint.referrer_host.and_then(Referrer::of);
 
-    let source = told(|o| &o.source)
+    let source = overridden(|o| &o.source)
         .or(query.utm.source)
         .or(query.source)
         .or(query.reference)
         .or_else(|| click.map(|(_, source, _)| source.to_owned()))
         .or_else(|| referrer.as_ref().map(|referrer| referrer.source.clone()))
         .unwrap_or_else(|| DIRECT.to_owned());
-    let medium = told(|o| &o.medium)
+    let medium = overridden(|o| &o.medium)
         .or(query.utm.medium)
         .or_else(|| click.map(|(_, _, medium)| medium.to_owned()))
         .or_else(|| referrer.as_ref().map(|referrer| referrer.medium.to_owned()))
         .unwrap_or_else(|| NONE.to_owned());
-    let campaign = told(|o| &o.campaign).or(query.utm.campaign).unwrap_or_else(|| NONE.to_owned());
+    let campaign = overridden(|o| &o.campaign).or(query.utm.campaign).unwrap_or_else(|| NONE.to_owned());
     let channel =
         overrides.and_then(|o| Channel::parse(o.channel.as_deref()?)).unwrap_or_else(|| Channel::of(&source, &medium, &campaign));
     Acquisition { source, medium, campaign, channel }

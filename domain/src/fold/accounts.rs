@@ -116,20 +116,20 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Moves the whole history of a company to its domain, unless it is a domain itself or already linked.
-    pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
+    pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, reported_at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
             Some(AccountSlot::Canonical(account)) if !account.key.is_domain() => account.clone(),
             Some(AccountSlot::Alias(_)) => {
                 // Reported again, perhaps by an event that happened earlier.
                 let key = self.hasher.company(domain.as_str());
-                self.project.rollups.company_links.remember(company, key, told);
+                self.project.rollups.company_links.remember(company, key, reported_at);
                 return Ok(());
             }
             _ => return Ok(()),
         };
         let key = self.company(domain)?;
-        self.remember_link(company, key, told)?;
+        self.remember_link(company, key, reported_at)?;
         let facts = &mut former.facts;
         facts.load_all(|serial| source.page::<AccountSlot>(page_key(company, serial)))?;
         self.project.rollups.contribute(EntityKind::Account, facts, Sign::Minus, &DirtyRange::ANY);

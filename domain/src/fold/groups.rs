@@ -77,14 +77,14 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Records a company's link to its domain, for organization-wide queries.
-    pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
+    pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, reported_at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let Project { groups, rollups, limits, .. } = &mut *self.project;
-        rollups.company_links.remember(company, domain, told);
+        rollups.company_links.remember(company, domain, reported_at);
         if let Some(group) = groups.get_mut(domain, || source.record(domain))? {
             group.tell_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;
-            let told = group.count_aliases();
-            rollups.company_links.remember_most(told);
+            let aliases = group.count_aliases();
+            rollups.company_links.remember_most(aliases);
         }
         Ok(())
     }

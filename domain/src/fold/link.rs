@@ -81,8 +81,8 @@ impl<S: Source> Fold<'_, S> {
             base.saw(first, last);
         }
         // The e-mail index refers to the linked id, which refers to the user.
-        for (email, told) in small.emails.iter() {
-            base.emails.tell(email, *told);
+        for (email, at) in small.emails.iter() {
+            base.emails.tell(email, *at);
         }
         self.project
             .orphans
@@ -93,7 +93,7 @@ impl<S: Source> Fold<'_, S> {
     /// Applies the association that was recorded first to both histories.
     fn adopt_company(&mut self, base: &mut Identity, other: Option<Association>) -> Result<(), Fault> {
         let company = base.company.into_iter().chain(other).min();
-        if company.map(|told| told.company) == base.company.map(|told| told.company) {
+        if company.map(|association| association.company) == base.company.map(|association| association.company) {
             base.company = company;
             return Ok(());
         }

@@ -25,9 +25,9 @@ impl Project {
     /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
-        let person = fold.subject(event)?;
+        let identity_key = fold.subject(event)?;
         let named = fold.named(event)?;
-        fold.record(event, person, named)
+        fold.record(event, identity_key, named)
     }
 
     /// Returns the key of the identity that `key` belongs to, whether or not it has any event.
@@ -50,8 +50,8 @@ struct Fold<'a, S> {
 
 impl<S: Source> Fold<'_, S> {
     /// Adds the event to its identity, including the company and the e-mail address that it may report.
-    fn record(&mut self, event: &Event, person: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
-        let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
+    fn record(&mut self, event: &Event, identity_key: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
+        let Some(mut identity) = self.take_identity(identity_key)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
         let is_somebody = identity.id != IdentityId::Nobody;
@@ -66,14 +66,14 @@ impl<S: Source> Fold<'_, S> {
         }
         if is_somebody {
             identity.saw(at, at);
-            self.tell_email(&mut identity, person, event, at)?;
+            self.tell_email(&mut identity, identity_key, event, at)?;
             self.count_texts(&mut identity, event)?;
         }
         if let Some((revenue, orders)) = event.order() {
             let company = named.and_then(GroupRef::company).map(Box::new);
             self.add_order(&mut identity, Order { at, day: event.day, revenue, orders, company })?;
         }
-        self.put_identity(person, identity);
+        self.put_identity(identity_key, identity);
         Ok(())
     }
 
@@ -83,12 +83,12 @@ impl<S: Source> Fold<'_, S> {
         if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
         }
-        let told = match (named.and_then(GroupRef::company), &event.email_company) {
+        let reported = match (named.and_then(GroupRef::company), &event.email_company) {
             (Some(company), _) => company,
             (None, Some(key)) => self.company(key)?,
             (None, None) => return Ok(()),
         };
-        let association = Association { since: self.position, company: told };
+        let association = Association { since: self.position, company: reported };
         if identity.facts.is_empty() {
             identity.company = Some(association);
             return Ok(());
@@ -115,7 +115,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
     }
 
-    fn tell_email(&mut self, identity: &mut Identity, person: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
+    fn tell_email(&mut self, identity: &mut Identity, identity_key: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
         let Some(email) = &event.details.email else { return Ok(()) };
         if !identity.emails.tell(email, at) {
             return Ok(());
@@ -125,12 +125,12 @@ impl<S: Source> Fold<'_, S> {
         let emails = &mut self.project.emails;
         let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
         let Some(owners) = emails.get_to_load(key, || source.record(key))? else {
-            emails.insert(key, EmailOwners::new(person, limits));
+            emails.insert(key, EmailOwners::new(identity_key, limits));
             return Ok(());
         };
         // An unchanged record is not saved again.
-        if !owners.has(person, page)? {
-            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person, limits));
+        if !owners.has(identity_key, page)? {
+            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(identity_key, limits));
         }
         Ok(())
     }

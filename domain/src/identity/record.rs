@@ -92,11 +92,11 @@ impl LatestEmail {
     /// Records an address reported at a moment. Returns `false` if it was already the latest one.
     pub fn tell(&mut self, email: &str, at: Moment) -> bool {
         match &mut self.0 {
-            Some((known, told)) if **known == *email => {
-                *told = at.max(*told);
+            Some((known, reported)) if **known == *email => {
+                *reported = at.max(*reported);
                 return false;
             }
-            Some((_, told)) if at < *told => {}
+            Some((_, reported)) if at < *reported => {}
             latest => *latest = Some((email.into(), at)),
         }
         true

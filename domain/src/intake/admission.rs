@@ -191,15 +191,15 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
     let Some(raw) = timestamp.map(RawValue::get).filter(|raw| *raw != "null" && *raw != "\"\"") else {
         return Ok((received, false));
     };
-    let told = if raw.starts_with('"') {
+    let sent = if raw.starts_with('"') {
         let text: String = serde_json::from_str(raw).map_err(|_| wrong())?;
         Instant::parse_rfc3339(&text)
     } else {
         Instant::parse_epoch_ms(raw)
     };
-    let told = told.ok_or_else(wrong)?;
-    let settled = clamp_timestamp(Some(told), received).map_err(|error| {
-        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
+    let sent = sent.ok_or_else(wrong)?;
+    let settled = clamp_timestamp(Some(sent), received).map_err(|error| {
+        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&sent.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
     })?;

@@ -38,8 +38,9 @@ fn who() -> impl Strategy<Value = crate::intake::event::SentIds> {
 
 fn acquisition() -> impl Strategy<Value = Option<Acquisition>> {
     let text = |texts| proptest::sample::select(texts);
-    let told = (text(&["google", "mail", "(direct)"][..]), text(&["cpc", "(none)"][..]), text(&["spring", "fall", "(none)"][..]));
-    proptest::option::of(told.prop_map(|(source, medium, campaign)| Acquisition {
+    let parts =
+        (text(&["google", "mail", "(direct)"][..]), text(&["cpc", "(none)"][..]), text(&["spring", "fall", "(none)"][..]));
+    proptest::option::of(parts.prop_map(|(source, medium, campaign)| Acquisition {
         source: source.to_owned(),
         medium: medium.to_owned(),
         campaign: campaign.to_owned(),
@@ -91,11 +92,11 @@ proptest! {
     fn exactly_the_events_that_make_something_new_would_exceed(events in proptest::collection::vec(event(), 1..40)) {
         let (mut project, hasher) = (Project::default(), hasher());
         for (event, position) in events.iter().zip(1..) {
-            let told = project.would_exceed(&Mentions::of(event, all(), &hasher), &NoSource).unwrap();
+            let predicted = project.would_exceed(&Mentions::of(event, all(), &hasher), &NoSource).unwrap();
             let before = counts(&project);
             project.apply(event, position, &hasher, &NoSource).unwrap();
             let after = counts(&project);
-            match told {
+            match predicted {
                 // The prediction does not cover whether an event that merges two histories starts a session.
                 Some(Quota::Sources) if event.who.user_id.is_some() && event.who.anonymous_id.is_some() => {}
                 Some(quota) => prop_assert!(after[quota as usize] > before[quota as usize], "{quota:?}: {event:?}"),
@@ -103,8 +104,8 @@ proptest! {
             }
             // Quotas that are not exhausted are not checked.
             for quota in Quota::ALL {
-                let told = project.would_exceed(&Mentions::of(event, Reached(Reached::bit(quota)), &hasher), &NoSource).unwrap();
-                prop_assert_eq!(told, None, "it was applied");
+                let predicted = project.would_exceed(&Mentions::of(event, Reached(Reached::bit(quota)), &hasher), &NoSource).unwrap();
+                prop_assert_eq!(predicted, None, "it was applied");
             }
         }
     }

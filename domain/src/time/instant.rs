@@ -218,11 +218,11 @@ mod tests {
     #[test]
     fn the_time_told_counts_unless_it_lies_too_far_ahead() {
         let received = Instant(1_712_916_300_000);
-        let told = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
+        let clamp = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
         assert_eq!(clamp_timestamp(None, received), Ok(Settled { at: received, clamped: false }));
-        assert_eq!(told(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
-        assert_eq!(told(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
-        assert_eq!(told(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
+        assert_eq!(clamp(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
         assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
         assert_eq!(clamp_timestamp(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
     }

@@ -59,20 +59,20 @@ impl Query for AliasesQuery {
 
 /// Returns the reported keys of each company in all projects, its own key first.
 pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
-    let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
+    let mut reported: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
     for part in projects.scatter(AliasesQuery { domains: companies.clone() }).await? {
-        for (keys, aliases) in told.iter_mut().zip(part) {
+        for (keys, aliases) in reported.iter_mut().zip(part) {
             let new: Keys = aliases.into_iter().filter(|alias| !keys.contains(alias)).collect();
             keys.extend(new);
         }
     }
-    if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
+    if projects.count() > 1 && reported.iter().any(|keys| keys.len() > 1) {
         // Another project may have linked an alias to another domain earlier.
-        let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
+        let all: Keys = reported.iter().flat_map(|keys| &keys[1..]).copied().collect();
         let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
-        for (keys, company) in told.iter_mut().zip(&companies) {
+        for (keys, company) in reported.iter_mut().zip(&companies) {
             keys.retain(|key| key == company || means.get(key) == Some(company));
         }
     }
-    Ok(told)
+    Ok(reported)
 }

@@ -63,10 +63,10 @@ pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) 
 }
 
 async fn metrics<P: Projects>(projects: &P, company: RecordKey, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
-    let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
+    let keys = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
+    let named = parts::named(projects, vec![keys.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
-    let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
+    let figures = parts::figures(projects, vec![(keys, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
         company_id: public(&named, projects.organization()),
         name: named.name(),

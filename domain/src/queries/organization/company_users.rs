@@ -85,8 +85,8 @@ impl Query for UserNamesQuery {
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let user = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
-            let latest = identity.emails.iter().max_by_key(|(_, told)| *told);
-            Ok(Some((identity.id.clone(), latest.map(|(email, told)| (*told, email.clone())))))
+            let latest = identity.emails.iter().max_by_key(|(_, reported_at)| *reported_at);
+            Ok(Some((identity.id.clone(), latest.map(|(email, reported_at)| (*reported_at, email.clone())))))
         };
         self.users.iter().map(user).collect()
     }
@@ -235,9 +235,9 @@ struct UserRow {
 
 /// Names users.
 async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> Result<Vec<UserRow>, P::Error> {
-    let told = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
+    let answers = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
     let row = |(at, (who, events)): (usize, &(MemberRef, u64))| {
-        let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
+        let parts = || answers.iter().filter_map(|part| part.get(at)?.as_ref());
         let (id, _) = parts().next()?;
         let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
         let name = email.unwrap_or_else(|| id.text());

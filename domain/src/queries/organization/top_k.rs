@@ -78,8 +78,8 @@ impl Query for TopQuery {
         let others = if first.len() > self.most { first.pop().map(|(place, _)| place) } else { None };
         let first = first.into_sorted_vec();
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
-        let told = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
-        Ok(TopPartial { reported: told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
+        let reported = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
+        Ok(TopPartial { reported, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
     }
 }
 
@@ -117,10 +117,10 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
                 }
             }
         }
-        let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
+        let reported: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
         // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
-        let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
+        let means = if aliases > 0 { aliases::resolve(projects, reported).await? } else { reported };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
             return Ok(leading);
         }
@@ -147,8 +147,8 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     if !part.others.is_none_or(is_last) {
         return Some(None);
     }
-    let told = part.reported.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
-    Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
+    let leading = part.reported.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
+    Some(Some(Leading { keys: leading.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
 /// Returns the candidates for the list, if the reports are conclusive. `means` holds the company of each reported key, in
