@@ -30,7 +30,8 @@ impl<S: Source> Fold<'_, S> {
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
 
-    /// Adds a session, which may be a single event, and merges it with the sessions that it meets.
+    /// Adds a session, which may be a single event, and merges it with the sessions within 30 minutes of it. So a late event bridges
+    /// the sessions on both sides of it.
     pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_session(&session, page)?;

@@ -1,4 +1,5 @@
-//! Authentication and authorization: where 401 and 403 are decided.
+//! Authentication and authorization of tokens and public keys: decides 401 and 403. Allowed origins are checked in
+//! `resources/events/cors.rs`; what a token may grant to another, in `resources/api_tokens.rs`.
 
 use std::sync::Arc;
 
