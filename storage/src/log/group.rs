@@ -74,7 +74,7 @@ impl<T: Send + 'static> GroupCommit<T> {
     pub fn spawn(log: Log, options: GroupOptions, sink: impl FnMut(Vec<Outcome<T>>) + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel();
         let thread =
-            std::thread::Builder::new().name("log".into()).spawn(move || Committer { log, options, sink }.run(&receiver))?;
+            std::thread::Builder::new().name("log".into()).spawn(move || Committer { log, options, sink }.run(receiver))?;
         Ok(GroupCommit { queue: RwLock::new(Some(sender)), thread: Mutex::new(Some(thread)) })
     }
 }
@@ -131,7 +131,8 @@ struct Committer<S> {
 type Appended = Result<Position, LogError>;
 
 impl<S> Committer<S> {
-    fn run<T>(mut self, queue: &Receiver<Item<T>>)
+    /// Commits until the queue is closed. It owns the queue, so that after a panic nothing more is taken once the sink is gone.
+    fn run<T>(mut self, queue: Receiver<Item<T>>)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
@@ -139,7 +140,7 @@ impl<S> Committer<S> {
         // After the queue is closed `recv` still returns what is in it.
         while let Some(item) = carried.take().or_else(|| queue.recv().ok()) {
             let mut batch = vec![item];
-            carried = self.gather(&mut batch, queue);
+            carried = self.gather(&mut batch, &queue);
             self.commit(batch);
         }
     }
