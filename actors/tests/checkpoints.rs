@@ -65,7 +65,7 @@ async fn counted(engine: &Engine, project: ProjectId) -> (u64, u64) {
 
 /// The tables that a partition's next checkpoints write.
 fn tables(dir: &Path, project: ProjectId) -> impl Iterator<Item = PathBuf> {
-    let (dir, partition) = (dir.join("store/runs"), partition_of(project));
+    let (dir, partition) = (dir.join("store/tables"), partition_of(project));
     (1..1_000).map(move |id| dir.join(format!("{partition:05}-{id:016x}.sst")))
 }
 

@@ -258,7 +258,7 @@ async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
     drop(engine);
     let away = place.path().join("away");
     for path in [
-        files(&dir.join("store/runs"), ".sst").swap_remove(0),
+        files(&dir.join("store/tables"), ".sst").swap_remove(0),
         files(&dir.join("store/tree"), "db").swap_remove(0),
         files(&dir.join("fingerprints"), ".sst").swap_remove(0),
         files(&dir.join("fingerprints"), "MANIFEST").swap_remove(0),
@@ -286,7 +286,7 @@ async fn damage_of_store_or_index_leads_to_a_rebuild() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    for (round, directory, ending) in [(1, "store/runs", ".sst"), (2, "store/tree", "db"), (3, "fingerprints", ".sst")] {
+    for (round, directory, ending) in [(1, "store/tables", ".sst"), (2, "store/tree", "db"), (3, "fingerprints", ".sst")] {
         let path = files(&dir.join(directory), ending).swap_remove(0);
         let len = path.metadata().unwrap().len();
         (1..8).for_each(|place| flip(&path, len * place / 8));
@@ -385,7 +385,7 @@ async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    for (round, directory) in [(1, "store/runs"), (2, "fingerprints")] {
+    for (round, directory) in [(1, "store/tables"), (2, "fingerprints")] {
         let len = |path: &PathBuf| path.metadata().unwrap().len();
         let path = files(&dir.join(directory), ".sst").into_iter().max_by_key(len).unwrap();
         // In a block, which is not read at every open.

@@ -194,7 +194,7 @@ fn missing_parts_are_noticed() {
     let original = place.path().join("original");
     let expected = fill(&original, &mut Random(seed()));
     let mut tally = Tally::default();
-    for (round, part) in ["tree", "tree/db", "tree/conf", "tree/blobs", "runs", "SEALS"].into_iter().enumerate() {
+    for (round, part) in ["tree", "tree/db", "tree/conf", "tree/blobs", "tables", "SEALS"].into_iter().enumerate() {
         let dir = place.path().join(format!("{round}"));
         copy_dir(&original, &dir);
         let path = dir.join(part);

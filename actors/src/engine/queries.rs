@@ -102,7 +102,10 @@ impl Engine {
     /// An unknown organization has none.
     #[must_use]
     pub fn organization(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
-        let projects = self.registry().projects(organization).unwrap_or_default();
-        OrganizationProjects::new(self, organization, projects.iter().map(|project| project.id).collect())
+        OrganizationProjects::new(self, organization, self.projects_of(organization))
+    }
+
+    fn projects_of(&self, organization: OrganizationId) -> Vec<ProjectId> {
+        self.registry().projects(organization).unwrap_or_default().iter().map(|project| project.id).collect()
     }
 }

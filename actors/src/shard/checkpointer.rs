@@ -94,7 +94,8 @@ impl Checkpointer {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether no round is under way.
+    pub(super) fn is_idle(&self) -> bool {
         self.due.is_empty() && self.current.is_none()
     }
 

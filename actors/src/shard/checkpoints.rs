@@ -61,6 +61,10 @@ impl Checkpoints {
 
     /// Begins a round if one is due, or if `force` is set.
     pub(super) fn begin_round(&mut self, force: bool, partitions: &Partitions, history: &dyn History) -> Next {
+        // Asked at each turn of the shard while memory is short: partitions are looked at only if a round can begin.
+        if !self.checkpointer.is_idle() {
+            return Next::Rest;
+        }
         let unsaved = |(number, partition): (&u16, &Partition)| {
             let first = partition.unsaved_from().filter(|_| !partition.is_stuck())?;
             Some(Unsaved {

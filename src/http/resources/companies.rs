@@ -196,8 +196,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
 pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let LookupParameters { range_days, domain } = &question.parameters;
-    let projects = question.projects();
-    let company = queries::company_by_domain(&projects, &domain.0, range_days.0);
+    let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
     question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
@@ -214,8 +213,7 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
-    let projects = question.projects();
-    let companies = queries::top_companies(&projects, range_days.0, limit.rows());
+    let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
     question.reply(companies, TopCompaniesAnswer::from).await
 }
 
@@ -232,8 +230,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let window = question.parameters.range_days.0;
-    let projects = question.projects();
-    let company = queries::company_by_id(&projects, company_id(&request), window);
+    let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
     question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
@@ -250,8 +247,8 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
-    let projects = question.projects();
-    let users = queries::company_top_users(&projects, company_id(&request), range_days.0, limit.rows());
+    let users =
+        async { queries::company_top_users(&question.projects(), company_id(&request), range_days.0, limit.rows()).await };
     question.reply_if_found(COMPANY, users, TopUsersAnswer::from).await
 }
 

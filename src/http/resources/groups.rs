@@ -95,8 +95,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
-    let projects = question.projects();
-    let group = queries::group_metrics(&projects, &group_type.0, &group_key.0, range_days.0);
+    let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
     question.reply_if_found("group", group, GroupAnswer::from).await
 }
 
@@ -113,8 +112,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
-    let projects = question.projects();
-    let groups = queries::top_groups(&projects, &group_type.0, range_days.0, limit.rows());
+    let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
     question.reply(groups, TopGroupsAnswer::from).await
 }
 

@@ -174,8 +174,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let projects = question.projects();
-    let profile = queries::profile(&projects, &user, window.0);
+    let profile = async { queries::profile(&question.projects(), &user, window.0).await };
     question.reply_if_found(IDENTITY, profile, ProfileAnswer::from).await
 }
 
@@ -193,8 +192,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let projects = question.projects();
-    let counts = queries::counts(&projects, &user, CountOf::Referrers, window.0, limit.rows());
+    let counts = async { queries::counts(&question.projects(), &user, CountOf::Referrers, window.0, limit.rows()).await };
     question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
@@ -212,8 +210,7 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
-    let projects = question.projects();
-    let counts = queries::counts(&projects, &user, CountOf::Pages, window.0, limit.rows());
+    let counts = async { queries::counts(&question.projects(), &user, CountOf::Pages, window.0, limit.rows()).await };
     question.reply_if_found(IDENTITY, counts, TopPagesAnswer::from).await
 }
 

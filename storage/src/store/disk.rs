@@ -84,7 +84,7 @@ impl DiskStore {
     /// # Errors
     /// As [`DiskStore::open`].
     pub fn open_or_create(dir: &Path, options: StoreOptions) -> Result<(Self, bool), StoreError> {
-        let tables_dir = dir.join("runs");
+        let tables_dir = dir.join("tables");
         for path in [dir, &tables_dir] {
             make_private_dir(path).map_err(StoreError::io("create a directory"))?;
         }

@@ -71,7 +71,7 @@ impl Query for MembersQuery {
 }
 
 /// An id, and the most recently reported e-mail address with its time.
-type Told = (IdentityId, Option<(Moment, Box<str>)>);
+type ReportedEmail = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids and the latest e-mail addresses of users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ struct UserNamesQuery {
 }
 
 impl Query for UserNamesQuery {
-    type Partial = Vec<Option<Told>>;
+    type Partial = Vec<Option<ReportedEmail>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let user = |who: &MemberRef| {
