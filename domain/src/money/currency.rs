@@ -46,6 +46,14 @@ impl Currency {
         iso4217::is_listed(code).then_some(Currency(code))
     }
 
+    /// The currency of a code that was recorded earlier. `None`: it is not three upper-case letters. The list is not asked, so
+    /// that codes of an older list stay readable.
+    #[must_use]
+    pub fn from_recorded(code: &[u8]) -> Option<Currency> {
+        let code: [u8; 3] = code.try_into().ok()?;
+        code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
+    }
+
     /// The code, in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -87,8 +95,7 @@ impl<'de> Deserialize<'de> for Currency {
             return Currency::parse(&text).map_err(D::Error::custom);
         }
         let code = <[u8; 3]>::deserialize(deserializer)?;
-        // What was recorded under an older list stays readable: letters are enough.
-        if code.iter().all(u8::is_ascii_uppercase) { Ok(Currency(code)) } else { Err(D::Error::custom(CurrencyError)) }
+        Currency::from_recorded(&code).ok_or_else(|| D::Error::custom(CurrencyError))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Operation, PRIVATE_FILE, run_at};
 
 /// A file of the data directory.
 #[derive(Debug)]
-pub(crate) struct File {
+pub struct File {
     inner: std::fs::File,
     origin: Origin,
 }
@@ -22,7 +22,10 @@ impl File {
     }
 
     /// Opens a file for reading.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true))
     }
 
@@ -37,7 +40,10 @@ impl File {
     }
 
     /// Creates an empty file (mode 0600) for reading and writing, in the place of one that exists.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn create(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
@@ -53,7 +59,10 @@ impl File {
     }
 
     /// How long the file is.
-    pub(crate) fn len(&self) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn len(&self) -> io::Result<u64> {
         self.origin.run(Operation::Read, || self.inner.metadata()).map(|about| about.len())
     }
 
@@ -66,11 +75,19 @@ impl File {
         self.origin.run(Operation::Read, || self.inner.read_at(bytes, offset))
     }
 
-    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    /// Reads exactly as many bytes as `bytes` holds, from `offset` on.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.origin.run(Operation::Read, || self.inner.read_exact_at(bytes, offset))
     }
 
-    pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.origin.write(bytes, |bytes| self.inner.write_all_at(bytes, offset))
     }
 
@@ -92,7 +109,11 @@ impl File {
         self.origin.run(Operation::Sync, || self.inner.sync_data())
     }
 
-    pub(crate) fn sync_all(&self) -> io::Result<()> {
+    /// Makes contents and length durable.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn sync_all(&self) -> io::Result<()> {
         self.origin.run(Operation::Sync, || self.inner.sync_all())
     }
 }

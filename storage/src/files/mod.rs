@@ -1,4 +1,4 @@
-//! The one place where this crate touches files: open files, small files written whole or not at all, and directories
+//! The one place where the storage and the archive touch files: open files, small files written whole or not at all, and directories
 //! that only their owner reads.
 //!
 //! Everything goes through here (but for what sled does itself), so that a test can make any operation fail: see
@@ -20,7 +20,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) use cache::{CachedFile, Dir, OpenFiles};
-pub(crate) use file::File;
+pub use file::File;
 pub use operation::Operation;
 pub(crate) use switch::run_at;
 
@@ -107,12 +107,18 @@ pub fn make_private(path: &Path) {
 }
 
 /// Renames a file or a directory.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     run_at(Operation::Rename, from, || fs::rename(from, to))
 }
 
 /// Removes a file.
-pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn remove_file(path: &Path) -> io::Result<()> {
     run_at(Operation::Remove, path, || fs::remove_file(path))
 }
 
@@ -130,12 +136,18 @@ pub(crate) fn remove_dir_all(dir: &Path) -> io::Result<()> {
 }
 
 /// The paths of what a directory holds, in no order.
-pub(crate) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     run_at(Operation::List, dir, || fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path())).collect())
 }
 
 /// The contents of a file.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     (&File::open(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)
