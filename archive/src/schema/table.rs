@@ -26,7 +26,7 @@ pub const COLUMNS: &[Column] = &[
     required("timestamp", Access::Timestamp(|row| row.event.time, |draft, at: Instant| draft.time = at)),
     required("received_at", Access::Timestamp(|row| row.event.received, |draft, at: Instant| draft.received = at)),
     required(DAY, Access::Date(|row| row.event.day, |draft, day| draft.day = day)),
-    required("name", Access::Text(|row| Some(&row.event.name), |draft, text| Some(draft.name = text.into()))),
+    required("name", Access::Text(|row| Some(&row.event.name), put_name)),
     required("consented", Access::Boolean(|row| Some(acquisition(row).is_some()), |draft, yes| draft.consented = yes)),
     text("user_id", |row| row.event.who.user_id.as_deref(), |draft, text| put(&mut draft.who.user_id, text)),
     text("anonymous_id", |row| row.event.who.anonymous_id.as_deref(), |draft, text| put(&mut draft.who.anonymous_id, text)),
@@ -153,6 +153,11 @@ fn acquisition(row: &Row) -> Option<&Acquisition> {
 
 fn put<'t, T: From<&'t str>>(place: &mut Option<T>, text: &'t str) -> Option<()> {
     *place = Some(text.into());
+    Some(())
+}
+
+fn put_name(draft: &mut Draft, text: &str) -> Option<()> {
+    draft.name = text.into();
     Some(())
 }
 
