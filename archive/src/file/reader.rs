@@ -26,10 +26,10 @@ use crate::error::{ArchiveError, Damage};
 use crate::metadata::PathCounts;
 use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VERSION};
 
-/// The most rows of a batch.
-const MAX_BATCH_ROWS: usize = 1_024;
-/// A row group is read in so many batches or more, so that one of large rows is not decoded at once.
+/// A row group is read in so many batches, so that one of large rows is not decoded at once,
 const BATCHES: usize = 16;
+/// of at least and at most so many rows.
+const BATCH_ROWS: RangeInclusive<usize> = 64..=1_024;
 /// How much of a file is hashed at a time.
 const HASH_BYTES: usize = 1 << 18;
 
@@ -47,6 +47,8 @@ pub struct RowGroup {
 /// Which columns are read.
 #[derive(Debug, Clone, Copy)]
 pub enum Columns<'c> {
+    /// All of them.
+    All,
     /// Those that make a [`Row`](crate::row::Row): all but those of metadata paths.
     Row,
     /// Those of these names. One that the file does not have is left out, which only happens to columns of metadata paths.
@@ -160,6 +162,7 @@ impl ArchiveFile {
         };
         let groups = (0..self.row_groups.len()).filter(|group| overlaps(&self.row_groups[*group])).rev().collect();
         let is_wanted = |name: &str| match selection.columns {
+            Columns::All => true,
             Columns::Row => COLUMNS.iter().any(|column| column.name == name),
             Columns::Named(names) => names.contains(&name),
         };
@@ -191,7 +194,7 @@ impl ArchiveFile {
         ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
             .with_projection(mask)
             .with_row_groups(vec![group])
-            .with_batch_size((rows / BATCHES).clamp(1, MAX_BATCH_ROWS))
+            .with_batch_size((rows / BATCHES).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()))
             .build()
             .map_err(|error| self.contradiction(error))
     }
