@@ -4,11 +4,12 @@ use std::fs;
 
 use headcount_archive::archive::Archive;
 use headcount_archive::error::{ArchiveError, Refusal};
+use headcount_archive::row::Row;
 use headcount_archive::seal::{SealOptions, Sealer};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Amount;
 
-use crate::support::{MARCH, PROJECT, contents, plausible, rows, scratch, seal, series};
+use crate::support::{PROJECT, contents, plausible, rows, scratch, seal, series};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -61,7 +62,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(refusal(plausible(5, 0)), Some(Refusal::Order(5)));
     assert_eq!(refusal(plausible(8, 0)), None);
     assert_eq!(refusal(plausible(8, 0)), Some(Refusal::Order(8)));
-    assert_eq!(refusal(plausible(u64::MAX, 0)), Some(Refusal::Position));
+    assert_eq!(refusal(Row { position: u64::MAX, ..plausible(20, 0) }), Some(Refusal::Position));
     let mut other = plausible(20, 0);
     other.event.project = ProjectId(3);
     assert_eq!(refusal(other.clone()), Some(Refusal::Project));
@@ -112,5 +113,4 @@ fn only_the_owner_reads_them() {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
     }
     assert_eq!(archive.manifest().files()[0].bytes, fs::metadata(&file).unwrap().len());
-    let _ = MARCH;
 }

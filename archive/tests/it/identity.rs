@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::support::{PROJECT, any_rows, json, scratch};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn rows_are_read_as_they_were_written(rows in any_rows(), row_group_bytes in prop_oneof![Just(1_usize), 200..20_000_usize], from in any::<u64>()) {

@@ -87,4 +87,5 @@ fn every_column_is_read_with_its_type_and_its_value() {
     let found = run(&python, &archive);
     let expected: Value = serde_json::from_str(include_str!("../read_archive.expected.json")).unwrap();
     assert_eq!(found["pyarrow"], expected);
+    assert_eq!(found["checksums"], true, "pages have checksums, and pyarrow compares them");
 }
