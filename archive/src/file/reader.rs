@@ -170,19 +170,24 @@ impl ArchiveFile {
         Batches { file: self, columns, groups, open: None }
     }
 
-    /// Reads the chunks of a row group, and checks each.
+    /// Reads the chunks of a row group, those that are side by side at once, and checks each.
     fn chunks(&self, group: usize, columns: &[usize]) -> Result<Chunks, ArchiveError> {
         let metadata = self.metadata.metadata().row_group(group);
-        let mut chunks = Vec::with_capacity(columns.len());
-        for column in columns {
-            let (start, length) = metadata.column(*column).byte_range();
-            let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-            self.file.read_exact_at(&mut bytes, start).map_err(ArchiveError::io("read", &self.path))?;
-            if self.checksums.get(group * metadata.num_columns() + column) != Some(&crc32c::crc32c(&bytes)) {
-                let column = metadata.column(*column).column_descr().name().to_owned();
-                return Err(self.damaged(Damage::Chunk { row_group: group, column }));
+        let start = |column: &usize| metadata.column(*column).byte_range().0;
+        let end = |column: &usize| start(column) + metadata.column(*column).byte_range().1;
+        let mut chunks = Vec::new();
+        for run in columns.chunk_by(|one, next| end(one) == start(next)) {
+            let (from, to) = (start(&run[0]), end(&run[run.len() - 1]));
+            let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(usize::MAX)];
+            self.file.read_exact_at(&mut bytes, from).map_err(ArchiveError::io("read", &self.path))?;
+            for column in run {
+                let chunk = &bytes[(start(column) - from) as usize..(end(column) - from) as usize];
+                if self.checksums.get(group * metadata.num_columns() + column) != Some(&crc32c::crc32c(chunk)) {
+                    let column = metadata.column(*column).column_descr().name().to_owned();
+                    return Err(self.damaged(Damage::Chunk { row_group: group, column }));
+                }
             }
-            chunks.push((start, Bytes::from(bytes)));
+            chunks.push((from, Bytes::from(bytes)));
         }
         Ok(Chunks(Arc::new(chunks)))
     }
@@ -301,7 +306,7 @@ fn describe(group: &RowGroupMetaData) -> Option<RowGroup> {
     })
 }
 
-/// The chunks of a row group in memory, each with its place in the file.
+/// Chunks of a row group in memory, those that are side by side as one, each with its place in the file.
 struct Chunks(Arc<Vec<(u64, Bytes)>>);
 
 impl Chunks {

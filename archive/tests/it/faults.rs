@@ -133,7 +133,7 @@ fn merging_and_clearing_up_survive_each_failure() {
         assert!(archive.manifest().files().len() < files);
         archive.remove_left_overs()
     });
-    assert!(failures > 200, "{failures}");
+    assert!(failures > 100, "{failures}");
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn a_read_that_failed_can_be_repeated() {
             }
         }
     }
-    assert!(switch.failed().len() > 100, "{}", switch.failed().len());
+    assert!(switch.failed().len() > 10, "{}", switch.failed().len());
 }
