@@ -83,7 +83,11 @@ fn use_all(root: &std::path::Path, rows: u64, make: impl Fn(Position) -> Row) ->
     assert!(merge_next(&mut archive, Month(i32::MAX), &CompactOptions::default()).unwrap());
     let merged = peak_kib();
     let mut read = 0;
-    archive.for_each_row(0, |found| Ok::<_, ArchiveError>(read += u64::from(found == make(found.position)))).unwrap();
+    let count = |found: Row| -> Result<(), ArchiveError> {
+        read += u64::from(found == make(found.position));
+        Ok(())
+    };
+    archive.for_each_row(0, count).unwrap();
     assert_eq!(read, rows);
     println!("{rows} rows: {} KiB to seal, {} to merge, {} with reading", sealed - before, merged - before, peak_kib() - before);
     peak_kib() - before
