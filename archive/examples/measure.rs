@@ -1,7 +1,7 @@
 //! What the archive makes of events in the shape of `POST /track`, one a line: bytes an event, rows a second, memory.
 //!
-//! `measure FILE [SEAL_EVENTS] [none|sent|all]`: seals so many events at a time (262,144); with no `external_id`, those that were sent, or one of its
-//! own for each event. `user_agent` and `ip` stand for the client's.
+//! `measure FILE [SEAL_EVENTS] [none|sent|all] [MIB]`: seals so many events at a time (262,144); with no `external_id`, those that were sent, or one of its
+//! own for each event; a row group of so many MiB. `user_agent` and `ip` stand for the client's.
 
 #![allow(clippy::unwrap_used, reason = "a measurement: a panic is a failed one")]
 
@@ -87,13 +87,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = arguments.next().ok_or("which file?")?;
     let seal_events: usize = arguments.next().map_or(Ok(262_144), |events| events.parse())?;
     let ids = arguments.next().unwrap_or_else(|| "sent".into());
+    let mut options = SealOptions::default();
+    if let Some(mib) = arguments.next() {
+        options.writer.row_group_bytes = mib.parse::<usize>()? << 20;
+    }
+    let compact = CompactOptions { seal: options, ..CompactOptions::default() };
     let dir = std::env::temp_dir().join(format!("headcount-archive-{}", std::process::id()));
     let mut archive = Archive::open(&dir, PROJECT)?;
     let lines = std::io::BufReader::new(std::fs::File::open(path)?).lines();
     let (mut rows, mut events, mut input, mut sealing, mut own) = (Vec::new(), 0, 0, 0.0, 0);
     let mut flush = |rows: &mut Vec<Row>, archive: &mut Archive| -> Result<(), ArchiveError> {
         let (before, began) = (peak_kib(), Clock::now());
-        let mut sealer = Sealer::new(archive, SealOptions::default());
+        let mut sealer = Sealer::new(archive, options);
         rows.iter().try_for_each(|row| sealer.push(row))?;
         sealer.finish(rows.last().map_or(0, |row| row.position))?;
         sealing += began.elapsed().as_secs_f64();
@@ -118,7 +123,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         events as f64 / sealing
     );
     let began = Clock::now();
-    while merge_next(&mut archive, Month(i32::MAX), &CompactOptions::default())? {}
+    while merge_next(&mut archive, Month(i32::MAX), &compact)? {}
     println!("merged in {:.2} s", began.elapsed().as_secs_f64());
     report("merged", &archive, events);
     let began = Clock::now();

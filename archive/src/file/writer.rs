@@ -25,13 +25,14 @@ const ROW_GROUP_ROWS: usize = 1 << 16;
 pub struct WriterOptions {
     /// The level of zstd.
     pub level: i32,
-    /// A row group ends when its values take so many bytes. Writing takes about twice as much memory, and reading no more.
+    /// A row group ends when its values take so many bytes. Writing takes up to four times as much memory, since metadata stands there twice
+    /// and buffers grow by doubling, and reading less.
     pub row_group_bytes: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { level: 3, row_group_bytes: 16 << 20 }
+        Self { level: 3, row_group_bytes: 8 << 20 }
     }
 }
 
