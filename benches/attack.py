@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""What an outsider with a public key can cost: memory, work per event, and another organization's answers.
+"""Measures what a sender with a public key can cost: memory, work per event, and the latency of another organization.
 
 usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [--memory 128MiB] [--events 1000000] [--seconds 60]
 
-memory     peak memory of the server (VmHWM) in each of: ever new companies, groups, sources, referrers, e-mail domains, users, pages;
-           5,000 user agents of 120 KB; 100 connections that never read; 1,100 held connections; eight heavy questions at a time
-work       processor time of the server per batch of 5,000 events of one user with ever new companies, groups, pages, referrers:
-           the last batches beside the first; then a kill, and the rate of the replay
-neighbour  eight connections of that for a while: what another organization's events and questions take meanwhile; how long a stop
-           takes; how long the start after a kill takes to answer
+memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain, user or page with each
+           event; 5,000 user agents of 120 KB; 100 connections that never read; 1,100 connections held open; eight concurrent heavy queries
+work       CPU time of the server per batch of 5,000 events of one user, with a new company, group, page or referrer in each event:
+           the last batches compared with the first; then a kill, and the rate of the replay
+neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
+           stop; time until the server answers after a kill
 
-Needs a release build. Everything stays on loopback, in temporary directories, and stops by itself. Prints one table a part.
+Requires a release build. Uses loopback and temporary directories only, and stops all processes it started. Prints one table per part.
 """
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
@@ -29,12 +30,12 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.pop(0)  # http.py beside this file is not the module that is meant
+sys.path.pop(0)  # keep http.py in this directory from shadowing the standard module
 import http.client
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target"))
 BATCH = 5_000
-# Where the attacker comes from: another address than its neighbour.
+# The attacker's address, which differs from its neighbour's.
 ATTACKER = ("127.0.0.2", 0)
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -53,7 +54,7 @@ class Server:
         self.other = json.loads(self.request("POST", "/organizations", body, head)[1])
 
     def start(self):
-        """Starts the process; answers when it is ready. The address is known once it listens."""
+        """Starts the process, waits until it listens, and returns how long that took."""
         began = time.monotonic()
         self.log = open(self.place / "log", "a", encoding="utf-8")
         self.process = subprocess.Popen([self.binary, "serve", *self.flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
@@ -66,8 +67,8 @@ class Server:
     def request(self, method, path, body=None, head=None, timeout=120):
         connection = http.client.HTTPConnection(self.address, timeout=timeout)
         connection.request(method, path, body, head or {})
-        answer = connection.getresponse()
-        result = answer.status, answer.read()
+        response = connection.getresponse()
+        result = response.status, response.read()
         connection.close()
         return result
 
@@ -82,12 +83,12 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
-    def stop(self, how=signal.SIGTERM, patience=90):
-        """Seconds until the process was gone; `None`: it had to be killed."""
+    def stop(self, how=signal.SIGTERM, timeout=90):
+        """Stops the process. Returns the seconds until it exited; `None` if it had to be killed."""
         began = time.monotonic()
         self.process.send_signal(how)
         try:
-            self.process.wait(patience)
+            self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -102,7 +103,21 @@ class Server:
         shutil.rmtree(self.place)
 
 
-NEW = {  # what is new with every event
+@contextlib.contextmanager
+def running(options, *flags):
+    """A server that runs for the duration of a `with` block."""
+    server = Server(options, *flags)
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+def selected(options, names):
+    return [name for name in names if not options.only or name in options.only]
+
+
+NEW = {  # events, by the attribute that is new in each
     "companies": '{{"name":"open","user_id":"one","group_id":"c{0}.example"}}',
     "groups": '{{"name":"open","user_id":"one","group_type":"team","group_id":"g{0}"}}',
     "sources": '{{"name":"pageview","user_id":"u{0}","url":"https://x.example/?utm_source=s{0}"}}',
@@ -112,6 +127,9 @@ NEW = {  # what is new with every event
     "pages": '{{"name":"pageview","user_id":"one","url":"https://x.example/p{0}"}}',
 }
 
+# The kinds that `work` and `neighbour` measure.
+KINDS = ("companies", "groups", "pages", "referrers")
+
 
 def batch(kind, first, count=BATCH):
     event = NEW[kind].format
@@ -119,15 +137,15 @@ def batch(kind, first, count=BATCH):
 
 
 def send(connection, key, body):
-    """Recorded events and status."""
+    """Sends a batch. Returns the number of recorded events and the status."""
     connection.request("POST", "/i/batch", body, {"x-service-pk": key, "content-type": "application/json"})
-    answer = connection.getresponse()
-    text = answer.read()
-    return (json.loads(text)["recorded"] if answer.status == 202 else 0), answer.status
+    response = connection.getresponse()
+    text = response.read()
+    return (json.loads(text)["recorded"] if response.status == 202 else 0), response.status
 
 
 def fill(server, kind, events):
-    """Sends so many events, a batch after the other. Recorded events, and answers by status."""
+    """Sends `events` events in sequential batches. Returns the number of recorded events, and the responses by status."""
     connection, recorded, statuses = http.client.HTTPConnection(server.address, timeout=120), 0, {}
     for first in range(0, events, BATCH):
         for _ in range(200):
@@ -143,25 +161,25 @@ def fill(server, kind, events):
 # memory
 
 
-def ever_new(kind):
+def always_new(kind):
     def run(server, options):
         recorded, statuses = fill(server, kind, options.events)
-        return f"{recorded:,} recorded, answers {statuses}"
+        return f"{recorded:,} recorded, responses {statuses}"
 
     return run
 
 
-def agents(server, _):
+def large_agents(server, _):
     connection = http.client.HTTPConnection(server.address, timeout=30)
     statuses = {}
     for number in range(5_000):
         agent = f"Mozilla/5.0 ({number}) " + "x" * 120_000
         head = {"x-service-pk": server.keys["public_key"], "content-type": "application/json", "user-agent": agent}
         connection.request("POST", "/i", '{"name":"open"}', head)
-        answer = connection.getresponse()
-        answer.read()
-        statuses[answer.status] = statuses.get(answer.status, 0) + 1
-    return f"answers {statuses}"
+        response = connection.getresponse()
+        response.read()
+        statuses[response.status] = statuses.get(response.status, 0) + 1
+    return f"responses {statuses}"
 
 
 def unread(server, _):
@@ -181,7 +199,7 @@ def unread(server, _):
             except OSError:
                 open_.remove(one)
         time.sleep(0.01)
-    return f"{sent / len(request) * 500:,.0f} requests taken, {len(open_)} connections still open"
+    return f"{sent / len(request) * 500:,.0f} requests accepted, {len(open_)} connections still open"
 
 
 def held(server, _):
@@ -203,10 +221,10 @@ def held(server, _):
         status, _ = server.request("POST", "/i", body, {"x-service-pk": key, "content-type": "application/json"})
         worst, statuses[status] = max(worst, time.monotonic() - began), statuses.get(status, 0) + 1
         time.sleep(0.05)
-    return f"a neighbour's events meanwhile: {statuses}, at most {worst * 1000:.0f} ms"
+    return f"events of another organization meanwhile: {statuses}, at most {worst * 1000:.0f} ms"
 
 
-def questions(server, options):
+def queries(server, options):
     fill(server, "companies", options.events * 3 // 10)
     fill(server, "groups", options.events * 3 // 10)
     paths = ["/groups/top?group_type=team&limit=100", "/companies/top?limit=100&range_days=365"]
@@ -232,38 +250,31 @@ def questions(server, options):
         health = max(health, time.monotonic() - began)
         time.sleep(0.05)
     [thread.join() for thread in threads]
-    return f"answers {statuses}, at most {worst[0] * 1000:,.0f} ms; /healthz at most {health * 1000:,.0f} ms"
+    return f"responses {statuses}, at most {worst[0] * 1000:,.0f} ms; /healthz at most {health * 1000:,.0f} ms"
 
 
-MEMORY = {kind: ever_new(kind) for kind in NEW} | {"agents": agents, "unread": unread, "held": held, "questions": questions}
+MEMORY = {kind: always_new(kind) for kind in NEW} | {"agents": large_agents, "unread": unread, "held": held, "queries": queries}
 
 
 def memory(options):
     print(f"\n| `--memory {options.memory}` | peak MiB | seconds | |\n|---|---|---|---|", flush=True)
-    for name, run in MEMORY.items():
-        if options.only and name not in options.only:
-            continue
-        server = Server(options)
-        try:
+    for name in selected(options, MEMORY):
+        with running(options) as server:
             began = time.monotonic()
-            said = run(server, options)
-            print(f"| {name} | {server.memory_mib():.0f} | {time.monotonic() - began:.0f} | {said} |", flush=True)
-        except (OSError, http.client.HTTPException) as error:
-            print(f"| {name} | | | {error!r} |", flush=True)
-        finally:
-            server.remove()
+            try:
+                result = MEMORY[name](server, options)
+                print(f"| {name} | {server.memory_mib():.0f} | {time.monotonic() - began:.0f} | {result} |", flush=True)
+            except (OSError, http.client.HTTPException) as error:
+                print(f"| {name} | | | {error!r} |", flush=True)
 
 
 # work
 
 
 def work(options):
-    print("\n| ever new | first ms a batch | last ms a batch | ratio | replay events/s | |\n|---|---|---|---|---|---|", flush=True)
-    for kind in ("companies", "groups", "pages", "referrers"):
-        if options.only and kind not in options.only:
-            continue
-        server = Server(options)
-        try:
+    print("\n| new in each event | first batches, ms each | last batches, ms each | ratio | replay events/s | |\n|---|---|---|---|---|---|", flush=True)
+    for kind in selected(options, KINDS):
+        with running(options) as server:
             connection, took, recorded = http.client.HTTPConnection(server.address, timeout=120), [], 0
             for first in range(0, 150_000, BATCH):
                 body, before = batch(kind, first), server.cpu_s()
@@ -274,13 +285,11 @@ def work(options):
             log = server.place / "log"
             log.write_text("")
             started = server.start()
-            told = re.search(r"replayed=(\d+) took_ms=(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", log.read_text()))
-            rate = f"{int(told[1]) / max(int(told[2]), 1) * 1000:,.0f} ({told[1]})" if told else "?"
+            replay = re.search(r"replayed=(\d+) took_ms=(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", log.read_text()))
+            rate = f"{int(replay[1]) / max(int(replay[2]), 1) * 1000:,.0f} ({replay[1]})" if replay else "?"
             events = json.loads(server.ask("/identities/profile?user_id=one")[1])["events"]
-            right = "counted right" if events == recorded else f"WRONG: {events} counted of {recorded}"
-            print(f"| {kind} | {first:.0f} | {last:.0f} | {last / max(first, 1):.2f} | {rate} | start {started:.1f} s, {right} |", flush=True)
-        finally:
-            server.remove()
+            outcome = "counted right" if events == recorded else f"WRONG: {events} counted of {recorded}"
+            print(f"| {kind} | {first:.0f} | {last:.0f} | {last / max(first, 1):.2f} | {rate} | start {started:.1f} s, {outcome} |", flush=True)
 
 
 # neighbour
@@ -301,27 +310,27 @@ def attack(address, key, kind, number, until):
             time.sleep(0.1)
 
 
-def neighbour_of(address, keys, until, results):
-    """Twenty events and as many questions a second, of another organization."""
+def measure_neighbour(address, keys, until, results):
+    """Sends twenty events and twenty queries a second for another organization."""
     connection = http.client.HTTPConnection(address, timeout=60)
     took, statuses, number = [], {}, 0
     while time.monotonic() < until:
         began = time.monotonic()
-        for question in (False, True):
-            asked = time.monotonic()
+        for is_query in (False, True):
+            sent = time.monotonic()
             try:
-                if question:
+                if is_query:
                     connection.request("GET", f"/projects/{keys['project_id']}/revenue/metrics", headers={"authorization": f"Bearer {keys['api_token']}"})
                 else:
                     body = json.dumps({"name": "open", "user_id": f"n{number}", "value": 1, "external_id": f"n{number}"})
                     connection.request("POST", "/i", body, {"x-service-pk": keys["public_key"], "content-type": "application/json"})
-                answer = connection.getresponse()
-                answer.read()
-                status = answer.status
+                response = connection.getresponse()
+                response.read()
+                status = response.status
             except (OSError, http.client.HTTPException) as error:
                 status = type(error).__name__
                 connection = http.client.HTTPConnection(address, timeout=60)
-            took.append(time.monotonic() - asked)
+            took.append(time.monotonic() - sent)
             statuses[status] = statuses.get(status, 0) + 1
         number += 1
         time.sleep(max(0, 0.05 - (time.monotonic() - began)))
@@ -331,59 +340,54 @@ def neighbour_of(address, keys, until, results):
 def under_attack(server, kind, seconds):
     until, results = time.monotonic() + seconds, multiprocessing.Queue()
     senders = [multiprocessing.Process(target=attack, args=(server.address, server.keys["public_key"], kind, number, until)) for number in range(8)]
-    other = multiprocessing.Process(target=neighbour_of, args=(server.address, server.other, until, results))
+    other = multiprocessing.Process(target=measure_neighbour, args=(server.address, server.other, until, results))
     [process.start() for process in [*senders, other]]
     took, statuses = results.get(timeout=seconds + 120)
     return sorted(took), statuses, senders
 
 
-def end(senders):
+def kill(senders):
     for process in senders:
         process.kill()
         process.join()
 
 
 def neighbour(options):
-    print("\n| ever new, 8 connections | neighbour's p50 ms | p99 ms | worst ms | answers | SIGTERM s | after SIGKILL /healthz s |\n|---|---|---|---|---|---|---|", flush=True)
-    for kind in ("companies", "groups", "pages", "referrers"):
-        if options.only and kind not in options.only:
-            continue
-        server = Server(options, "--shards", "1")
-        try:
+    print("\n| new in each event, 8 connections | other organization: p50 ms | p99 ms | worst ms | responses | SIGTERM s | after SIGKILL /healthz s |\n|---|---|---|---|---|---|---|", flush=True)
+    for kind in selected(options, KINDS):
+        with running(options, "--shards", "1") as server:
             took, statuses, senders = under_attack(server, kind, options.seconds)
             stopped = server.stop()
-            end(senders)
+            kill(senders)
             server.start()
             _, _, senders = under_attack(server, kind, min(options.seconds, 15))
             server.stop(signal.SIGKILL)
-            end(senders)
-            back = after_kill(server)
+            kill(senders)
+            restarted = after_kill(server)
             at = lambda share: took[min(int(len(took) * share), len(took) - 1)] * 1000
             stop_text = f"{stopped:.1f}" if stopped is not None else "> 90"
-            print(f"| {kind} | {at(0.5):.1f} | {at(0.99):.0f} | {at(1):.0f} | {statuses} | {stop_text} | {back} |", flush=True)
-        finally:
-            server.remove()
+            print(f"| {kind} | {at(0.5):.1f} | {at(0.99):.0f} | {at(1):.0f} | {statuses} | {stop_text} | {restarted} |", flush=True)
 
 
 def after_kill(server):
-    """Starts again on a known port; answers when `/healthz` is 200, and when `/readyz` is."""
+    """Restarts the server on a known port. Returns the times until `/healthz` and `/readyz` answer 200."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     flags = [flag if flag != "127.0.0.1:0" else f"127.0.0.1:{port}" for flag in server.flags]
-    began, seen = time.monotonic(), {}
+    began, ready = time.monotonic(), {}
     server.process = subprocess.Popen([server.binary, "serve", *flags], stdout=subprocess.DEVNULL, stderr=server.log)
-    while time.monotonic() < began + 300 and "/readyz" not in seen:
+    while time.monotonic() < began + 300 and "/readyz" not in ready:
         for path in ("/healthz", "/readyz"):
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
                 connection.request("GET", path)
                 if connection.getresponse().status == 200:
-                    seen.setdefault(path, time.monotonic() - began)
+                    ready.setdefault(path, time.monotonic() - began)
             except (OSError, http.client.HTTPException):
                 pass
         time.sleep(0.02)
-    return f"{seen.get('/healthz', 300):.2f} (ready {seen.get('/readyz', 300):.1f})"
+    return f"{ready.get('/healthz', 300):.2f} (ready {ready.get('/readyz', 300):.1f})"
 
 
 def main():

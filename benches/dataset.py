@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Synthetic events of a product's users, the same for the same arguments: `events.parquet`, and `track-P.ndjson` with the events of
-project P in the shape of POST /track, in the order in which they are to be recorded.
+"""Generates synthetic events of a product's users, deterministically: `events.parquet`, and `track-P.ndjson` with the events of
+project P as bodies of POST /track, in the order of recording.
 
-usage: dataset.py N DIR [--start 2026-06-01]          (needs numpy and pyarrow)
+usage: dataset.py N DIR [--start 2026-06-01]          (requires numpy and pyarrow)
 
-60 days from the start, in sessions of 5 events on average; N / 10 users, of whom few do most (zipf); 8 projects, of which the first
-has 37 %; 2 % purchases in three currencies. On purpose, it has what makes figures hard: events, and whole visits, recorded late, by
-hours or days; visitors who sign in in the middle of a session, or never; devices that several users share; users of two projects;
-gaps of 30 minutes to the millisecond, and none at all; visits that begin in the same millisecond; companies told by one event in
-four, users who name two of them, domains in several spellings; names told more than once; refunds, values of 0, and orders sent
-twice with another value.
+60 days from the start, in sessions of 5 events on average; N / 10 users with a Zipf distribution of activity; 8 projects, of which the
+first has 37 % of the events; 2 % purchases in three currencies. The data contains the difficult cases on purpose: events and whole
+visits recorded hours or days late; visitors who sign in in the middle of a session, or never; devices shared by several users; users
+of two projects; gaps of exactly 30 minutes, and gaps of 0; visits that start in the same millisecond; companies reported by one event
+in four, users who report two companies, domains in several spellings; names reported repeatedly; refunds, values of 0, and orders sent
+twice with different values.
 """
 import argparse
 import datetime
@@ -43,7 +43,7 @@ def zipf(count, exponent):
 
 
 def texts(condition, values):
-    """A column of text: the values where the condition holds, null elsewhere."""
+    """Returns a column with the values where the condition holds, and null elsewhere."""
     return pa.array(values, mask=~condition)
 
 
@@ -55,13 +55,13 @@ def joined(*parts):
 
 
 def make_sessions(r, n, start_ms, users):
-    """Who visits when: for each event its user, time, session, its place in the session, and the device."""
+    """Returns for each event its user, time, session, position in the session, and whether it is on the second device."""
     sessions = int(n / 4.5) + 50
     popular = r.permutation(users)
     user = popular[r.choice(users, sessions, p=zipf(users, 0.8))]
     hour = r.choice(24, sessions, p=HOURS / HOURS.sum())
     begin = start_ms + r.integers(0, DAYS, sessions) * DAY_MS + hour * 3_600_000 + r.integers(0, 3_600_000, sessions)
-    # A newsletter goes out once a week, at nine.
+    # A weekly newsletter at 9:00 causes visits.
     begin = np.where(r.random(sessions) < 0.03, begin // (7 * DAY_MS) * 7 * DAY_MS + 9 * 3_600_000, begin)
     begin = np.maximum(begin, start_ms)
     ends = np.cumsum(r.geometric(1 / 5.0, sessions))
@@ -71,10 +71,10 @@ def make_sessions(r, n, start_ms, users):
     first = np.r_[True, session[1:] != session[:-1]]
     place = np.arange(n) - np.maximum.accumulate(np.where(first, np.arange(n), 0))
     gap = (r.exponential(60_000, n) + 500).astype(np.int64)
-    # Thirty minutes are no new session, and a millisecond more is one.
+    # A gap of 30 minutes continues the session; one millisecond more starts a new one.
     chance = r.random(n)
     gap = np.where(chance < 0.005, 1_800_000, np.where(chance < 0.01, 1_800_001, np.where(chance < 0.04, 0, gap)))
-    # Every 20 minutes, in two projects in turn: one session here is two there.
+    # Events every 20 minutes that alternate between two projects: a session per project, with longer gaps.
     gap = np.where(second_device & (user[session] % 10 == 0), 1_200_000, gap)
     gap[first] = 0
     total = np.cumsum(gap)
@@ -83,7 +83,7 @@ def make_sessions(r, n, start_ms, users):
 
 
 def make(n, start_ms):
-    """The events, as a table in the order of recording. Columns are what the events say, `sent_group` as they spell it."""
+    """Returns the events as a table in the order of recording. `sent_group` has the spelling that the event uses."""
     r = np.random.default_rng(42)
     users = max(100, n // 10)
     companies = max(10, users // 40)
@@ -115,22 +115,22 @@ def make(n, start_ms):
     chance = r.random(n)
     minor = np.where(chance < 0.05, -minor, np.where(chance < 0.06, 0, minor))
 
-    told = r.random(n) < 0.25
+    reported = r.random(n) < 0.25
     company = np.where((user % 5 == 2) & (r.random(n) < 0.5), (company + 1) % companies, company)
-    is_company = told & (of_company[user] >= 0)
-    is_team = told & (of_company[user] < 0)
+    is_company = reported & (of_company[user] >= 0)
+    is_team = reported & (of_company[user] < 0)
     number = np.where(is_company, company, user % max(5, users // 40))
     is_domain = is_company & (number % 2 == 0)
     key = np.where(is_company, joined("co", number, np.where(is_domain, ".example", "")), joined("team-", number))
     spelled = np.where(is_domain & (r.random(n) < 0.1), joined("https://www.Co", number, ".example/"), key)
-    names_it = told & ~bought & (r.random(n) < 0.08)
+    names_it = reported & ~bought & (r.random(n) < 0.08)
     name = np.where(names_it, GROUP, name)
     title = joined(np.where(is_company, "Company ", "Team "), number, " v", r.integers(1, 4, n))
 
-    # What is told matters by the order of recording, or by time: more of it comes late.
+    # Events whose order of recording matters are late more often.
     late = r.random(n) < np.where(shared | names_it | (user % 5 == 2), 0.3, 0.05)
     delay_ms = np.where(late, r.exponential(np.where(r.random(n) < 0.5, 3 * DAY_MS, DAY_MS // 4), n), 0)
-    # Whole visits, too, of devices that were offline.
+    # Whole visits of devices that were offline are late as well.
     offline = r.random(sessions)[session] < np.where(shared, 0.3, 0.03)
     delay_ms = np.where(offline, r.exponential(7 * DAY_MS, sessions)[session], delay_ms)
     recorded_ms = at_ms + delay_ms.astype(np.int64)
@@ -152,9 +152,9 @@ def make(n, start_ms):
         "utm_campaign": texts(source > 0, joined("camp-", campaign)),
         "browser": pa.array(BROWSERS[browser[second, user]]),
         "country": pa.array(COUNTRIES[country[user]]),
-        "group_type": texts(told, np.where(is_company, "company", "team")),
-        "group_key": texts(told, key),
-        "sent_group": texts(told, spelled),
+        "group_type": texts(reported, np.where(is_company, "company", "team")),
+        "group_key": texts(reported, key),
+        "sent_group": texts(reported, spelled),
         "group_name": texts(names_it, title),
         "minor": pa.array(minor, mask=~bought),
         "currency": texts(bought, CURRENCIES[currency]),
@@ -164,7 +164,7 @@ def make(n, start_ms):
 
 
 def body(event):
-    """The event as POST /track takes it."""
+    """Returns the body of the event for POST /track."""
     campaign = [f"{name}={event[name]}" for name in ("utm_source", "utm_medium", "utm_campaign") if event[name]]
     metadata = {"browser": event["browser"], "country": event["country"], "name": event["group_name"]}
     fields = {"name": event["name"], "timestamp": event["at_ms"], "user_id": event["user_id"], "anonymous_id": event["anonymous_id"],
@@ -176,7 +176,7 @@ def body(event):
 
 
 def write(n, directory, start):
-    """Writes the files. Gives how many lines repeat an order."""
+    """Writes the files. Returns the number of repeated orders."""
     directory.mkdir(parents=True, exist_ok=True)
     start_ms = int(datetime.datetime.combine(start, datetime.time(), datetime.timezone.utc).timestamp() * 1000)
     table = make(n, start_ms)
@@ -189,7 +189,7 @@ def write(n, directory, start):
             fields, file = body(event), files[event["project"]]
             file.write(encode(fields) + "\n")
             if event["external_id"] and event["position"] % 5 == 0:
-                # The same order again, and it must not count: not even with another value.
+                # Repeat the order with another value: it must count as a duplicate.
                 file.write(encode(fields | {"value": (event["minor"] + 100) / 100}) + "\n")
                 repeated += 1
     for file in files.values():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Ingestion over HTTP beside the bare reference handler, in turn, in one run: machines are noisy, ratios are less so.
+"""Benchmarks ingestion over HTTP, alternating with the bare reference handler: machines are noisy, ratios less so.
 
 usage: http.py [--seconds 10] [--rounds 3] [--connections 64] [--batch 100]
-Needs release builds: cargo build --release -p headcount -p headcount-bench
-Everything stays on loopback and stops by itself.
+Requires release builds: cargo build --release -p headcount -p headcount-bench
+Uses loopback only, and stops all processes it started.
 """
 import argparse
 import json

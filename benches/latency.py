@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Latency of answers over HTTP, beside DuckDB's time for the same question over the same events, in the same run.
+"""Benchmarks the latency of queries over HTTP, compared with DuckDB's time for the equivalent SQL over the same events in the same run.
 
-Every answer is compared first, to the last cell; nothing is timed, and the exit status is 1, if one differs.
+First compares every answer, cell by cell; if one differs, measures nothing and exits with code 1.
 
 usage: latency.py [--n 2000000] [--dir DIR] [--keep] [--only PATTERN] [--bin DIR] [--max-seconds 1800]
-       latency.py --naive [--n 20000]    compare the SQL with the naive model instead, about all projects and many users and
-                                         companies: no server, no timing
+       latency.py --naive [--n 20000]    compare the SQL with the naive model instead, for all projects and many users and
+                                         companies: no server, no measurement
 
-Needs numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
+Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
 (for --naive: cargo build --release -p headcount-model --example answers).
-Everything stays on loopback and stops by itself.
+Uses loopback only, and stops all processes it started.
 """
 import argparse
 import datetime
@@ -29,7 +29,7 @@ import urllib.parse
 from decimal import Decimal
 from pathlib import Path
 
-HERE = sys.path.pop(0)  # http.py beside this file is not the module that is meant
+HERE = sys.path.pop(0)  # keep http.py in this directory from shadowing the standard module
 import http.client
 sys.path.insert(0, HERE)
 
@@ -37,7 +37,7 @@ import duckdb
 
 import dataset
 import latency_sql
-from latency_sql import Id, Questions
+from latency_sql import Id, Queries
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target"))
 SHOWN = 10
@@ -48,17 +48,17 @@ def today():
 
 
 class Ids:
-    """What identifiers are spelled like: one text for one thing, in all answers."""
+    """Maps identifiers to their spelling: each entity has one text in all answers, and each text one entity."""
 
     def __init__(self):
         self.texts, self.things = {}, {}
 
-    def bind(self, thing, told):
-        return isinstance(told, str) and self.texts.setdefault(thing, told) == told and self.things.setdefault(told, thing) == thing
+    def bind(self, thing, text):
+        return isinstance(text, str) and self.texts.setdefault(thing, text) == text and self.things.setdefault(text, thing) == thing
 
 
 def differences(expected, got, ids, place=""):
-    """Where `got` is not what was expected. It may have more fields; lists have exactly these elements, numbers are exact."""
+    """Yields the differences. `got` may have more fields than expected; lists must have exactly the expected elements; numbers are exact."""
     if isinstance(expected, Id):
         if not ids.bind(expected.of, got):
             yield f"{place}: expected the id of {expected.of}, known as {ids.texts.get(expected.of)}, got {got!r}"
@@ -69,7 +69,7 @@ def differences(expected, got, ids, place=""):
         for field, value in expected.items():
             inner = f"{place}.{field}" if place else field
             if field not in got:
-                yield f"{inner}: expected {value}, got no such field"
+                yield f"{inner}: expected {value}, the field is missing"
             else:
                 yield from differences(value, got[field], ids, inner)
     elif isinstance(expected, list):
@@ -89,7 +89,7 @@ def parsed(text):
 
 
 class Server:
-    """headcount, asked over HTTP."""
+    """headcount, queried over HTTP."""
 
     def __init__(self, binaries, directory):
         self.binaries, self.data = binaries, directory / "headcount"
@@ -128,16 +128,16 @@ class Server:
     def memory_mb(self):
         return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) / 1024
 
-    def settle(self):
-        """Waits, a minute at most, until what the import left to do is done."""
+    def wait_until_idle(self):
+        """Waits, for a minute at most, until the background work of the import is done."""
         used = lambda: sum(map(int, Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
         for _ in range(60):
             before = used()
             time.sleep(1)
-            # A hundredth of the second, or less.
+            # At most 1 % of a core.
             if used() - before <= os.sysconf("SC_CLK_TCK") // 100:
                 return
-        print("the server has not come to rest", flush=True)
+        print("the server is still busy after a minute", flush=True)
 
     def close(self):
         self.process.terminate()
@@ -145,7 +145,7 @@ class Server:
 
 
 class Naive:
-    """The naive model of the tests, asked over standard input."""
+    """The naive model of the tests, queried over standard input."""
 
     def __init__(self, binaries, directory):
         arguments = [binaries / "examples" / "answers", str(int(time.time() * 1000))]
@@ -177,11 +177,11 @@ def target(path, query):
 
 
 def prepare(subject, directory, n, start):
-    """The same events for both. Gives the connection to DuckDB and the projects by number."""
+    """Generates the events and loads them into both. Returns the connection to DuckDB and the projects by number."""
     began = time.monotonic()
     parquet = directory / "events.parquet"
     repeated = dataset.write(n, directory, start)
-    print(f"{n:,} events made in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{n:,} events generated in {time.monotonic() - began:.0f} s", flush=True)
     rates = {currency: float(rate) for currency, rate in latency_sql.RATES.items()}
     status, answer = subject.ask("PATCH", "/organization", body={"fx_rates": rates})
     if status != 200:
@@ -200,37 +200,37 @@ def prepare(subject, directory, n, start):
     began = time.monotonic()
     connection = duckdb.connect(str(directory / "duckdb"))
     latency_sql.load(connection, parquet)
-    print(f"DuckDB {duckdb.__version__}, tables made in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"DuckDB {duckdb.__version__}, tables created in {time.monotonic() - began:.0f} s", flush=True)
     return connection, projects
 
 
-def rows(connection, question):
-    return [connection.execute(statement).fetchall() for statement in question.statements]
+def rows(connection, query):
+    return [connection.execute(statement).fetchall() for statement in query.statements]
 
 
-def path_of(question, ids, subject):
-    """The path with the company's id in it, looked up by its domain where no answer has shown it yet."""
-    if "{company}" not in question.path:
-        return question.path
-    thing = ("company", question.company)
+def path_of(query, ids, subject):
+    """Returns the path with the company's id, which is looked up by domain if no answer has contained it yet."""
+    if "{company}" not in query.path:
+        return query.path
+    thing = ("company", query.company)
     if thing not in ids.texts:
-        _, answer = subject.ask("GET", "/companies/lookup", {"domain": question.company})
+        _, answer = subject.ask("GET", "/companies/lookup", {"domain": query.company})
         ids.bind(thing, answer.get("company_id"))
-    return question.path.replace("{company}", urllib.parse.quote(ids.texts.get(thing, "unknown"), safe=":"))
+    return query.path.replace("{company}", urllib.parse.quote(ids.texts.get(thing, "unknown"), safe=":"))
 
 
-def method_of(question):
-    return "GET" if question.body is None else "POST"
+def method_of(query):
+    return "GET" if query.body is None else "POST"
 
 
-def compare(subject, connection, questions, ids):
-    """The first places that differ, over all questions."""
+def compare(subject, connection, queries, ids):
+    """Compares all answers, and prints the first differences of each. Returns the number of answers that differ."""
     different = 0
-    for question in questions:
-        expected = question.shape(*rows(connection, question))
-        status, got = subject.ask(method_of(question), path_of(question, ids, subject), question.query, question.body)
+    for query in queries:
+        expected = query.shape(*rows(connection, query))
+        status, got = subject.ask(method_of(query), path_of(query, ids, subject), query.parameters, query.body)
         found = [f"status {status}: {got}"] if status != 200 else list(itertools.islice(differences(expected, got, ids), SHOWN))
-        print(f"{'DIFFERS' if found else 'same':8} {question.name}: {target(question.path, question.query)}", flush=True)
+        print(f"{'DIFFERS' if found else 'same':8} {query.name}: {target(query.path, query.parameters)}", flush=True)
         for place in found:
             print(f"         {place}", flush=True)
         different += bool(found)
@@ -238,7 +238,7 @@ def compare(subject, connection, questions, ids):
 
 
 class Timer:
-    """The measuring client on a connection of its own."""
+    """The benchmark client, with its own connection."""
 
     def __init__(self, binaries, address, token=""):
         environment = os.environ | {"HEADCOUNT_TOKEN": token}
@@ -250,7 +250,7 @@ class Timer:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"the measuring client stopped at {method} {path}")
+            raise SystemExit(f"the benchmark client stopped at {method} {path}")
         return parsed(line)
 
     def close(self):
@@ -258,19 +258,19 @@ class Timer:
         self.process.wait()
 
 
-def duckdb_ms(connection, question):
-    """The median of five, after one to warm up: all statements of the question, with fetching their rows."""
-    rows(connection, question)
+def duckdb_ms(connection, query):
+    """Returns the median of five runs after a warm-up: all statements of the query, including fetching their rows."""
+    rows(connection, query)
     took = []
     for _ in range(5):
         began = time.perf_counter()
-        rows(connection, question)
+        rows(connection, query)
         took.append((time.perf_counter() - began) * 1000)
     return statistics.median(took)
 
 
 def bare_handler(binaries):
-    """What the client and a handler that does nothing need for a request."""
+    """Measures a request to a handler that does nothing: the cost of the connection and the client."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -286,23 +286,23 @@ def bare_handler(binaries):
         process.wait()
 
 
-def table(server, connection, questions, ids, binaries):
-    print("\n| question | headcount p50 ms | p99 ms | 304 p50 ms | DuckDB median ms | ratio |\n|---|---|---|---|---|---|")
+def table(server, connection, queries, ids, binaries):
+    print("\n| query | headcount p50 ms | p99 ms | 304 p50 ms | DuckDB median ms | ratio |\n|---|---|---|---|---|---|")
     bare = bare_handler(binaries)
-    print(f"| (a bare handler that answers nothing) | {bare['p50_us'] / 1000:.3f} | {bare['p99_us'] / 1000:.3f} | | | |", flush=True)
+    print(f"| (bare handler, empty response) | {bare['p50_us'] / 1000:.3f} | {bare['p99_us'] / 1000:.3f} | | | |", flush=True)
     timer = Timer(binaries, server.address, server.token)
-    for question in questions:
-        expected = question.shape(*rows(connection, question))
-        body = "" if question.body is None else json.dumps(question.body)
-        figures = timer.measure(method_of(question), target(path_of(question, ids, server), question.query), body)
+    for query in queries:
+        expected = query.shape(*rows(connection, query))
+        body = "" if query.body is None else json.dumps(query.body)
+        figures = timer.measure(method_of(query), target(path_of(query, ids, server), query.parameters), body)
         found = next(differences(expected, figures["body"], ids), None)
         if figures["status"] != 200 or found:
-            raise SystemExit(f"{question.name}: the answer that was timed is another one: {figures['status']} {found}")
-        peer_ms = duckdb_ms(connection, question)
+            raise SystemExit(f"{query.name}: the measured answer differs: {figures['status']} {found}")
+        duckdb_median_ms = duckdb_ms(connection, query)
         p50, p99 = (float(figures[figure]) / 1000 for figure in ("p50_us", "p99_us"))
         unchanged = figures["conditional"]
         conditional = f"{float(unchanged['p50_us']) / 1000:.3f}" if unchanged else "no ETag"
-        print(f"| {question.name} | {p50:.3f} | {p99:.3f} | {conditional} | {peer_ms:.2f} | {peer_ms / p50:,.0f} |", flush=True)
+        print(f"| {query.name} | {p50:.3f} | {p99:.3f} | {conditional} | {duckdb_median_ms:.2f} | {duckdb_median_ms / p50:,.0f} |", flush=True)
     timer.close()
 
 
@@ -317,23 +317,23 @@ def run(options, directory):
         while True:
             day = today()
             if options.naive:
-                asked = (Questions(connection, project, half, last, day).thorough() for project in projects.values())
+                by_project = (Queries(connection, project, half, last, day).thorough() for project in projects.values())
             else:
-                asked = [Questions(connection, projects[1], half, last, day).typical()]
-            questions = [question for of_project in asked for question in of_project if re.search(options.only, question.name)]
+                by_project = [Queries(connection, projects[1], half, last, day).typical()]
+            queries = [query for of_project in by_project for query in of_project if re.search(options.only, query.name)]
             ids = Ids()
-            different = compare(subject, connection, questions, ids)
-            # What counts back from today is another question after midnight.
+            different = compare(subject, connection, queries, ids)
+            # Queries that count back from today change at midnight.
             if day == today():
                 break
-        print(f"{len(questions)} questions, {different} with a different answer", flush=True)
-        if different or not questions:
+        print(f"{len(queries)} queries, {different} with a different answer", flush=True)
+        if different or not queries:
             return 1
         if not options.naive:
-            subject.settle()
+            subject.wait_until_idle()
             threads = connection.execute("select current_setting('threads')").fetchone()[0]
             print(f"server: {subject.memory_mb():.0f} MB; DuckDB: {threads} threads")
-            table(subject, connection, questions, ids, options.bin)
+            table(subject, connection, queries, ids, options.bin)
         return 0
     finally:
         subject.close()
@@ -341,21 +341,21 @@ def run(options, directory):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, help="events [default: 2,000,000; with --naive 20,000]")
+    parser.add_argument("--n", type=int, help="number of events [default: 2,000,000; with --naive 20,000]")
     parser.add_argument("--naive", action="store_true", help="compare the SQL with the naive model")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="the questions whose name matches")
-    parser.add_argument("--dir", type=Path, help="where to put events and data [default: a temporary directory]")
-    parser.add_argument("--keep", action="store_true", help="leave events and data where they are")
-    parser.add_argument("--start", type=datetime.date.fromisoformat, default=datetime.date(2026, 6, 1), help="the first day of the events")
-    parser.add_argument("--bin", type=Path, default=TARGET / "release", help="the directory of the builds")
-    parser.add_argument("--max-seconds", type=int, default=1800, help="give up after this time")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only queries whose name matches")
+    parser.add_argument("--dir", type=Path, help="directory for events and data [default: a temporary directory]")
+    parser.add_argument("--keep", action="store_true", help="keep events and data")
+    parser.add_argument("--start", type=datetime.date.fromisoformat, default=datetime.date(2026, 6, 1), help="first day of the events")
+    parser.add_argument("--bin", type=Path, default=TARGET / "release", help="directory of the binaries")
+    parser.add_argument("--max-seconds", type=int, default=1800, help="time limit")
     options = parser.parse_args()
     options.n = options.n or (20_000 if options.naive else 2_000_000)
 
-    def give_up(number, _):
+    def stop_run(number, _):
         raise SystemExit(f"stopped by {signal.Signals(number).name}" + (f" after {options.max_seconds} s" if number == signal.SIGALRM else ""))
     for stop in (signal.SIGALRM, signal.SIGTERM):
-        signal.signal(stop, give_up)
+        signal.signal(stop, stop_run)
     signal.alarm(options.max_seconds)
     if options.dir:
         options.dir.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
-"""The questions of `latency.py`: how each is asked over HTTP, and the SQL that answers it exactly so from the same events.
+"""The queries of `latency.py`: each as an HTTP request, and as SQL that computes the same answer from the same events.
 
-The tables are made by `load`, before any clock starts. It resolves what headcount resolves when an event comes in, so that the SQL
-does not pay for it: whose an event is (`identity`, links followed), its company and account, its source, its money in micro-units of
-US dollars, its day. Sessions, touches, cohorts and sums are worked out by the question, as in any database that keeps events.
+`load` creates the tables, which is not timed. It resolves what headcount resolves at ingestion, so that the SQL does not pay for it:
+the identity of each event (with links resolved), its company, account, source and day, and its amount in micro-units of US dollars.
+The SQL of each query computes sessions, touches, cohorts and sums, as in any database of events.
 """
 import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 
 DAY_MS = 86_400_000
-# The worth of a euro in dollars; a pound has no rate, and stays unconverted.
+# Value of a euro in dollars. Pounds have no rate, and stay unconverted.
 RATES = {"EUR": "1.083457"}
 PAGEVIEWS = "('pageview', 'page_view', '$pageview', 'page')"
 
@@ -22,18 +22,18 @@ create table links as
 create table identified as
   select sent.*, coalesce(sent.user_id, links.user_id, 'p' || project || '/' || anonymous_id) identity,
     coalesce(sent.user_id, links.user_id) is not null identified,
-    case when group_type = 'company' then group_key end told_company,
+    case when group_type = 'company' then group_key end reported_company,
     nullif(regexp_extract(lower(referrer), '^https?://(?:www[.])?([^/:]+)', 1), regexp_replace(lower(hostname), '^www[.]', '')) host
   from sent left join links using (project, anonymous_id);
 create table firsts as
-  select project, identity, arg_min(told_company, position) company from identified where told_company is not null group by all;
+  select project, identity, arg_min(reported_company, position) company from identified where reported_company is not null group by all;
 create table events as
   select position, project, at_ms, (at_ms // {DAY_MS})::integer "day", identity, identified, name, page,
     host referrer, coalesce(lower(trim(utm_source)), brand, host, '(direct)') source,
-    coalesce(told_company, firsts.company) company,
-    case when coalesce(told_company, firsts.company) is null then 'identity ' || identity
-         else 'company ' || coalesce(told_company, firsts.company) end account,
-    told_company, case when group_type <> 'company' then group_type end group_type, group_key,
+    coalesce(reported_company, firsts.company) company,
+    case when coalesce(reported_company, firsts.company) is null then 'identity ' || identity
+         else 'company ' || coalesce(reported_company, firsts.company) end account,
+    reported_company, case when group_type <> 'company' then group_type end group_type, group_key,
     case when name = 'group' then group_name end group_name,
     minor * 10000 micros, currency,
     case currency when 'USD' then minor * 10000
@@ -45,24 +45,25 @@ drop table firsts;
 drop table links;
 """
 
-# Entries of sessions, over `of` rows of events: earliest of its identity in its project, or more than 30 minutes after the one before.
+# Entries of sessions among the events selected by `of`: the first event of an identity in a project, and each event more than
+# 30 minutes after the previous one.
 ENTRIES = """select * from (select *, lag(at_ms) over (partition by project, identity order by at_ms, position) previous_ms
   from events where {of}) where previous_ms is null or at_ms - previous_ms > 1800000"""
 
 
 @dataclass(frozen=True)
 class Id:
-    """An identifier whose spelling is the engine's own: the same `of` is the same text in every answer, and no other's."""
+    """An identifier assigned by headcount: equal values of `of` must have the same text in every answer, different ones different texts."""
     of: tuple
 
 
 @dataclass(frozen=True)
-class Question:
-    """`path` may hold `{company}`, the id of that company. `statements` are run one after the other; `shape` makes of their rows
-    the answer that is expected."""
+class Query:
+    """A query. `path` may contain `{company}`, the id of `company`. `shape` turns the rows of `statements` into the expected
+    answer."""
     name: str
     path: str
-    query: dict
+    parameters: dict
     body: dict
     company: str
     statements: tuple
@@ -74,7 +75,7 @@ def money(micros):
 
 
 def ratio(micros, count):
-    """To 6 places, half away from zero; 0 over nothing."""
+    """Returns the quotient, rounded to 6 places, half away from zero; 0 if the divisor is 0."""
     micros, count = int(micros or 0), int(count)
     if count == 0:
         return Decimal(0)
@@ -102,8 +103,8 @@ def unconverted(rows):
     return {currency: {"revenue": money(micros), "orders": orders} for currency, micros, orders in rows}
 
 
-class Questions:
-    """All questions, about one project and about one organization, for a window of whole days."""
+class Queries:
+    """All queries about one project and its organization, for a window of whole days."""
 
     def __init__(self, connection, project, first, last, today):
         self.connection, self.project, self.project_id = connection, project["number"], project["id"]
@@ -112,7 +113,7 @@ class Questions:
         self.days = f'"day" between {number(first)} and {number(last)}'
         self.mine = f"project = {self.project}"
         self.window = {"start_date": first.isoformat(), "end_date": last.isoformat()}
-        # What counts back from today gets a window that begins on the same day.
+        # Queries that count back from today get a window with the same first day.
         self.range = {"range_days": str((today - first).days + 1)}
         self.recent = f'"day" between {number(first)} and {number(today)}'
 
@@ -122,32 +123,32 @@ class Questions:
     def all(self, sql):
         return [value for value, in self.connection.execute(sql).fetchall()]
 
-    def middle(self, counts, named):
-        """Of rows with a count of `events`, the one in the middle."""
+    def median(self, counts, named):
+        """Returns `named` of the row with the median number of `events`."""
         return self.one(f"""select {named} from (select *, row_number() over (order by events, {named}) place, count(*) over () total
             from ({counts})) where place = (total + 1) // 2""")
 
     def typical(self):
-        """Each operation once or twice: for whom there is little to add up, and for whom there is most."""
+        """Yields each operation for a typical entity, and for the one with the most events."""
         users = f"select identity, count(*) events from events where identified and {self.mine} and {self.days} group by 1"
         companies = f"select company, count(*) events from events where contains(company, '.') and {self.recent} group by 1"
         most = lambda counts, named: self.one(f"select {named} from ({counts}) order by events desc, {named} limit 1")
         teams = f"select group_key, count(*) events from events where group_type = 'team' and {self.recent} group by 1"
         yield from self.of_project()
-        for kind, user in (("typical", self.middle(users, "identity")), ("busiest", most(users, "identity"))):
+        for kind, user in (("typical", self.median(users, "identity")), ("busiest", most(users, "identity"))):
             yield from self.of_user(f"{kind} user", user)
         yield self.companies_top()
-        for kind, key in (("typical", self.middle(companies, "company")), ("busiest", most(companies, "company"))):
+        for kind, key in (("typical", self.median(companies, "company")), ("busiest", most(companies, "company"))):
             yield from self.of_company(kind, key)
         yield self.groups_top()
         yield self.group(most(teams, "group_key"))
 
     def thorough(self):
-        """Each operation for many, and with several limits."""
+        """Yields each operation for many entities, and with several limits."""
         yield from self.of_project()
         for model in ("first_touch", "last_touch"):
             yield self.by_attribution(model, "account", limit=3)
-        # Those of two projects, and some others.
+        # Users of two projects first.
         for user in self.all(f"""select identity from events where identified group by 1 having bool_or({self.mine})
                 order by count(distinct project) desc, hash(identity) limit 30"""):
             yield from self.of_user(user, user)
@@ -180,8 +181,8 @@ class Questions:
         yield self.company(f"companies/metrics, {kind}", "/companies/{company}/metrics", key, {})
         yield self.top_users(kind, key)
 
-    def question(self, name, path, statements, shape, query=None, body=None, company=None):
-        return Question(name, path.replace("{project}", self.project_id), query or {}, body, company, tuple(statements), shape)
+    def build(self, name, path, statements, shape, query=None, body=None, company=None):
+        return Query(name, path.replace("{project}", self.project_id), query or {}, body, company, tuple(statements), shape)
 
     def unconverted_sql(self, of):
         return f"""select currency, sum(micros), count(*) filter (micros > 0) from events
@@ -197,7 +198,7 @@ class Questions:
             users = {day if day is None else date(day): count for day, count in rows}
             series = [{"day": day, "unique_users": users.get(day, 0)} for day in self.every_day()]
             return {"series": series, "total_unique_users": users[None], "timezone": "UTC", **self.window}
-        return self.question("count-unique-users-per-day, 30 days and their union", "/projects/{project}/analytics/count-unique-users-per-day",
+        return self.build("count-unique-users-per-day, 30 days and their union", "/projects/{project}/analytics/count-unique-users-per-day",
                              [sql], shape, body=self.window)
 
     def metrics(self):
@@ -208,7 +209,7 @@ class Questions:
             revenue, orders, users, accounts = figures[0]
             return {"total_revenue": money(revenue), "orders": orders, "aov": ratio(revenue, orders), "arpa": ratio(revenue, accounts),
                     "arpu": ratio(revenue, users), "currency": "USD", "unconverted": unconverted(foreign)}
-        return self.question("revenue/metrics", "/projects/{project}/revenue/metrics", [sql, self.unconverted_sql(self.days)], shape, self.window)
+        return self.build("revenue/metrics", "/projects/{project}/revenue/metrics", [sql, self.unconverted_sql(self.days)], shape, self.window)
 
     def timeseries(self):
         sql = f"""select "day", sum(usd), count(*) filter (usd > 0) from events where {self.mine} and {self.days} and usd is not null group by 1"""
@@ -218,12 +219,13 @@ class Questions:
             row = lambda day, till: {"day": day, "revenue": money(till[0]), "orders": till[1]}
             series = [row(day, tills.get(day, (0, 0))) for day in self.every_day()]
             return {"currency": "USD", "series": series, "unconverted": unconverted(foreign)}
-        return self.question("revenue/timeseries", "/projects/{project}/revenue/timeseries", [sql, self.unconverted_sql(self.days)], shape,
+        return self.build("revenue/timeseries", "/projects/{project}/revenue/timeseries", [sql, self.unconverted_sql(self.days)], shape,
                              self.window)
 
     def by_attribution(self, model, level, limit=20):
-        """A touch is the entry of a session, if that entry has a source. An order has its entity's first touch, even if it came later;
-        or the last that was at or before the order. Of touches in the same millisecond, the one recorded later is later."""
+        """A touch is the entry of a session, if that entry has a source. An order is attributed to its entity's first touch, even if
+        that is later than the order, or to the last touch at or before the order. Of touches in the same millisecond, the one
+        recorded later counts as later."""
         orders = f"select {level} entity, at_ms, usd from events where {self.mine} and {self.days} and usd <> 0"
         touches = f"select {level} entity, at_ms, position, source from ({ENTRIES.format(of=self.mine)}) where source <> '(direct)'"
         if model == "first_touch":
@@ -241,7 +243,7 @@ class Questions:
             listed = [{"dimension": source, "revenue": money(revenue), "orders": orders} for source, revenue, orders in rows[:limit]]
             return {"currency": "USD", "rows": listed, "truncated": len(rows) > limit, "unconverted": unconverted(foreign)}
         query = {"model": model, "level": level, "dimension": "source", "limit": str(limit), **self.window}
-        return self.question(f"revenue/by-attribution, {model} by {level}", "/projects/{project}/revenue/by-attribution",
+        return self.build(f"revenue/by-attribution, {model} by {level}", "/projects/{project}/revenue/by-attribution",
                              [sql, self.unconverted_sql(self.days)], shape, query)
 
     def cohorts(self, level):
@@ -255,11 +257,11 @@ class Questions:
                 "cohort": cohort, "entities": entities, "revenue": money(revenue), "orders": orders, "ltv": ratio(revenue, entities)}
             return {"currency": "USD", "cohorts": [row(*row_) for row_ in rows[:24]], "truncated": len(rows) > 24,
                     "unconverted": unconverted(foreign)}
-        return self.question(f"revenue/ltv-cohorts by {level}", "/projects/{project}/revenue/ltv-cohorts",
+        return self.build(f"revenue/ltv-cohorts by {level}", "/projects/{project}/revenue/ltv-cohorts",
                              [sql, self.unconverted_sql("true")], shape, {"level": level})
 
     def profile(self, kind, user):
-        """Sessions are worked out over the whole history: one that goes on into the window did not begin in it."""
+        """Computes sessions over the whole history, since a session that continues into the window did not start in it."""
         sql = f"""with mine as (select * from events where identity = {text(user)}),
               gaps as (select *, lag(at_ms) over (partition by project order by at_ms, position) previous_ms from mine),
               numbered as (select *, count(*) filter (previous_ms is null or at_ms - previous_ms > 1800000)
@@ -278,7 +280,7 @@ class Questions:
                     "duration_avg_sec": ratio((total_ms or 0) * 1000, sessions), "duration_p90_sec": money((p90_ms or 0) * 1000),
                     "bounce_rate": ratio(bounces * 1_000_000, sessions), "active_days": days, "first_seen": instant(first_ms),
                     "last_seen": instant(last_ms), "revenue": money(revenue)}
-        return self.question(f"identities/profile, {kind}", "/identities/profile", [sql], shape, {"user_id": user, **self.window})
+        return self.build(f"identities/profile, {kind}", "/identities/profile", [sql], shape, {"user_id": user, **self.window})
 
     def counts(self, kind, user, what, listed, named, column, of):
         sql = f"""select {column}, count(*) events from events where identity = {text(user)} and {self.days} and {of} group by 1
@@ -287,7 +289,7 @@ class Questions:
         def shape(rows):
             return {"identity_id": Id(("identity", user)), listed: [{named: value, "count": count} for value, count in rows[:10]],
                     "truncated": len(rows) > 10}
-        return self.question(f"identities/{what}, {kind}", f"/identities/{what}", [sql], shape, {"user_id": user, **self.window})
+        return self.build(f"identities/{what}, {kind}", f"/identities/{what}", [sql], shape, {"user_id": user, **self.window})
 
     def top_pages(self, kind, user):
         return self.counts(kind, user, "top-pages", "pages", "url", "page", f"name in {PAGEVIEWS}")
@@ -296,13 +298,13 @@ class Questions:
         return self.counts(kind, user, "referrers", "referrers", "referrer", "referrer", "referrer is not null")
 
     def names(self, key, of):
-        """The name told last of each group or company; `{key}` says which."""
+        """Returns SQL for the most recently reported name of each group or company; `key` identifies it."""
         return f"select {key} key, arg_max(group_name, (at_ms, position)) name from events where group_name is not null and {of} group by 1"
 
     def companies_top(self, limit=20):
         sql = f"""with active as (select company, count(*) events, count(distinct identity) users, sum(usd) revenue from events
                 where company is not null and {self.recent} group by 1),
-              names as ({self.names("told_company", "told_company is not null")}),
+              names as ({self.names("reported_company", "reported_company is not null")}),
               top as (select * from active left join names on key = company order by events desc, coalesce(name, company), company limit {limit + 1})
             select company, name, top.events, users, revenue, (select max(at_ms) from events where events.company = top.company)
             from top order by top.events desc, coalesce(name, company), company"""
@@ -312,23 +314,23 @@ class Questions:
                 "company_id": Id(("company", key)), "name": name, "domain": domain(key), "events": events, "users": users,
                 "revenue": money(revenue), "last_seen": instant(last_ms)}
             return {"companies": [row(*row_) for row_ in rows[:limit]], "truncated": len(rows) > limit}
-        return self.question("companies/top", "/companies/top", [sql], shape, {"limit": str(limit), **self.range})
+        return self.build("companies/top", "/companies/top", [sql], shape, {"limit": str(limit), **self.range})
 
     def company(self, name, path, key, query):
-        """Its sessions are those whose entry is its own, of people who may have been elsewhere too."""
+        """Counts the sessions whose entry belongs to the company; their users may also have been active elsewhere."""
         own = f"company = {text(key)}"
         entries = ENTRIES.format(of=f"identity in (select identity from events where {own})")
         sql = f"""select (select count(*) from ({entries}) where {own} and {self.recent}),
-              (select arg_max(group_name, (at_ms, position)) from events where group_name is not null and told_company = {text(key)}),
+              (select arg_max(group_name, (at_ms, position)) from events where group_name is not null and reported_company = {text(key)}),
               count(*) filter ({self.recent}), count(distinct identity) filter ({self.recent}), sum(usd) filter ({self.recent}),
               count(*) filter (usd > 0 and {self.recent}), min(at_ms), max(at_ms) from events where {own}"""
 
         def shape(rows):
-            sessions, told, events, users, revenue, orders, first_ms, last_ms = rows[0]
-            return {"company_id": Id(("company", key)), "name": told, "domain": domain(key), "events": events, "users": users,
+            sessions, name, events, users, revenue, orders, first_ms, last_ms = rows[0]
+            return {"company_id": Id(("company", key)), "name": name, "domain": domain(key), "events": events, "users": users,
                     "sessions": sessions, "revenue": money(revenue), "orders": orders, "currency": "USD",
                     "first_seen": instant(first_ms), "last_seen": instant(last_ms)}
-        return self.question(name, path, [sql], shape, query | self.range, company=key)
+        return self.build(name, path, [sql], shape, query | self.range, company=key)
 
     def top_users(self, kind, key, limit=20):
         sql = f"""select identity, count(*) filter ({self.recent}) events, max(at_ms) from events
@@ -338,7 +340,7 @@ class Questions:
             row = lambda user, events, last_ms: {"resolved_identifier": user, "identity_id": Id(("identity", user)), "events": events,
                                                  "last_seen": instant(last_ms)}
             return {"users": [row(*row_) for row_ in rows[:limit]], "truncated": len(rows) > limit}
-        return self.question(f"companies/top-users, {kind}", "/companies/{company}/top-users", [sql], shape, {"limit": str(limit), **self.range}, company=key)
+        return self.build(f"companies/top-users, {kind}", "/companies/{company}/top-users", [sql], shape, {"limit": str(limit), **self.range}, company=key)
 
     def groups_top(self, limit=20):
         sql = f"""with groups as (select group_key, count(*) filter ({self.recent}) events, count(distinct identity) filter ({self.recent}) users,
@@ -349,7 +351,7 @@ class Questions:
 
         def shape(rows):
             return {"groups": [self.group_row(*row) for row in rows[:limit]], "truncated": len(rows) > limit}
-        return self.question("groups/top", "/groups/top", [sql], shape, {"group_type": "team", "limit": str(limit), **self.range})
+        return self.build("groups/top", "/groups/top", [sql], shape, {"group_type": "team", "limit": str(limit), **self.range})
 
     @staticmethod
     def group_row(key, name, events, users, last_ms):
@@ -358,7 +360,7 @@ class Questions:
     def group(self, key):
         sql = f"""select {text(key)}, arg_max(group_name, (at_ms, position)) filter (group_name is not null), count(*) filter ({self.recent}),
               count(distinct identity) filter ({self.recent}), max(at_ms) from events where group_type = 'team' and group_key = {text(key)}"""
-        return self.question("groups/metrics", "/groups/metrics", [sql], lambda rows: self.group_row(*rows[0]),
+        return self.build("groups/metrics", "/groups/metrics", [sql], lambda rows: self.group_row(*rows[0]),
                              {"group_type": "team", "group_key": key, **self.range})
 
 

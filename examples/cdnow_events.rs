@@ -1,16 +1,16 @@
-//! Turns the CDNOW data set (customer, date, number of CDs, dollars) into events for `headcount import`.
+//! Converts the CDNOW data set (customer, date, number of CDs, dollars) into events for `headcount import`.
 //!
 //! ```sh
 //! gunzip -c tests/data/cdnow_master.txt.gz | cargo run --release --example cdnow_events \
 //!   | headcount import --data-dir ./headcount-data --project default -
 //! ```
 //!
-//! Each row becomes one `order` of the customer, at noon UTC of its date, with its line number as `external_id`.
+//! Each row becomes an `order` of the customer at noon UTC of its date, with the line number in its `external_id`.
 
 use std::error::Error;
 use std::io::{BufRead, BufWriter, Write};
 
-/// The event of one row; `None` for the line that names the columns.
+/// Returns the event of a row; `None` for the header line.
 pub fn event(number: usize, line: &str) -> Option<String> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [customer, date, cds, dollars] = fields[..] else { return None };

@@ -1,7 +1,7 @@
-//! headcount inside an axum program, which has no actix of its own: the engine brings its threads with it.
+//! Embeds headcount in an axum program. The engine runs on its own threads, so that the program needs no actix runtime.
 //!
-//! `cargo run --example embedded_axum` serves on 127.0.0.1:3000 until Ctrl-C: `POST /visit/{user}` counts a visit,
-//! `GET /users` says how many users there were today. With `--once` it does both by itself, over HTTP, and ends.
+//! `cargo run --example embedded_axum` serves on 127.0.0.1:3000 until Ctrl-C: `POST /visit/{user}` records a visit, and
+//! `GET /users` returns the number of users today. With `--once` the program sends these requests to itself, and exits.
 
 use std::error::Error;
 
@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::time::Window;
+use headcount::queries::UniqueUsersQuery;
 use headcount::{Engine, EngineConfig, NewEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,21 +21,21 @@ struct App {
     project: ProjectId,
 }
 
-type Answer = Result<String, (StatusCode, String)>;
+type TextResponse = Result<String, (StatusCode, String)>;
 
-async fn visit(State(app): State<App>, Path(user): Path<String>) -> Answer {
+async fn visit(State(app): State<App>, Path(user): Path<String>) -> TextResponse {
     let visit = NewEvent::new("visit").user(user);
     let receipt = app.engine.track(app.project, &visit).await;
     let receipt = receipt.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     Ok(format!("recorded at position {}\n", receipt.position.unwrap_or_default()))
 }
 
-async fn users(State(app): State<App>) -> Answer {
-    let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, why);
-    let keyed = app.engine.registry().policy(app.project).ok_or_else(|| failed("no project".into()))?;
+async fn users(State(app): State<App>) -> TextResponse {
+    let unavailable = |reason: String| (StatusCode::SERVICE_UNAVAILABLE, reason);
+    let keyed = app.engine.registry().policy(app.project).ok_or_else(|| unavailable("unknown project".into()))?;
     let today = Window::last_days(1, keyed.policy.timezone, app.engine.clock().now());
-    let users = app.engine.ask(app.project, move |project| project.unique_users(today)).await;
-    Ok(format!("{} users today\n", users.map_err(|error| failed(error.to_string()))?.total))
+    let users = app.engine.ask(app.project, UniqueUsersQuery { window: today }).await;
+    Ok(format!("{} users today\n", users.map_err(|error| unavailable(error.to_string()))?.total))
 }
 
 #[tokio::main]
@@ -53,11 +54,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         for user in ["ada", "ben", "ada"] {
             request(address, &format!("POST /visit/{user}")).await?;
         }
-        let answer = request(address, "GET /users").await?;
+        let users = request(address, "GET /users").await?;
         server.abort();
-        print!("{answer}");
-        if answer != "2 users today\n" {
-            return Err(format!("expected 2 users, not {answer:?}").into());
+        print!("{users}");
+        if users != "2 users today\n" {
+            return Err(format!("expected 2 users, not {users:?}").into());
         }
     } else {
         axum::serve(listener, router).with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?;
@@ -71,8 +72,8 @@ async fn request(address: std::net::SocketAddr, line: &str) -> Result<String, Bo
     let mut stream = TcpStream::connect(address).await?;
     let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("not an HTTP answer")?;
-    if head.starts_with("HTTP/1.1 200") { Ok(body.to_owned()) } else { Err(answer.into()) }
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    let (head, body) = response.split_once("\r\n\r\n").ok_or("not an HTTP response")?;
+    if head.starts_with("HTTP/1.1 200") { Ok(body.to_owned()) } else { Err(response.into()) }
 }

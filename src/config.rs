@@ -1,7 +1,6 @@
 //! Settings: from flags, else from `HEADCOUNT_*` variables, else from a TOML file, else defaults.
 //!
-//! Every setting is text until it is resolved, so that the four sources are read in one way and every refusal names the
-//! source it came from.
+//! Every value is text until it is resolved, so that the four sources are read in one way and every error names its source.
 
 #[cfg(test)]
 mod tests;
@@ -21,17 +20,17 @@ use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat};
 pub(crate) use value::duration;
 use value::{bytes, count, header, listen, networks, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 
-/// Variables that are no settings, but are read.
+/// Variables that are not settings.
 const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
 
-/// Those of `variables` that begin with `HEADCOUNT_` and mean nothing.
+/// Returns the variables that begin with `HEADCOUNT_` and are unknown.
 pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
     let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.variable == name);
     let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("HEADCOUNT_") && !is_known(name)).collect();
@@ -48,7 +47,7 @@ pub enum Source {
     Variable(&'static str),
     /// The TOML file.
     File(PathBuf),
-    /// Nobody set it.
+    /// Not set.
     Default,
 }
 
@@ -62,7 +61,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why settings are refused.
+/// The reason why settings are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The TOML file can't be read.
@@ -70,10 +69,10 @@ pub enum ConfigError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The TOML file has keys that mean nothing.
+    /// The TOML file has unknown keys.
     #[error("the configuration file {}: unknown {}: {}; known are: {}", path.display(), plural(keys), keys.join(", "), known())]
     UnknownKeys {
         /// The file.
@@ -88,7 +87,7 @@ pub enum ConfigError {
         key: &'static str,
         /// Where it was set.
         source_name: String,
-        /// What is wrong, and what is allowed.
+        /// The reason, and the allowed values.
         reason: String,
     },
 }
@@ -101,15 +100,6 @@ fn known() -> String {
     KEYS.map(|key| key.name).join(", ")
 }
 
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
 /// A setting's names.
 struct Key {
     name: &'static str,
@@ -119,24 +109,24 @@ struct Key {
 }
 
 macro_rules! keys {
-    ($($name:ident $flag:literal $variable:literal $default:literal $help:literal;)*) => {
+    ($($name:ident $value:literal $flag:literal $variable:literal $default:literal $help:literal;)*) => {
         const KEYS: [Key; [$($flag),*].len()] =
             [$(Key { name: stringify!($name), flag: $flag, variable: $variable, default: $default }),*];
 
         /// The settings as flags; each is text until [`Settings::resolve`].
         #[derive(Debug, Clone, Default, clap::Args)]
         pub struct Flags {
-            /// A TOML file with settings [env: HEADCOUNT_CONFIG]
+            /// TOML file with settings [env: HEADCOUNT_CONFIG]
             #[arg(long, value_name = "FILE", global = true)]
             pub config: Option<PathBuf>,
             $(
                 #[doc = $help]
                 #[arg(
                     long,
-                    value_name = "VALUE",
+                    value_name = $value,
                     global = true,
                     help_heading = "Settings",
-                    help = concat!($help, " [env: ", $variable, "] [default: ", $default, "]")
+                    help = help($help, $variable, $default)
                 )]
                 pub $name: Option<String>,
             )*
@@ -153,20 +143,25 @@ macro_rules! keys {
     };
 }
 
+fn help(text: &str, variable: &str, default: &str) -> String {
+    let default = if default.is_empty() { "none" } else { default };
+    format!("{text} [env: {variable}] [default: {default}]")
+}
+
 keys! {
-    data_dir "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Where everything is kept";
-    listen "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address and port to listen on; port 0 is any free one";
-    workers "--workers" "HEADCOUNT_WORKERS" "auto" "HTTP workers: a number, or auto (half the cores, at least one)";
-    shards "--shards" "HEADCOUNT_SHARDS" "auto" "Shards of the engine: a number up to 64, or auto (the cores)";
-    memory "--memory" "HEADCOUNT_MEMORY" "1GiB" "How much memory to keep to; what is beyond it is read back from disk on demand";
-    admission_bytes "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "How many bytes of events may be under way at once: a size, or auto (a sixteenth of the memory)";
-    min_free_bytes "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Below how much free disk space no event is taken: at least 64MiB, a segment of the log; 0 is no limit";
-    trusted_proxies "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Networks whose X-Forwarded-For is believed, separated by commas";
-    geo_db "--geo-db" "HEADCOUNT_GEO_DB" "" "An .mmdb file that tells the country of an address (GeoLite2, GeoIP2, DB-IP)";
-    geo_header "--geo-header" "HEADCOUNT_GEO_HEADER" "" "The header by which trusted proxies tell a visitor's country, such as CF-IPCountry";
-    checkpoint_interval "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "How often state is written down; a start replays what came after";
-    log "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "What is logged: a level, or directives such as info,headcount_storage=debug";
-    log_format "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "How it is logged: text or json";
+    data_dir "DIR" "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Directory that holds all data";
+    listen "ADDRESS:PORT" "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address to listen on; port 0 picks a free port";
+    workers "N" "--workers" "HEADCOUNT_WORKERS" "auto" "Number of HTTP workers, or auto for half the cores";
+    shards "N" "--shards" "HEADCOUNT_SHARDS" "auto" "Number of shards of the engine, up to 64, or auto for one per core";
+    memory "SIZE" "--memory" "HEADCOUNT_MEMORY" "1GiB" "Memory budget; data beyond it is read from disk on demand";
+    admission_bytes "SIZE" "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "Limit on the bytes of events in flight, or auto for a sixteenth of the memory";
+    min_free_bytes "SIZE" "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Refuse events while less disk space is free; at least 64MiB, or 0 for no limit";
+    trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
+    geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
+    geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
+    checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
+    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
+    log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }
 
 /// A setting as it is in force.
@@ -204,11 +199,11 @@ pub struct Settings {
     pub trusted_proxies: Vec<IpNet>,
     /// The database of countries.
     pub geo_db: Option<PathBuf>,
-    /// The header by which trusted proxies tell a visitor's country.
+    /// The header in which trusted proxies report a visitor's country.
     pub geo_header: Option<HeaderName>,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
-    /// What is logged.
+    /// The filter of log lines.
     pub log: String,
     /// How it is logged.
     pub log_format: LogFormat,
@@ -226,7 +221,7 @@ pub struct InForce<'a> {
 }
 
 impl Settings {
-    /// Settles every setting. `variable` reads the environment.
+    /// Resolves every setting. `variable` reads the environment.
     ///
     /// # Errors
     /// See [`ConfigError`].
@@ -250,7 +245,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The log takes room by the segment: a limit below that would not keep it from running full.
+    /// Raises a limit below one segment: the log grows by segments, so that a smaller limit would not prevent a full disk.
     fn raise_min_free_bytes(&mut self) {
         let least = LogOptions::default().segment_bytes;
         if (1..least).contains(&self.min_free_bytes) {
@@ -262,7 +257,7 @@ impl Settings {
         }
     }
 
-    /// What was probably not meant, for the log.
+    /// Returns probable mistakes, for the log.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -308,7 +303,7 @@ impl Settings {
         })
     }
 
-    /// What is in force and where it came from, by name.
+    /// Returns the values in force and their sources, by name.
     #[must_use]
     pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
         let line = |entry| {
@@ -318,7 +313,7 @@ impl Settings {
         self.entries.iter().map(line).collect()
     }
 
-    /// Whether nobody set this setting.
+    /// Returns whether a setting has its default.
     #[must_use]
     pub fn is_default(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)

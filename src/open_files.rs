@@ -1,50 +1,60 @@
-//! How many files and connections the process may have open: shells and services usually allow 1,024 of them until more is
-//! asked for, and each partition alone has several files open.
+//! The limit of open files.
+//!
+//! Shells and services usually allow 1,024 open files until the process asks for more, and each partition has several.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::cli::Failure;
+/// The most connections that all workers keep open together.
+const MAX_CONNECTIONS: u64 = 25_000;
+/// The connections that are allowed even if the operating system allows hardly any files.
+const MIN_CONNECTIONS: u64 = 64;
+/// The files that log, indexes and store get. With fewer they close files and open them again.
+const STORAGE_FILES: u64 = 1_024;
+/// The fewest files that work: the runs of store and index take a quarter, connections [`MIN_CONNECTIONS`], and log, store,
+/// journals and threads the rest.
+const MIN_FILES: u64 = 256;
 
-/// How many connections may be open, over all workers, where the operating system allows as many.
-const MOST_CONNECTIONS: u64 = 25_000;
-/// And where it allows next to none.
-const LEAST_CONNECTIONS: u64 = 64;
-/// What is left to log, indexes and store. With less they close files and open them again.
-const FILES: u64 = 1_024;
-/// With fewer than these nothing works: the runs of store and index take a quarter, connections [`LEAST_CONNECTIONS`], the rest
-/// is for log, store, journals, and what each thread needs.
-const LEAST_FILES: u64 = 256;
+/// The process may not open enough files.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the limit of open files is {allowed}, and at least {MIN_FILES} are needed: raise it with `ulimit -n {wanted}`, or \
+     LimitNOFILE={wanted} in the service's unit",
+    wanted = 2 * STORAGE_FILES
+)]
+pub(crate) struct TooFewFiles {
+    allowed: u64,
+}
 
-/// Asks for as many as are needed, or as many as there may be.
+/// Raises the limit to what the server needs, or as far as the operating system allows.
 ///
 /// # Errors
-/// The process may not have as many open as it needs at least.
-pub(crate) fn raise() -> Result<(), Failure> {
+/// Fewer than [`MIN_FILES`] are allowed.
+pub(crate) fn raise() -> Result<(), TooFewFiles> {
     let mut limit = getrlimit(Resource::Nofile);
-    let wanted = MOST_CONNECTIONS + FILES;
+    let wanted = MAX_CONNECTIONS + STORAGE_FILES;
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+            tracing::warn!(%error, "could not raise the limit of open files");
         }
     }
     let allowed = allowed();
-    if allowed < LEAST_FILES {
-        return Err(Failure(format!(
-            "the limit of open files is {allowed}, and at least {LEAST_FILES} are needed: raise it with `ulimit -n {wanted}`, or \
-             LimitNOFILE={wanted} in the service's unit",
-            wanted = 2 * FILES
-        )));
+    if allowed < MIN_FILES {
+        return Err(TooFewFiles { allowed });
     }
-    if allowed < 2 * FILES {
-        tracing::warn!(allowed, "few files may be open: `ulimit -n` (LimitNOFILE) should be {} or more", 2 * FILES);
+    if allowed < 2 * STORAGE_FILES {
+        tracing::warn!(
+            allowed,
+            "the limit of open files is low: `ulimit -n` (LimitNOFILE) should be {} or more",
+            2 * STORAGE_FILES
+        );
     }
     Ok(())
 }
 
-/// How many connections may be open, so that log and store can always open their files.
+/// Returns how many connections may be open, so that log and store can always open their files.
 pub(crate) fn connections() -> usize {
-    let connections = allowed().saturating_sub(FILES).clamp(LEAST_CONNECTIONS, MOST_CONNECTIONS);
+    let connections = allowed().saturating_sub(STORAGE_FILES).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS);
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
@@ -61,10 +71,10 @@ mod tests {
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = Some(512);
         setrlimit(Resource::Nofile, limit).unwrap();
-        assert_eq!(connections() as u64, LEAST_CONNECTIONS);
+        assert_eq!(connections() as u64, MIN_CONNECTIONS);
         raise().unwrap();
         let most = limit.maximum.unwrap_or(u64::MAX);
-        assert_eq!(allowed(), most.min(MOST_CONNECTIONS + FILES));
-        assert!(connections() as u64 <= most.saturating_sub(FILES).max(LEAST_CONNECTIONS));
+        assert_eq!(allowed(), most.min(MAX_CONNECTIONS + STORAGE_FILES));
+        assert!(connections() as u64 <= most.saturating_sub(STORAGE_FILES).max(MIN_CONNECTIONS));
     }
 }

@@ -1,4 +1,4 @@
-//! Logs: structured, lower case, to standard error. What is printed to standard output is the program's answer.
+//! Logging to standard error. Standard output is for the answers of commands.
 
 use std::io::IsTerminal;
 use std::panic::PanicHookInfo;
@@ -7,19 +7,26 @@ use std::str::FromStr;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::LogFormat;
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
-/// What is wrong with a filter of logs.
+/// A log filter that can't be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error("must be a level (off, error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\"")]
 pub struct BadFilter;
 
-/// Checks what `log` is set to.
+/// Parses the setting `log`.
 ///
 /// # Errors
-/// It is no filter.
+/// The text is not a filter.
 pub fn filter(directives: &str) -> Result<EnvFilter, BadFilter> {
-    // A word without a level would be taken for the name of a part of the program, and switch everything else off.
+    // `EnvFilter` would take a misspelled level for a target, and switch off everything else.
     let is_clear = |part: &str| part.contains(['=', '[']) || LevelFilter::from_str(part).is_ok();
     if !directives.split(',').map(str::trim).filter(|part| !part.is_empty()).all(is_clear) {
         return Err(BadFilter);
@@ -27,10 +34,10 @@ pub fn filter(directives: &str) -> Result<EnvFilter, BadFilter> {
     EnvFilter::try_new(directives).map_err(|_| BadFilter)
 }
 
-/// Starts logging, once in the life of the process; later calls change nothing.
+/// Starts logging. Only the first call in a process has an effect.
 ///
 /// # Errors
-/// `directives` are no filter.
+/// `directives` is not a filter.
 pub fn init(directives: &str, format: LogFormat) -> Result<(), BadFilter> {
     let filter = filter(directives)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -44,8 +51,7 @@ pub fn init(directives: &str, format: LogFormat) -> Result<(), BadFilter> {
     Ok(())
 }
 
-/// A panic is caught where it happens; here it becomes a log line. What it says may hold an event's data, so only its place
-/// is logged.
+/// Logs where a panic happened. Its message is left out, since it may hold data of an event.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let location = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();

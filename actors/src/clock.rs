@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use headcount_domain::time::Instant;
 
-/// Tells the time. Tests bring their own.
+/// A source of time. Tests bring their own.
 pub trait Clock: Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Instant;
@@ -29,7 +29,7 @@ impl Clock for SystemClock {
 pub struct FixedClock(Arc<AtomicI64>);
 
 impl FixedClock {
-    /// Stands at `now`.
+    /// Creates a clock that stands at `now`.
     #[must_use]
     pub fn at(now: Instant) -> Self {
         let clock = Self::default();
@@ -37,7 +37,7 @@ impl FixedClock {
         clock
     }
 
-    /// Moves it to `now`.
+    /// Sets the clock to `now`.
     pub fn set(&self, now: Instant) {
         self.0.store(now.0, Ordering::SeqCst);
     }

@@ -1,13 +1,14 @@
-//! Events that made a shard panic twice: set aside, so that one of them can't keep everybody from their numbers.
+//! Events that made a shard panic twice. They are set aside, so that one event can't stop a partition.
 //!
-//! One JSON line each in `dead-letters.ndjson`, synced before the shard goes on without the event. The file is read at
-//! start, so that a rebuild passes over the same events. A torn last line (a crash while writing) is ignored: the event
-//! will panic again.
+//! Each is a JSON line in `dead-letters.ndjson`, synced before the shard goes on without the event. The file is read at
+//! start, so that a rebuild skips the same events. A torn last line (a crash while writing) is ignored: the event will
+//! panic again.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use headcount_domain::intake::event::Event;
@@ -31,6 +32,8 @@ struct FullLine<'a> {
 pub(crate) struct DeadLetters {
     path: PathBuf,
     positions: Mutex<BTreeSet<Position>>,
+    /// Length of `positions`: almost always 0, so that most look-ups take no lock.
+    count: AtomicUsize,
 }
 
 impl DeadLetters {
@@ -42,15 +45,17 @@ impl DeadLetters {
         };
         let lines = text.split(|byte| *byte == b'\n');
         let positions = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).map(|line| line.position);
-        Ok(Self { path: path.to_owned(), positions: Mutex::new(positions.collect()) })
+        let positions: BTreeSet<Position> = positions.collect();
+        let count = AtomicUsize::new(positions.len());
+        Ok(Self { path: path.to_owned(), positions: Mutex::new(positions), count })
     }
 
     pub(crate) fn contains(&self, position: Position) -> bool {
-        self.lock().contains(&position)
+        self.count() > 0 && self.lock().contains(&position)
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.count.load(Ordering::Acquire)
     }
 
     /// Sets an event aside, for good.
@@ -63,6 +68,7 @@ impl DeadLetters {
         file.write_all(&line)?;
         file.sync_all()?;
         positions.insert(position);
+        self.count.store(positions.len(), Ordering::Release);
         Ok(())
     }
 

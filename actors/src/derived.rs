@@ -1,12 +1,12 @@
-//! What is derived from the log: the store and the index of external ids. Whether they can be used, and how they are begun anew.
+//! The data that is derived from the log, the store and the index of external ids: whether it can be used, and how it is rebuilt.
 //!
 //! Both hold keyed hashes, so both belong to one hash key, and to one life of the data directory (its incarnation). A check value
 //! of the two says so: the index carries it in its list of runs and in every run, the store under a key of its own. A store
 //! gets its check value last, after the old index is out of the way and `FORMAT` has the incarnation. So a start that is cut
 //! short anywhere leaves a store without the right check value, and the next start begins anew.
 //!
-//! The store also lists what it consists of: each kind of record and of rows, with its version. Where another version of the program
-//! made it, with a rollup less or a record of another shape, it is rebuilt.
+//! The store also has a schema fingerprint: the list of its spaces, kinds of records and rows, with their versions. A store whose
+//! list differs from the program's was made by another version and is rebuilt.
 
 use std::path::{Path, PathBuf};
 
@@ -16,28 +16,28 @@ use headcount_storage::aside;
 use headcount_storage::codec::{self, CodecError};
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::format::{Format, Incarnation};
-use headcount_storage::keys::Key;
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
-use crate::engine::config::{OpenError, directory};
+use crate::engine::{OpenError, directory};
 use crate::fault;
 use crate::shard::stored_types;
 
-/// Where the store keeps its check value: under a partition that no project has.
+/// The key of the store's check value, under a partition that no project has.
 const CHECK_VALUE: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 0 };
 const CHECK_VALUE_VERSION: u8 = 1;
-/// Where it lists what it consists of.
+/// The key of the schema fingerprint.
 const STORED_TYPES: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 1 };
 const STORED_TYPES_VERSION: u8 = 1;
 /// How many damaged stores are kept for an inquiry once a start has succeeded.
 const STORES_KEPT: usize = 2;
 
-/// What is found where the store should be.
+/// The state of the store at a start.
 enum Found {
     Sound(DiskStore),
     /// No store, or an empty one left by a first start that did not finish.
     Nothing,
-    /// Another version of the program made it: how it differs.
+    /// Another version of the program made it. The text says how it differs.
     Outdated(String),
 }
 
@@ -73,7 +73,10 @@ impl Derived<'_> {
 
     /// Opens the store, if there is one and it is what it should be.
     fn find(&self, format: Format) -> Result<Found, Fault> {
-        let (store, created) = DiskStore::open_or_create(&self.store_dir(), self.options).map_err(fault::of_store)?;
+        let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {
+            Err(StoreError::OtherFormat { what }) => return Ok(Found::Outdated(what)),
+            opened => opened.map_err(fault::of_store)?,
+        };
         match check_value(&store)? {
             Some(found) if found == self.check_value(format) => Ok(match difference(&listed_types(&store)?) {
                 None => Found::Sound(store),
@@ -85,21 +88,27 @@ impl Derived<'_> {
         }
     }
 
-    /// Moves the store aside for this reason, and begins anew. The store must be closed.
+    /// Moves the store aside because it can't be used, and begins anew. The store must be closed.
     ///
     /// # Errors
     /// The operating system refuses. What has been moved aside by then is still there.
     pub(crate) fn begin_anew(&self, format: Format, reason: &str) -> Result<(DiskStore, Format), OpenError> {
-        let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
-        tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
-        self.begin(format)
+        self.replace(format, reason, |moved_to| {
+            tracing::warn!(%reason, moved_to = %moved_to.display(), "the store can't be used and is rebuilt from the log");
+        })
     }
 
-    /// Moves the store of another version aside, and begins anew.
+    /// As [`Derived::begin_anew`], because another version made the store.
     fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
-        let reason = "another version of the program made it";
+        self.replace(format, "another version of the program made it", |moved_to| {
+            let moved_to = moved_to.display();
+            tracing::info!(%difference, %moved_to, "the store is upgraded to this version: it is rebuilt from the log");
+        })
+    }
+
+    fn replace(&self, format: Format, reason: &str, log: impl FnOnce(&Path)) -> Result<(DiskStore, Format), OpenError> {
         let moved_to = DiskStore::move_aside(&self.store_dir(), reason).map_err(directory)?;
-        tracing::info!(%difference, moved_to = %moved_to.display(), "the store is upgraded to this version: it is rebuilt from the log");
+        log(&moved_to);
         self.begin(format)
     }
 
@@ -158,7 +167,7 @@ fn check_value(store: &DiskStore) -> Result<Option<u128>, Fault> {
     stored.map(|bytes| codec::decode(CHECK_VALUE_VERSION, &bytes).map_err(fault::of_stored)).transpose()
 }
 
-/// What a store lists that it consists of; nothing in one of before it did.
+/// The schema fingerprint of a store; empty in a store that has none.
 fn listed_types(store: &DiskStore) -> Result<Vec<String>, Fault> {
     let stored = store.get(&STORED_TYPES.encode()).map_err(fault::of_store)?;
     let types = stored.map(|bytes| codec::decode(STORED_TYPES_VERSION, &bytes).map_err(fault::of_stored)).transpose()?;

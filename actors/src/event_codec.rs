@@ -1,9 +1,10 @@
-//! Events as the log has them: written in today's version, and read in any that there was.
+//! The encoding of events in the log: writes the current version, reads every version.
 
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
-use crate::shard::Events;
+/// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
+pub(crate) type Events = Vec<Box<Event>>;
 
 /// The payload of a log record with these events.
 ///
@@ -33,7 +34,7 @@ mod tests {
     use headcount_domain::company::CompanyKey;
     use headcount_domain::ids::ProjectId;
     use headcount_domain::intake::country::Country;
-    use headcount_domain::intake::event::{Details, Money, Who};
+    use headcount_domain::intake::event::{Details, Money, SentIds};
     use headcount_domain::money::{Amount, Currency};
     use headcount_domain::time::{Day, Instant};
 
@@ -51,7 +52,7 @@ mod tests {
             received: Instant(1_700_000_000_250),
             day: Day(19_675),
             name: "order".into(),
-            who: Who { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
+            who: SentIds { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
             external_id: text("o-1"),
             money: Some(Money {
                 amount: Amount::parse("12.5").unwrap(),
@@ -71,7 +72,7 @@ mod tests {
             received: Instant(0),
             day: Day(-1),
             name: "\u{e9}".into(),
-            who: Who::default(),
+            who: SentIds::default(),
             external_id: None,
             money: None,
             company: None,

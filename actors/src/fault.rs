@@ -1,6 +1,6 @@
-//! The causes of faults: which [`FaultKind`](headcount_domain::fault::FaultKind) each error of the storage crate is.
+//! Classifies the errors of the storage crate as [`FaultKind`](headcount_domain::fault::FaultKind)s.
 //!
-//! Every `match` here is exhaustive, so that a new error has to be given a kind before it compiles.
+//! Every `match` is exhaustive, so that a new error needs a kind before it compiles.
 
 use headcount_domain::fault::Fault;
 use headcount_storage::codec::CodecError;
@@ -12,13 +12,13 @@ use headcount_storage::store::StoreError;
 pub(crate) fn of_store(error: StoreError) -> Fault {
     let message = error.to_string();
     match error {
-        StoreError::Damaged { .. } => Fault::damaged_store(message),
+        StoreError::Damaged { .. } | StoreError::OtherFormat { .. } => Fault::damaged_store(message),
         StoreError::Io { .. } | StoreError::Stopped { .. } => Fault::io(message),
         StoreError::Key { .. } | StoreError::TooLarge { .. } | StoreError::Busy { .. } => Fault::defect(message),
     }
 }
 
-/// A value from the store that can't be decoded, although its checksum holds: another version wrote it.
+/// A value of the store that can't be decoded although its checksum holds: another version wrote it.
 pub(crate) fn of_stored(error: CodecError) -> Fault {
     Fault::damaged_store(format!("a value in the store can't be decoded: {error}"))
 }
@@ -48,7 +48,7 @@ pub(crate) fn of_log(error: LogError) -> Fault {
     }
 }
 
-/// A share of the log that can't be decoded, although its checksum holds: another version wrote it.
+/// A record of the log that can't be decoded although its checksum holds: another version wrote it.
 pub(crate) fn of_logged(error: CodecError) -> Fault {
     Fault::damaged_log(format!("an event in the log can't be decoded: {error}"))
 }

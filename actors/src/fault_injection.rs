@@ -1,6 +1,6 @@
-//! Mistakes to make on purpose: a test of crashes that doesn't notice them proves nothing.
+//! Faults to inject: a crash test that doesn't notice them proves nothing.
 //!
-//! Only in builds with the feature `fault-injection`, and only where the variable [`VARIABLE`] names one. Those of the log
+//! Only in builds with the feature `fault-injection`, and only if the variable [`VARIABLE`] names one. The faults of the log
 //! itself are in `headcount_storage::log`.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -10,29 +10,29 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
 
-use crate::engine::config::{EngineConfig, OpenError};
+use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
 use crate::shard::Outcome;
 
-/// Names the mistake: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
+/// Names the fault: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";
-/// Which operations on files fail, as [`Plan`] reads it: `at=17,errno=EIO,failures=3`. They are counted from the start of the
+/// The file operations that fail, as [`Plan`] parses them: `at=17,errno=EIO,failures=3`. They are counted from the start of the
 /// process, under the data directory.
 const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
-/// After how many unsaved events a checkpoint is due, so that small workloads write several.
+/// Number of unsaved events after which a checkpoint is due, so that small workloads write several.
 const CHECKPOINT_VARIABLE: &str = "HEADCOUNT_CHECKPOINT_EVENTS";
-/// The size of the log's segments, so that few events fill one.
+/// Size of the log's segments, so that few events fill one.
 const SEGMENT_VARIABLE: &str = "HEADCOUNT_SEGMENT_BYTES";
-/// How long events wait between their answer and the rollups under `ack-before-apply`.
+/// How long events wait between their answer and their application under `ack-before-apply`.
 const LATE: Duration = Duration::from_millis(50);
 
-/// Whether senders are answered before their events are in the rollups.
+/// Whether senders are answered before their events are applied.
 static ACK_BEFORE_APPLY: OnceLock<bool> = OnceLock::new();
 
 /// The switch that [`IO_VARIABLE`] arms, until the process ends.
 static IO_FAULTS: Mutex<Option<Switch>> = Mutex::new(None);
 
-/// Plants the mistake that the environment names.
+/// Configures the fault that the environment names.
 pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError> {
     let name = std::env::var(VARIABLE).unwrap_or_default();
     let (fault, before_apply) = match name.as_str() {
@@ -68,7 +68,7 @@ fn number(variable: &str) -> Result<Option<u64>, OpenError> {
     text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is no number: {text:?}")))
 }
 
-/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later, and finds nobody waiting.
+/// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later and finds nobody waiting.
 pub(crate) fn acknowledge_early(back: &Return, first: Position, count: usize) {
     if is_early() {
         let outcomes = (first..).take(count).map(|position| Outcome { position, first: position }).collect();

@@ -1,10 +1,11 @@
-//! A store that fails when a test says so.
+//! A store that fails on demand of a test.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headcount_storage::store::{Checkpoint, MemoryStore, PartitionId, Store, StoreError, Visit};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Checkpoint, MemoryStore, Store, StoreError, Visit};
 
 /// See the module. Clones are the same store.
 #[derive(Clone, Default)]
@@ -13,14 +14,14 @@ pub(crate) struct FaultyStore {
     partitions: Arc<Mutex<HashMap<PartitionId, PartitionFaults>>>,
 }
 
-/// How one partition fails, and what came of it.
+/// How one partition fails, and what was observed.
 #[derive(Default)]
 pub(crate) struct PartitionFaults {
     /// How reads fail.
     pub(crate) reads: Option<ReadFault>,
     /// No checkpoint can be begun.
     pub(crate) no_begin: bool,
-    /// So many commits fail.
+    /// This many commits fail.
     pub(crate) failing_commits: u32,
     /// Failed commits count all the same, as recovery shows.
     pub(crate) failed_counts: bool,
@@ -28,15 +29,15 @@ pub(crate) struct PartitionFaults {
     pub(crate) no_recovery: bool,
     /// Beginning a checkpoint panics, once.
     pub(crate) panics: bool,
-    /// How many checkpoints were begun, or tried to.
+    /// Number of checkpoints that were begun, or tried to.
     pub(crate) begun: u32,
-    /// How many commits were tried.
+    /// Number of attempted commits.
     pub(crate) commits: u32,
     stopped: bool,
     pending: Option<Box<dyn Checkpoint>>,
 }
 
-/// What a failing read says.
+/// The error of a failing read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReadFault {
     Io,
@@ -44,7 +45,7 @@ pub(crate) enum ReadFault {
 }
 
 fn refused() -> StoreError {
-    StoreError::Io { action: "write a journal".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
+    StoreError::Io { action: "write a batch".into(), source: io::Error::from(io::ErrorKind::StorageFull) }
 }
 
 impl FaultyStore {

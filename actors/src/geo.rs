@@ -1,8 +1,8 @@
-//! Where an address is: a database in MaxMind's format, with the layout of its country and city databases (GeoLite2, GeoIP2), which
-//! DB-IP's have too.
+//! The country of an address, from a database in MaxMind's format, with the layout of its country and city databases (GeoLite2,
+//! GeoIP2), which DB-IP's have too.
 //!
-//! The file is held in memory as it is (a country database has 5 to 10 MB, a city database 60 to 130 MB), and a lookup takes well
-//! below a microsecond. It is read once: what replaces it counts from the next start on.
+//! The file is held in memory (a country database has 5 to 10 MB, a city database 60 to 130 MB), and a look-up takes well below
+//! a microsecond. It is read once: a replacement counts from the next start on.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use headcount_domain::intake::country::Country;
 use maxminddb::{LookupResult, MaxMindDbError, PathElement, Reader, WithinOptions};
 
-/// Where a record has the country: where the address is used, else where its network is registered.
+/// The fields of a record: where the address is used, else where its network is registered.
 const PATHS: [[PathElement<'_>; 2]; 2] = [
     [PathElement::Key("country"), PathElement::Key("iso_code")],
     [PathElement::Key("registered_country"), PathElement::Key("iso_code")],
@@ -26,10 +26,10 @@ pub enum GeoError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It is no database, or not a whole one.
+    /// It is no database, or incomplete.
     #[error("the geo database {} is damaged, or no .mmdb file: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -37,25 +37,25 @@ pub enum GeoError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It tells something else about addresses.
+    /// It is a database of another kind.
     #[error("the geo database {} names no countries: it is of the type {kind:?}; a country or city database is needed", path.display())]
     NoCountries {
         /// The file.
         path: PathBuf,
-        /// What it says that it is.
+        /// The kind that it declares.
         kind: String,
     },
 }
 
 type Bytes = Vec<u8>;
 
-/// A database.
+/// A database of countries.
 pub(crate) struct GeoDatabase {
     reader: Reader<Bytes>,
 }
 
 impl GeoDatabase {
-    /// Reads a file, and all that will be read of it later: a second at most, for the largest.
+    /// Reads a file and everything that will be read of it later: at most a second, for the largest.
     ///
     /// # Errors
     /// See [`GeoError`].
@@ -71,7 +71,7 @@ impl GeoDatabase {
         Ok(Self { reader })
     }
 
-    /// Where an address is. `None`: the database doesn't know.
+    /// Returns the country of an address. `None`: it is not in the database.
     pub(crate) fn country(&self, address: IpAddr) -> Option<Country> {
         let found = self.reader.lookup(address.to_canonical()).ok()?;
         country(&found).ok().flatten()
@@ -88,9 +88,9 @@ fn country(found: &LookupResult<'_, Bytes>) -> Result<Option<Country>, MaxMindDb
     Ok(None)
 }
 
-/// Whether any network has a country. Visits every network, so that damage shows now and not in an event.
+/// Checks that any network has a country. Visits every network, so that damage shows now and not in an event.
 fn names_countries(reader: &Reader<Bytes>) -> Result<bool, MaxMindDbError> {
-    // A tree has one leaf more than nodes, unless parts of it are reached in several ways; far beyond that, it has a circle.
+    // A tree has one leaf more than nodes, unless parts of it are reached in several ways; far beyond that, it has a cycle.
     let most = usize::try_from(reader.metadata().node_count).unwrap_or(usize::MAX).saturating_mul(3);
     let (mut found, mut failure) = (false, None);
     let mut seen = HashSet::new();
@@ -107,7 +107,7 @@ fn names_countries(reader: &Reader<Bytes>) -> Result<bool, MaxMindDbError> {
         }
     }
     match failure {
-        // Records of another shape all fail in the same way: not damage, but another kind of database.
+        // Records of another shape all fail in the same way: another kind of database, not damage.
         Some(error) if found => Err(error),
         _ => Ok(found),
     }
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Damage of a byte may show or not; it is no panic, at the start or later.
+    /// Damage of a byte may show or not, but causes no panic, at the start or later.
     #[test]
     fn damage_is_no_panic() {
         let dir = tempfile::tempdir().unwrap();

@@ -24,9 +24,9 @@ mod shard;
 pub mod thread_name;
 mod verifier;
 
-pub use engine::{AskError, Engine, EngineConfig, OpenError, QuotaExceeded, Tracker, Vitals};
+pub use engine::{AskError, Engine, EngineConfig, OpenError, OrganizationProjects, Vitals};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
-pub use ingest::TrackError;
+pub use ingest::{QuotaExceeded, TrackError, Tracker};
 pub use opening_progress::Progress;
 pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};

@@ -1,10 +1,10 @@
-//! How the memory that an engine may take is shared out.
+//! Divides the memory budget of an engine.
 
-/// The shares of a budget, in bytes.
+/// The parts of a budget, in bytes.
 ///
-/// What was measured: sled takes about three times its cache; events take more than their JSON; records go past their share
-/// while a checkpoint is under way, which is held encoded meanwhile; the filters and indexes of what is saved take some 3 bytes a
-/// record; allocators keep some of what was freed.
+/// Measured: sled takes about three times its cache; events take more than their JSON; records exceed their part during a
+/// checkpoint, which holds them encoded; filters and indexes of saved records take some 3 bytes per record; allocators keep
+/// some freed memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryShares {
     /// Sled's page cache, as sled counts it.
@@ -15,17 +15,17 @@ pub struct MemoryShares {
     pub records: usize,
 }
 
-/// What there is whatever the budget: the program, its threads, sled.
+/// Memory that is used whatever the budget: the program, its threads, sled.
 const FIXED_BYTES: usize = 64 << 20;
 
-/// The least share of records.
+/// Minimum for records.
 const MIN_RECORD_BYTES: usize = 12 << 20;
 
-/// The least budget: 64 MiB.
+/// Minimum budget: 64 MiB.
 pub const MIN_MEMORY_BYTES: usize = 64 << 20;
 
 impl MemoryShares {
-    /// Shares `budget` bytes out.
+    /// Divides `budget` bytes.
     #[must_use]
     pub fn of(budget: usize) -> Self {
         let budget = budget.max(MIN_MEMORY_BYTES);

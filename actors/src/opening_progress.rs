@@ -1,11 +1,11 @@
-//! How far the opening of an engine is: for whoever asks meanwhile.
+//! The progress of opening an engine, for observers on other threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use headcount_domain::intake::event::Position;
 
-/// How far the opening of an engine is.
+/// The progress of opening an engine.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The last position of the log.
@@ -15,7 +15,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The position up to which every shard has replayed the log, and the log's last one. `None`: the replay has not begun.
+    /// Returns the position up to which every shard has replayed the log, and the log's last position. `None`: the replay has
+    /// not begun.
     #[must_use]
     pub fn replayed(&self) -> Option<(Position, Position)> {
         let end = *self.end.get()?;
@@ -24,14 +25,14 @@ impl Progress {
         Some((reached.min(end), end))
     }
 
-    /// So many shards begin to replay a log that ends at `end`.
+    /// Records that `shards` shards begin to replay a log that ends at `end`.
     pub(crate) fn begin(&self, shards: usize, end: Position) {
         let _ = self.end.set(end);
         let begun = (0..shards).map(|_| AtomicU64::new(0)).collect();
         *self.shards.write().unwrap_or_else(PoisonError::into_inner) = begun;
     }
 
-    /// A shard has reached a position.
+    /// Records that a shard has reached a position.
     pub(crate) fn reached(&self, shard: usize, position: Position) {
         let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(shard) = shards.get(shard) {

@@ -1,8 +1,8 @@
 //! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
 //!
-//! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else.
-//! `salts` holds the visitor salts of today and yesterday (UTC); older ones are overwritten, which is what makes yesterday's
-//! visitors unlinkable to anybody, us included.
+//! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else. `salts`
+//! holds the visitor salts of today and yesterday (UTC); older ones are overwritten, which makes older visitors unlinkable to
+//! anybody, including the operator.
 
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
@@ -21,15 +21,15 @@ pub enum SecretsError {
     /// The operating system refused.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The operating system gave no randomness.
+    /// The operating system gave no random numbers.
     #[error("no randomness: {0}")]
     Randomness(getrandom::Error),
-    /// A file doesn't hold what it should.
+    /// A file has unexpected contents.
     #[error("{0} is damaged; restore it, or remove it and let the store be rebuilt")]
     Damaged(PathBuf),
 }
@@ -50,7 +50,7 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// Opens the key files in `dir`, making what isn't there.
+    /// Opens the key files in `dir`, creating those that are absent.
     ///
     /// # Errors
     /// A file can't be read, written or understood.
@@ -73,13 +73,13 @@ impl Secrets {
         Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), salts: RwLock::new(salts) })
     }
 
-    /// Hashes with the installation's key.
+    /// Returns the hasher with the installation's key.
     #[must_use]
     pub(crate) fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
-    /// The visitor salt of the UTC day of `now`; made, and the expired ones forgotten, when the day is new.
+    /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it and forgets the expired ones.
     ///
     /// # Errors
     /// The new salt can't be made durable.

@@ -1,9 +1,9 @@
-//! Checks of what is derived from the log: for a short time before the engine serves, and the rest while it does.
+//! Verifies store and index: for a short time before the engine serves, and the rest while it does.
 //!
-//! Every block of the store and every page of the index carries a checksum, which is checked whenever it is read, so what is
-//! damaged gives an error and never a wrong answer. Reading everything only finds damage early, and how long that takes grows
-//! with the data. Hence a start spends [`BEFORE_SERVING`] on it, which is enough for small data, and a thread goes on with what
-//! is left, slowly. (What is in sled has no such checksums. It is little, and is always checked before the engine serves.)
+//! Every block of the store and every page of the index carries a checksum that each read checks, so damage causes an error and
+//! never a wrong answer. Reading everything only finds damage early, and takes time in proportion to the data. So a start
+//! spends [`BEFORE_SERVING`] on it, which suffices for small data, and a thread verifies the rest slowly. (sled's values have
+//! no such checksums. They are few, and always verified before the engine serves.)
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,20 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use headcount_domain::fault::{Fault, FaultKind};
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsError, UncheckedExternalIds};
-use headcount_storage::store::{DiskStore, UncheckedTables};
+use headcount_storage::UncheckedTables;
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsError};
+use headcount_storage::store::DiskStore;
 
 use crate::fault;
 
-/// How long a start may take longer to check the store, and as long again to check the index.
+/// Time that a start spends on the store, and again on the index.
 const BEFORE_SERVING: Duration = Duration::from_secs(1);
-/// How fast the rest is read: 1 GiB a minute.
+/// Read rate of the background check: 1 GiB a minute.
 const BYTES_A_SECOND: u64 = 16 << 20;
-/// How long the thread sleeps at most before it looks whether it should stop.
+/// Longest sleep of the thread between two looks at the stop flag.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What is known of damage.
+/// Records damage that was found.
 #[derive(Debug)]
 pub(crate) struct DamageNote {
     store: Weak<DiskStore>,
@@ -36,7 +37,7 @@ impl DamageNote {
         Self { store: Arc::downgrade(store), found: AtomicBool::new(false) }
     }
 
-    /// Leaves a note for the next start if the fault is damage of store or index, and hands the fault on.
+    /// Marks the store for a rebuild at the next start if the fault is damage of store or index. Returns the fault.
     pub(crate) fn noted(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::DamagedStore | FaultKind::DamagedIndex => {
@@ -58,24 +59,24 @@ impl DamageNote {
     }
 }
 
-/// What a start has not checked.
+/// What a start has not verified.
 #[derive(Debug)]
 pub(crate) struct Unchecked {
     until: Instant,
     store: Mutex<Option<UncheckedTables>>,
-    /// `None` when the start is over: an index that is opened again later was checked or is being checked.
-    index: Mutex<Option<Vec<UncheckedExternalIds>>>,
+    /// `None` after the start: an index that is opened again later was verified or is being verified.
+    index: Mutex<Option<Vec<UncheckedTables>>>,
 }
 
 impl Unchecked {
-    /// Checks the store for a while.
+    /// Verifies the store for a while.
     pub(crate) fn begin(store: &DiskStore, before_serving: Duration) -> Result<Self, Fault> {
         let runs = store.verify_until(Instant::now() + before_serving).map_err(fault::of_store)?;
         let until = Instant::now() + before_serving;
         Ok(Self { until, store: Mutex::new(Some(runs)), index: Mutex::new(Some(Vec::new())) })
     }
 
-    /// Checks the index of a partition for a while, if it is a start that opens it.
+    /// Verifies the index of a partition for a while, during a start.
     pub(crate) fn check(&self, index: &ExternalIds) -> Result<(), ExternalIdsError> {
         if self.index.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return Ok(());
@@ -87,8 +88,8 @@ impl Unchecked {
         Ok(())
     }
 
-    /// What is left when the start is over.
-    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedExternalIds>) {
+    /// Takes what is left after the start.
+    fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedTables>) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
         let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
@@ -112,12 +113,12 @@ impl Default for Unchecked {
     }
 }
 
-/// How long a start checks: what a test says, or [`BEFORE_SERVING`].
+/// The time that a start spends on verification: the configured one, or [`BEFORE_SERVING`].
 pub(crate) fn before_serving(told: Option<Duration>) -> Duration {
     told.unwrap_or(BEFORE_SERVING)
 }
 
-/// The thread that checks what is left.
+/// The thread that verifies the rest.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     stop: Arc<AtomicBool>,
@@ -125,7 +126,7 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// Starts the thread, if there is anything to check. Without it damage is found when it is met.
+    /// Starts the thread, if anything is left. Without it, damage is found when it is read.
     pub(crate) fn spawn(unchecked: &Unchecked, note: Arc<DamageNote>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (store, index) = unchecked.take();
@@ -139,7 +140,7 @@ impl Verifier {
         Self { stop, thread }
     }
 
-    /// Ends it, wherever it is.
+    /// Stops the thread.
     pub(crate) fn stop(mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -149,21 +150,21 @@ impl Verifier {
 }
 
 impl Drop for Verifier {
-    /// It ends soon, also where nobody waits for it.
+    /// The thread ends soon, even if nobody waits for it.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-fn check_all(store: Option<UncheckedTables>, index: &[UncheckedExternalIds], stop: &AtomicBool, note: &DamageNote) {
+fn check_all(store: Option<UncheckedTables>, index: &[UncheckedTables], stop: &AtomicBool, note: &DamageNote) {
     let began = Instant::now();
     let mut bytes = 0;
     let mut pace = |read| {
         bytes += read;
         slow_down(began, bytes, stop)
     };
-    let checked = store.map_or(Ok(()), |store| store.check(&mut pace).map_err(fault::of_store));
-    let index = index.iter().map(|index| index.check(&mut pace).map_err(fault::of_index));
+    let checked = store.map_or(Ok(()), |store| store.check(&mut pace).map_err(|error| fault::of_store(error.into())));
+    let index = index.iter().map(|index| index.check(&mut pace).map_err(|error| fault::of_index(error.into())));
     let faults: Vec<Fault> = std::iter::once(checked).chain(index).filter_map(Result::err).collect();
     let damage = |fault: &Fault| matches!(fault.kind, FaultKind::DamagedStore | FaultKind::DamagedIndex);
     for fault in faults.iter().filter(|fault| !damage(fault)) {
@@ -178,7 +179,7 @@ fn check_all(store: Option<UncheckedTables>, index: &[UncheckedExternalIds], sto
     }
 }
 
-/// Waits until so many bytes may have been read.
+/// Sleeps until `bytes` may have been read.
 fn slow_down(began: Instant, bytes: u64, stop: &AtomicBool) -> ControlFlow<()> {
     let due = Duration::from_millis(bytes.saturating_mul(1_000) / BYTES_A_SECOND);
     loop {

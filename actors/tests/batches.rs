@@ -4,10 +4,16 @@
 
 use std::path::Path;
 
+use std::sync::{Arc, Mutex};
+
+use headcount_actors::domain::fault::Fault;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::{Query, Reader};
+use headcount_actors::domain::records::Source;
 use headcount_actors::domain::rollups::Rollups;
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
+use serde::{Deserialize, Serialize};
 
 const DAY_MS: i64 = 86_400_000;
 /// 2024-03-01T10:00:00Z
@@ -86,8 +92,26 @@ fn empty_copy(from: &Path, to: &Path) {
     }
 }
 
+/// Takes a copy of a project's rollups.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct RollupsQuery {
+    #[serde(skip)]
+    found: Arc<Mutex<Option<Rollups>>>,
+}
+
+impl Query for RollupsQuery {
+    type Partial = ();
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<(), Fault> {
+        *self.found.lock().unwrap() = Some(reader.project.rollups.clone());
+        Ok(())
+    }
+}
+
 async fn rollups(engine: &Engine, project: ProjectId) -> Rollups {
-    engine.ask(project, |project| project.rollups.clone()).await.unwrap()
+    let query = RollupsQuery::default();
+    engine.ask(project, query.clone()).await.unwrap();
+    query.found.lock().unwrap().take().unwrap()
 }
 
 /// The cells after all events came in batches of `sizes`, again and again, with a stop after every `stop` batches.

@@ -4,6 +4,7 @@
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::money::Amount;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
@@ -48,10 +49,10 @@ async fn fill(engine: &Engine, project: ProjectId) {
 }
 
 async fn check(engine: &Engine, project: ProjectId) {
-    let users = engine.ask(project, |project| project.unique_users(window("2024-03-01", "2024-03-04"))).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: window("2024-03-01", "2024-03-04") }).await.unwrap();
     assert_eq!(users.series.iter().map(|(_, users)| *users).collect::<Vec<_>>(), [1, 1, 1, 0]);
     assert_eq!(users.total, 1);
-    let revenue = engine.ask(project, |project| project.revenue_metrics(window("2024-03-01", "2024-03-04"))).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: window("2024-03-01", "2024-03-04") }).await.unwrap();
     assert_eq!((revenue.total_revenue, revenue.orders), (Amount::parse("12.5").unwrap(), 1));
 }
 
@@ -114,14 +115,14 @@ async fn an_event_that_panics_twice_is_set_aside_and_the_others_count() {
     let batch = engine.track_batch(project, &[poison, after]).await.unwrap();
     assert_eq!(batch.recorded, 2);
     assert_eq!(engine.vitals().dead_letters, 1);
-    let revenue = engine.ask(project, |project| project.revenue_metrics(window("2024-03-01", "2024-03-04"))).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: window("2024-03-01", "2024-03-04") }).await.unwrap();
     assert_eq!(revenue.orders, 2);
     engine.close().await;
     drop(engine);
     // Without the store all is replayed, and the event stays aside though nothing panics now.
     std::fs::remove_dir_all(dir.path().join("store")).unwrap();
     let (engine, project) = start(dir.path());
-    let users = engine.ask(project, |project| project.unique_users(window("2024-03-01", "2024-03-04"))).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: window("2024-03-01", "2024-03-04") }).await.unwrap();
     assert_eq!(users.total, 1);
     engine.close().await;
 }

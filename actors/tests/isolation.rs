@@ -2,18 +2,26 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use headcount_actors::domain::fault::Fault;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::money::Amount;
+use headcount_actors::domain::queries::{Query, Reader, RevenueMetricsQuery};
+use headcount_actors::domain::records::Source;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
+use serde::{Deserialize, Serialize};
+
+use support::open;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -35,17 +43,6 @@ fn slow(name: &'static str, each: Duration) -> Probe {
             std::thread::sleep(each);
         }
     }))
-}
-
-fn open(config: EngineConfig) -> (Engine, ProjectId) {
-    let engine = Engine::open(config).unwrap();
-    if engine.registry().is_empty() {
-        let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
-        return (engine, project);
-    }
-    let organization = engine.registry().organizations()[0].id;
-    let project = engine.registry().projects(organization).unwrap()[0].id;
-    (engine, project)
 }
 
 /// Another project of the same organization, in the same partition as `beside` or in another one.
@@ -75,7 +72,7 @@ fn window() -> Window {
 }
 
 async fn count_of_orders(engine: &Engine, project: ProjectId) -> Result<i64, AskError> {
-    let revenue = engine.ask(project, |project| project.revenue_metrics(window())).await?;
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: window() }).await?;
     assert_eq!(revenue.total_revenue, Amount::parse(&revenue.orders.to_string()).unwrap());
     Ok(revenue.orders)
 }
@@ -256,6 +253,34 @@ async fn one_project_can_not_hold_all_of_the_admission() {
     engine.close().await;
 }
 
+/// Takes ten milliseconds of its shard.
+#[derive(Clone, Serialize, Deserialize)]
+struct SlowQuery {
+    #[serde(skip)]
+    answered: Arc<AtomicUsize>,
+}
+
+impl Query for SlowQuery {
+    type Partial = ();
+
+    fn answer<S: Source>(&self, _: &mut Reader<'_, S>) -> Result<(), Fault> {
+        std::thread::sleep(Duration::from_millis(10));
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct PanickingQuery;
+
+impl Query for PanickingQuery {
+    type Partial = ();
+
+    fn answer<S: Source>(&self, _: &mut Reader<'_, S>) -> Result<(), Fault> {
+        panic!("planted")
+    }
+}
+
 #[tokio::test]
 async fn questions_of_one_organization_do_not_delay_another_and_unwanted_ones_are_not_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -265,11 +290,7 @@ async fn questions_of_one_organization_do_not_delay_another_and_unwanted_ones_ar
     let mut asking = Vec::new();
     for _ in 0..200 {
         let (engine, answered) = (engine.clone(), Arc::clone(&answered));
-        let question = move |_: &headcount_actors::domain::project::Project| {
-            std::thread::sleep(Duration::from_millis(10));
-            answered.fetch_add(1, Ordering::SeqCst);
-        };
-        asking.push(tokio::spawn(async move { engine.ask(curious, question).await }));
+        asking.push(tokio::spawn(async move { engine.ask(curious, SlowQuery { answered }).await }));
     }
     while answered.load(Ordering::SeqCst) == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -292,8 +313,7 @@ async fn a_question_that_panics_costs_one_rebuild() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, project) = open(config(dir.path()));
     engine.track_batch(project, &orders("order", 30)).await.unwrap();
-    let question = |_: &headcount_actors::domain::project::Project| -> u32 { panic!("planted") };
-    engine.ask(project, question).await.unwrap_err();
+    engine.ask(project, PanickingQuery).await.unwrap_err();
     let counted = loop {
         match count_of_orders(&engine, project).await {
             Ok(counted) => break counted,

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{DiskStore, PartitionId, Store, StoreOptions};
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -57,9 +58,9 @@ async fn check(dir: &Path, project: ProjectId) {
     }
     let day = Day::parse("2024-03-01").unwrap();
     let window = Window { start: day, end: day };
-    let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
     assert_eq!(users.total, USERS);
-    let revenue = engine.ask(project, move |project| project.revenue_metrics(window)).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window }).await.unwrap();
     assert_eq!(u64::try_from(revenue.orders), Ok(USERS));
     engine.close().await;
 }
@@ -188,10 +189,10 @@ fn remove_rows(dir: &Path, project: ProjectId, tag: u8) {
     for partition in (0..64).map(PartitionId) {
         let mut keys = Vec::new();
         let visit = &mut |key: &[u8], _: &[u8]| {
-            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { rollup, .. }) if rollup == tag).then(|| key.to_vec()));
+            keys.extend(matches!(Key::decode(key), Ok(Key::Cells { tag: found, .. }) if found == tag).then(|| key.to_vec()));
             ControlFlow::Continue(())
         };
-        store.scan(&Prefix::cells(partition, project.0), visit).unwrap();
+        Key::cells_of(partition, project.0).iter().for_each(|prefix| store.scan(prefix, visit).unwrap());
         let mut checkpoint = store.begin(partition).unwrap();
         keys.iter().for_each(|key| checkpoint.delete(key).unwrap());
         checkpoint.commit().unwrap();
@@ -257,10 +258,10 @@ async fn an_io_error_of_store_or_index_is_an_error_and_changes_nothing() {
     drop(engine);
     let away = place.path().join("away");
     for path in [
-        files(&dir.join("store/runs"), ".run").swap_remove(0),
+        files(&dir.join("store/runs"), ".sst").swap_remove(0),
         files(&dir.join("store/tree"), "db").swap_remove(0),
-        files(&dir.join("fingerprints"), ".run").swap_remove(0),
-        files(&dir.join("fingerprints"), "RUNS").swap_remove(0),
+        files(&dir.join("fingerprints"), ".sst").swap_remove(0),
+        files(&dir.join("fingerprints"), "MANIFEST").swap_remove(0),
     ] {
         // A directory can be opened, but not read: EISDIR.
         fs::rename(&path, &away).unwrap();
@@ -285,7 +286,7 @@ async fn damage_of_store_or_index_leads_to_a_rebuild() {
     let (engine, project) = filled(dir).await;
     engine.close().await;
     drop(engine);
-    for (round, directory, ending) in [(1, "store/runs", ".run"), (2, "store/tree", "db"), (3, "fingerprints", ".run")] {
+    for (round, directory, ending) in [(1, "store/runs", ".sst"), (2, "store/tree", "db"), (3, "fingerprints", ".sst")] {
         let path = files(&dir.join(directory), ending).swap_remove(0);
         let len = path.metadata().unwrap().len();
         (1..8).for_each(|place| flip(&path, len * place / 8));
@@ -324,6 +325,32 @@ async fn a_store_of_an_earlier_version_leads_to_a_rebuild() {
 }
 
 #[tokio::test]
+async fn a_store_with_tables_of_another_version_is_upgraded() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    let (engine, project) = filled(dir).await;
+    engine.close().await;
+    drop(engine);
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).unwrap();
+    let mut changed = 0;
+    for number in 0..64 {
+        // The manifest of the partition's tables.
+        let key = [PartitionId(number).prefix().as_slice(), &[0]].concat();
+        let Some(mut manifest) = store.get(&key).unwrap() else { continue };
+        manifest[0] -= 1;
+        let mut checkpoint = store.begin(PartitionId(number)).unwrap();
+        checkpoint.put(&key, &manifest).unwrap();
+        checkpoint.commit().unwrap();
+        changed += 1;
+    }
+    assert!(changed > 0);
+    drop(store);
+    check(dir, project).await;
+    let reason = fs::read_to_string(dir.join("store.damaged-1/REASON")).unwrap();
+    assert_eq!(reason, "another version of the program made it\n");
+}
+
+#[tokio::test]
 async fn nothing_moved_aside_is_removed_before_a_start_succeeds() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();
@@ -359,9 +386,10 @@ async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
     engine.close().await;
     drop(engine);
     for (round, directory) in [(1, "store/runs"), (2, "fingerprints")] {
-        let path = files(&dir.join(directory), ".run").swap_remove(0);
-        // Behind the header, in front of what is read at every open.
-        flip(&path, 5_000);
+        let len = |path: &PathBuf| path.metadata().unwrap().len();
+        let path = files(&dir.join(directory), ".sst").into_iter().max_by_key(len).unwrap();
+        // In a block, which is not read at every open.
+        flip(&path, len(&path) / 4);
         let mut later = config(dir);
         later.check_before_serving = Some(Duration::ZERO);
         let engine = Engine::open(later).unwrap();
@@ -376,7 +404,7 @@ async fn damage_that_is_found_while_serving_is_rebuilt_at_the_next_start() {
         assert!(!dir.join(format!("store.damaged-{round}")).exists());
         check(dir, project).await;
         let reason = fs::read_to_string(dir.join(format!("store.damaged-{round}/REASON"))).unwrap();
-        assert!(reason.contains("run"), "{reason}");
+        assert!(reason.contains(".sst"), "{reason}");
     }
 }
 

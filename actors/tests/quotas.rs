@@ -2,13 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod support;
+
 use std::path::Path;
 
+use headcount_actors::domain::fault::Fault;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::indexes::dictionary::TermCounts;
+use headcount_actors::domain::queries::{Query, Reader};
 use headcount_actors::domain::quota::{Quota, Quotas};
+use headcount_actors::domain::records::Source;
 use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{Engine, EngineConfig, TrackError};
+use serde::{Deserialize, Serialize};
 
 fn config(dir: &Path, quotas: Quotas) -> EngineConfig {
     EngineConfig { shards: 2, min_free_bytes: 1 << 20, quotas, ..EngineConfig::new(dir) }
@@ -17,14 +24,7 @@ fn config(dir: &Path, quotas: Quotas) -> EngineConfig {
 const TINY: Quotas = Quotas { groups: 2, companies: 2, sources: 3, pages: 2 };
 
 fn open(dir: &Path, quotas: Quotas) -> (Engine, ProjectId) {
-    let engine = Engine::open(config(dir, quotas)).unwrap();
-    if engine.registry().is_empty() {
-        let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
-        return (engine, project);
-    }
-    let organization = engine.registry().organizations()[0].id;
-    let project = engine.registry().projects(organization).unwrap()[0].id;
-    (engine, project)
+    support::open(config(dir, quotas))
 }
 
 fn group(kind: &str, id: &str) -> NewEvent {
@@ -119,6 +119,18 @@ async fn holds(engine: &Engine, project: ProjectId, round: &str) {
     }
 }
 
+/// Counts the groups and the names of a project.
+#[derive(Clone, Serialize, Deserialize)]
+struct SizesQuery;
+
+impl Query for SizesQuery {
+    type Partial = (usize, TermCounts);
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        Ok((reader.project.rollups.group_numbers.len(), reader.project.dictionary.counts))
+    }
+}
+
 #[tokio::test]
 async fn what_is_known_is_recorded_and_what_is_new_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -158,7 +170,7 @@ async fn quotas_hold_from_the_first_event_after_a_start_whether_from_checkpoint_
     // Without what was derived, everything is replayed: nothing of it is refused.
     std::fs::remove_dir_all(dir.path().join("store")).unwrap();
     let (engine, project) = open(dir.path(), Quotas { pages: 1, ..TINY });
-    let has = engine.ask(project, |project| (project.rollups.group_numbers.len(), project.names.counts)).await.unwrap();
+    let has = engine.ask(project, SizesQuery).await.unwrap();
     assert_eq!((has.0, has.1.pages, has.1.sources), (4, 2, 3), "groups and companies, pages, sources");
     assert!(engine.track(project, &page("/b")).await.is_ok(), "known, although there are more than allowed");
     assert!(engine.track(project, &page("/new")).await.is_err());

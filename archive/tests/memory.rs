@@ -8,7 +8,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::{SealOptions, Sealer};
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Position, Who};
+use headcount_domain::intake::event::{Details, Event, Position, SentIds};
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Instant, Month};
 
@@ -49,7 +49,7 @@ fn row(position: Position, metadata: String) -> Row {
         received: Instant(position.cast_signed()),
         day: Day(0),
         name: "event".into(),
-        who: Who { user_id: Some(noise(position, 30).into()), ..Who::default() },
+        who: SentIds { user_id: Some(noise(position, 30).into()), ..SentIds::default() },
         external_id: Some(noise(!position, 36).into()),
         money: None,
         company: None,

@@ -1,6 +1,6 @@
-//! What each stage of an event's way costs, by itself: `cargo bench -p headcount-bench`.
+//! Benchmarks of the stages of event processing and of queries: `cargo bench -p headcount-bench`.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark: a panic is a failure")]
 
 use std::hint::black_box;
 
@@ -22,7 +22,7 @@ const USERS: usize = 5_000;
 const DAY_MS: i64 = 86_400_000;
 const START_MS: i64 = 1_780_272_000_000;
 
-/// An event's JSON, about 570 bytes.
+/// Returns the JSON of an event, about 570 bytes.
 fn body(number: usize) -> String {
     let user = number * 7919 % USERS;
     let order = if number.is_multiple_of(50) { format!(r#","value":12.99,"external_id":"ord-{number}""#) } else { String::new() };
@@ -35,7 +35,7 @@ fn body(number: usize) -> String {
     )
 }
 
-fn parsed(body: &str, policy: &Policy) -> Box<Event> {
+fn admitted(body: &str, policy: &Policy) -> Box<Event> {
     let agent =
         agent::parse("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36");
     event(body, policy, &agent, Instant(START_MS + 100 * DAY_MS))
@@ -44,22 +44,22 @@ fn parsed(body: &str, policy: &Policy) -> Box<Event> {
 fn stages(criterion: &mut Criterion) {
     let policy = policy();
     let bodies: Vec<String> = (0..EVENTS).map(body).collect();
-    let events: Vec<Box<Event>> = bodies.iter().map(|body| parsed(body, &policy)).collect();
+    let events: Vec<Box<Event>> = bodies.iter().map(|body| admitted(body, &policy)).collect();
     let mut next = 0;
-    let mut turn = move || {
+    let mut next_index = move || {
         next = (next + 1) % EVENTS;
         next
     };
     let mut group = criterion.benchmark_group("event");
     group.throughput(Throughput::Elements(1));
     group.bench_function("parse", |bencher| {
-        bencher.iter(|| black_box(Submission::parse(bodies[turn()].as_bytes()).unwrap()));
+        bencher.iter(|| black_box(Submission::parse(bodies[next_index()].as_bytes()).unwrap()));
     });
     let agent = agent::parse("curl/8");
     let client = client(&agent);
     group.bench_function("parse and admit", |bencher| {
         bencher.iter(|| {
-            let submission = Submission::parse(bodies[turn()].as_bytes()).unwrap();
+            let submission = Submission::parse(bodies[next_index()].as_bytes()).unwrap();
             black_box(admit(&submission, &policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap())
         });
     });
@@ -67,18 +67,18 @@ fn stages(criterion: &mut Criterion) {
     group.bench_function("encode", |bencher| {
         bencher.iter(|| {
             bytes.clear();
-            codec::encode_into(EVENT_VERSION, &*events[turn()], &mut bytes).unwrap();
+            codec::encode_into(EVENT_VERSION, &*events[next_index()], &mut bytes).unwrap();
             black_box(bytes.len())
         });
     });
     let encoded: Vec<Vec<u8>> = events.iter().map(|event| codec::encode(EVENT_VERSION, &**event).unwrap()).collect();
     group.bench_function("decode", |bencher| {
-        bencher.iter(|| black_box(codec::decode::<Event>(EVENT_VERSION, &encoded[turn()]).unwrap()));
+        bencher.iter(|| black_box(codec::decode::<Event>(EVENT_VERSION, &encoded[next_index()]).unwrap()));
     });
     group.finish();
 }
 
-fn filled(events: &[Box<Event>], hasher: &KeyHasher) -> Project {
+fn folded(events: &[Box<Event>], hasher: &KeyHasher) -> Project {
     let mut project = Project::default();
     for (event, position) in events.iter().zip(1..) {
         project.apply(event, position, hasher, &NoSource).unwrap();
@@ -88,22 +88,22 @@ fn filled(events: &[Box<Event>], hasher: &KeyHasher) -> Project {
 
 fn folding(criterion: &mut Criterion) {
     let (policy, hasher) = (policy(), KeyHasher::new([1; 16]));
-    let events: Vec<Box<Event>> = (0..EVENTS).map(|number| parsed(&body(number), &policy)).collect();
+    let events: Vec<Box<Event>> = (0..EVENTS).map(|number| admitted(&body(number), &policy)).collect();
     let mut group = criterion.benchmark_group("fold");
     group.throughput(Throughput::Elements(EVENTS as u64));
     group.sample_size(20);
-    group.bench_function("in order, from nothing", |bencher| {
-        bencher.iter_batched(|| (), |()| black_box(filled(&events, &hasher)), BatchSize::PerIteration);
+    group.bench_function("in order, empty project", |bencher| {
+        bencher.iter_batched(|| (), |()| black_box(folded(&events, &hasher)), BatchSize::PerIteration);
     });
     let late: Vec<Box<Event>> = events.iter().rev().cloned().collect();
-    group.bench_function("all late, from nothing", |bencher| {
-        bencher.iter_batched(|| (), |()| black_box(filled(&late, &hasher)), BatchSize::PerIteration);
+    group.bench_function("newest first, empty project", |bencher| {
+        bencher.iter_batched(|| (), |()| black_box(folded(&late, &hasher)), BatchSize::PerIteration);
     });
     group.finish();
 
-    let project = filled(&events, &hasher);
+    let project = folded(&events, &hasher);
     let first = Day::from_ymd(2026, 6, 1).unwrap();
-    let mut group = criterion.benchmark_group("answer, 60 days");
+    let mut group = criterion.benchmark_group("query, 60 days");
     let window = Window { start: first, end: first.plus(59) };
     group.bench_function("unique users per day", |bencher| bencher.iter(|| black_box(project.unique_users(window))));
     group.bench_function("revenue metrics", |bencher| bencher.iter(|| black_box(project.revenue_metrics(window))));

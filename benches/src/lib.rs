@@ -1,6 +1,6 @@
-//! What several measurements need.
+//! Code shared by the benchmarks.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark: a panic is a failure")]
 
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -11,7 +11,7 @@ use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Instant, Timezone};
 
-/// The policy of a usual project.
+/// Returns the policy of a typical project.
 #[must_use]
 pub fn policy() -> Policy {
     Policy {
@@ -28,7 +28,7 @@ pub fn policy() -> Policy {
     }
 }
 
-/// A usual client.
+/// Returns a typical client.
 #[must_use]
 pub fn client(agent: &Agent) -> Client<'_> {
     Client {
@@ -43,10 +43,10 @@ pub fn client(agent: &Agent) -> Client<'_> {
     }
 }
 
-/// The event of a body that is received at `now`.
+/// Returns the event of a body received at `now`.
 ///
 /// # Panics
-/// It is refused or dropped.
+/// If the event is refused or dropped.
 #[must_use]
 pub fn event(body: &str, policy: &Policy, agent: &Agent, now: Instant) -> Box<Event> {
     let submission = Submission::parse(body.as_bytes()).unwrap();

@@ -1,8 +1,8 @@
-//! The moves of the contribution algebra: what kind of entity contributes to a rollup, and whether its contribution is put in or taken out.
+//! Contributions: the kind of the entity that contributes to a rollup, and whether its contribution is added or taken out.
 
-/// As what an entity contributes.
+/// The kind of an entity that contributes to rollups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum EntityKind {
     /// One identity.
     Identity,
     /// One account: a company, or an identity that has none.
@@ -11,10 +11,10 @@ pub enum Level {
     Nobody,
 }
 
-/// Whether a contribution is put in or taken out.
+/// Whether a contribution is added or taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Put in.
+    /// Added.
     Plus,
     /// Taken out.
     Minus,
@@ -30,7 +30,7 @@ impl Sign {
         }
     }
 
-    /// What undoes it.
+    /// The inverse.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

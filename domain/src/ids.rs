@@ -1,4 +1,4 @@
-//! Names of things: typed ids with one spelling each.
+//! Typed ids with one spelling each, and the keys of records.
 //!
 //! Projects and organizations are 64 random bits, shown as a prefix and eleven base62 digits. Identities and companies
 //! are found by a 128-bit keyed hash of what names them ([`KeyHasher`]); what clients see of them is [`public_id`],
@@ -88,19 +88,6 @@ fn from_base62(text: &str) -> Option<u128> {
     })
 }
 
-/// How an event names somebody: by `user_id`, by `anonymous_id`, by a derived visitor id, or not at all.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum RawId {
-    /// The `user_id` as sent. The same in all projects of an organization.
-    User(Box<str>),
-    /// The `anonymous_id` as sent. Known in its project only.
-    Anonymous(Box<str>),
-    /// A cookieless visitor of one UTC day.
-    Visitor(u128),
-    /// Nobody: all events without consent. Never a user, never a session.
-    Nobody,
-}
-
 /// The key of an identity's or a company's record within a project: a keyed 128-bit hash of what names it.
 ///
 /// Packed to the alignment of its halves: there are millions of them, many beside smaller fields.
@@ -116,7 +103,7 @@ impl fmt::Debug for RecordKey {
 }
 
 impl RecordKey {
-    /// The digit that tells users' keys: of the half that hash maps don't look at.
+    /// The bit that marks the keys of users, in the half that hash maps ignore.
     const OF_USER: u128 = 1 << 64;
 
     /// Whether it is the key of a user, and not that of any other identity.
@@ -131,8 +118,8 @@ impl RecordKey {
         (self.0 >> 64) as u64
     }
 
-    /// As the key of a user, or of another identity.
-    fn told_apart(self, user: bool) -> Self {
+    /// The same key, marked as that of a user or of another identity.
+    fn with_user_bit(self, user: bool) -> Self {
         Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })
     }
 }
@@ -163,27 +150,28 @@ impl KeyHasher {
         hasher
     }
 
-    /// The key of the record of `id`.
+    /// The key of the record of a cookieless visitor.
     #[must_use]
-    pub fn identity(&self, id: &RawId) -> RecordKey {
-        match id {
-            RawId::User(name) => self.user(name),
-            RawId::Anonymous(name) => self.anonymous(name),
-            RawId::Visitor(hash) => self.hash(2, 0, &hash.to_le_bytes()).told_apart(false),
-            RawId::Nobody => self.hash(3, 0, &[]).told_apart(false),
-        }
+    pub fn visitor(&self, visitor: u128) -> RecordKey {
+        self.hash(2, 0, &visitor.to_le_bytes()).with_user_bit(false)
+    }
+
+    /// The key of the record of events without consent.
+    #[must_use]
+    pub fn nobody(&self) -> RecordKey {
+        self.hash(3, 0, &[]).with_user_bit(false)
     }
 
     /// The key of the record of the user `name`.
     #[must_use]
     pub fn user(&self, name: &str) -> RecordKey {
-        self.hash(0, 0, name.as_bytes()).told_apart(true)
+        self.hash(0, 0, name.as_bytes()).with_user_bit(true)
     }
 
     /// The key of the record of the anonymous id `name`.
     #[must_use]
     pub fn anonymous(&self, name: &str) -> RecordKey {
-        self.hash(1, 0, name.as_bytes()).told_apart(false)
+        self.hash(1, 0, name.as_bytes()).with_user_bit(false)
     }
 
     /// The key of a company's record.
@@ -270,7 +258,7 @@ fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
 ///
 /// The id itself is this hash with a mask of the organization's laid over it, so that it can be taken off again: an id
 /// finds its company without anybody having to keep a list of ids, and two organizations show different ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PublicCompany(pub u128);
 
 impl PublicCompany {
@@ -300,28 +288,6 @@ impl PublicCompany {
     }
 }
 
-impl RawId {
-    /// The id as sent; nothing for visitors and nobody.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::User(name) | Self::Anonymous(name) => name.to_string(),
-            Self::Visitor(_) | Self::Nobody => String::new(),
-        }
-    }
-
-    /// The `id_…` that clients see: of the organization and the user, or, for ids that only a project knows, of the project.
-    #[must_use]
-    pub fn public(&self, organization: OrganizationId, project: ProjectId) -> String {
-        match self {
-            Self::User(name) => public_id("id_", organization.0, 0, name),
-            Self::Anonymous(name) => public_id("id_", project.0, 1, name),
-            Self::Visitor(hash) => public_id("id_", project.0, 2, &format!("{hash:032x}")),
-            Self::Nobody => public_id("id_", project.0, 3, ""),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,7 +307,7 @@ mod tests {
     #[test]
     fn kinds_of_names_never_share_a_key() {
         let hasher = KeyHasher::new([7; 16]);
-        let keys = [hasher.user("a"), hasher.anonymous("a"), hasher.company("a"), hasher.identity(&RawId::Nobody)];
+        let keys = [hasher.user("a"), hasher.anonymous("a"), hasher.company("a"), hasher.nobody()];
         for (i, key) in keys.iter().enumerate() {
             assert!(keys[i + 1..].iter().all(|other| other != key));
         }

@@ -20,6 +20,7 @@ pub mod identity;
 pub mod ids;
 pub mod indexes;
 pub mod intake;
+pub mod limits;
 pub mod money;
 pub mod project;
 pub mod queries;

@@ -1,4 +1,4 @@
-//! The state of one project, and the list of what it keeps by key.
+//! The state of one project, and the list of its tables.
 
 use crate::cache::table::{Bytes, Table};
 use crate::cells::packed::Packed;
@@ -6,40 +6,42 @@ use crate::cells::parts::FrozenPart;
 use crate::company;
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
-use crate::identity::EmailOwners;
-use crate::identity::Person;
+use crate::identity::{EmailOwners, IdentitySlot};
 use crate::ids::{KeyHasher, RecordKey};
-use crate::indexes::dictionary::{NameCounts, NameId, NameText, Names};
+use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
+use crate::limits::Limits;
 use crate::records::Record;
 use crate::rollups::{self, Rollups};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Project {
+    /// The sizes that bound the work of one step.
+    pub limits: Limits,
     /// Identities and linked anonymous ids.
-    pub people: Table<Person>,
-    /// Companies, as this project knows which are one.
+    pub people: Table<IdentitySlot>,
+    /// Accounts: companies, merged by the links that this project knows.
     pub accounts: Table<AccountSlot>,
-    /// Companies and groups, as they were told.
+    /// Companies and groups under their reported keys.
     pub groups: Table<Group>,
     /// Companies by the hash that their public ids show.
     pub company_ids: Table<CompanyById>,
     /// Identities by e-mail address.
     pub emails: Table<EmailOwners>,
     /// The dictionary.
-    pub names: Names,
-    /// The maintained figures.
+    pub dictionary: Dictionary,
+    /// The rollups and indexes.
     pub rollups: Rollups,
-    /// Pages of records that are no more: their key spaces and keys, until a checkpoint takes them.
+    /// Pages of removed records, by key space and key, until a checkpoint deletes them.
     pub orphans: Vec<(u8, RecordKey)>,
-    /// The parts of rollups that the checkpoint under way is still to write.
+    /// The parts of rollups that the running checkpoint has not written yet.
     frozen_parts: Vec<(u8, FrozenPart)>,
 }
 
-/// How many different things of each kind a project was told of.
+/// The number of distinct things of each kind in a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cardinality {
-    /// Companies; one that is known by several keys counts once for each.
+    /// Companies; one with several keys counts once per key.
     pub companies: usize,
     /// Groups of other types.
     pub groups: usize,
@@ -49,12 +51,12 @@ pub struct Cardinality {
     pub pages: usize,
 }
 
-/// Takes what a checkpoint writes, one by one.
+/// Receives what a checkpoint writes, one by one.
 pub trait RecordVisitor {
-    /// Takes one record, and its pages that changed.
+    /// Receives one record; its dirty pages can be read from it.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
 
-    /// Takes one part of the rollup `tag`; `None`: it is no more.
+    /// Receives one part of the rollup `tag`; `None` if the part was removed.
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
 }
 
@@ -83,19 +85,42 @@ macro_rules! for_each_table {
             $body
         }
         {
-            let $table: &mut Table<NameId> = &mut project.names.ids;
+            let $table: &mut Table<TermId> = &mut project.dictionary.ids;
             $body
         }
         {
-            let $table: &mut Table<NameText> = &mut project.names.texts;
+            let $table: &mut Table<TermText> = &mut project.dictionary.texts;
             $body
         }
     }};
 }
 
+impl Default for Project {
+    fn default() -> Self {
+        Self::new(Limits::DEFAULT)
+    }
+}
+
 impl Project {
-    /// What a saved project consists of, in order: each kind of record and of rows, in one line each. A store that consists of anything
-    /// else was made by another version.
+    /// An empty project.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            people: Table::default(),
+            accounts: Table::default(),
+            groups: Table::default(),
+            company_ids: Table::default(),
+            emails: Table::default(),
+            dictionary: Dictionary::default(),
+            rollups: Rollups::new(&limits),
+            orphans: Vec::new(),
+            frozen_parts: Vec::new(),
+        }
+    }
+
+    /// The stored types in order, one line for each kind of record and rows. A store with any other list was written by another
+    /// version.
     #[must_use]
     pub fn stored_types() -> Vec<String> {
         let (mut project, mut types) = (Self::default(), rollups::stored_types());
@@ -104,15 +129,15 @@ impl Project {
         types
     }
 
-    /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
+    /// Begins a checkpoint of all changes so far. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
         self.frozen_parts = self.rollups.freeze();
         for_each_table!(self, table => table.freeze());
     }
 
-    /// Hands up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. `false`:
-    /// that was all.
+    /// Passes up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. Returns
+    /// `false` after the last ones.
     pub fn drain_frozen(&mut self, most: usize, visitor: &mut impl RecordVisitor) -> bool {
         for _ in 0..most {
             let Some((tag, (number, part))) = self.frozen_parts.pop() else { break };
@@ -123,43 +148,42 @@ impl Project {
         more
     }
 
-    /// The checkpoint that was collected last is in the store.
-    pub fn settle(&mut self) {
-        for_each_table!(self, table => table.settle());
+    /// Records that the last collected checkpoint is in the store.
+    pub fn mark_durable(&mut self) {
+        for_each_table!(self, table => table.mark_durable());
     }
 
-    /// How many different things it was told of. Known without looking at them, also right after a start.
+    /// The number of distinct things of each kind. Costs no pass over them, also right after a start.
     #[must_use]
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
         let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
-        let NameCounts { pages, sources } = self.names.counts;
+        let TermCounts { pages, sources } = self.dictionary.counts;
         Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
     }
 
-    /// How much of it is in memory. Rollups can't be let go of, and saving them frees nothing: they count as resident, but
-    /// never as unsaved.
+    /// The bytes in memory. Rollups are never evicted, and saving them frees nothing: they count as resident but never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
         let mut bytes = Bytes { resident: self.rollups.weight(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
     }
 
-    /// How many bytes of it can't be let go of.
+    /// The bytes of rollups, which are never evicted.
     #[must_use]
     pub fn rollup_bytes(&self) -> usize {
         self.rollups.weight()
     }
 
-    /// How many records of one kind are in memory at most.
+    /// The largest number of resident records of one kind.
     pub fn most_of_a_kind(&mut self) -> usize {
         let mut most = 0;
         for_each_table!(self, table => most = most.max(table.resident()));
         most
     }
 
-    /// Lets go of saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were looked
-    /// at. Answers how many bytes were freed.
+    /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were looked at.
+    /// Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for_each_table!(self, table => freed += table.evict(enough.saturating_sub(freed), most));

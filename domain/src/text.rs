@@ -1,44 +1,44 @@
-//! Parts of addresses and cuts of text. Whatever a client sends as a URL is taken apart here without an error: a part
-//! that can't be read is absent.
+//! Parsing of URLs and truncation of text. URLs from clients are parsed without errors: a part that can't be read is
+//! absent.
 
 use std::borrow::Cow;
 
-/// Longer names are no hosts (RFC 1035 §2.3.4, with room for brackets and a dot).
+/// The maximum length of a host name (RFC 1035 §2.3.4, with room for brackets and a dot).
 const MAX_HOST_LEN: usize = 255;
 
-/// The longest prefix of at most `max_bytes` bytes that ends between characters.
+/// Returns the longest prefix of at most `max_bytes` bytes that ends at a character boundary.
 #[must_use]
 pub fn cut_bytes(text: &str, max_bytes: usize) -> &str {
     let end = (0..=max_bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// The first `max_chars` characters.
+/// Returns the first `max_chars` characters.
 #[must_use]
 pub fn cut_chars(text: &str, max_chars: usize) -> &str {
     text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The text, trimmed; `None` if nothing remains. Empty strings are as if absent.
+/// Trims the text; `None` if nothing remains, so that empty strings count as absent.
 #[must_use]
 pub fn non_empty(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
 
-/// A URL without its query and fragment, trimmed: the form in which pages are counted.
+/// Returns a URL without its query and fragment, trimmed: the form in which pages are counted.
 #[must_use]
 pub fn page_url(url: &str) -> String {
     page(url).to_owned()
 }
 
-/// The part of a URL that [`page_url`] is.
+/// Returns the slice of a URL that [`page_url`] copies.
 #[must_use]
 pub fn page(url: &str) -> &str {
     before_query(url)
 }
 
-/// The path of a URL, absolute or relative, without query and fragment: `/` if an absolute one has none, `None` if a
-/// relative one has none.
+/// Returns the path of a URL, absolute or relative, without query and fragment. Without a path, an absolute URL has `/`
+/// and a relative one `None`.
 #[must_use]
 pub fn path_of(url: &str) -> Option<&str> {
     let page = before_query(url);
@@ -49,18 +49,18 @@ pub fn path_of(url: &str) -> Option<&str> {
     }
 }
 
-/// The host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot. `None` if the
-/// URL is relative or its host can't be one.
+/// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot.
+/// `None` if the URL is relative or has no valid host.
 #[must_use]
 pub fn host_of(url: &str) -> Option<String> {
     let (authority, _) = split_authority(before_query(url))?;
     read_host(authority)
 }
 
-/// The host that referred, lower-cased, without `www.` and port. `None` if there is none, or if it is the event's own:
-/// its `hostname`, or the host of its `url`, compared in the same form.
+/// Returns the referring host, lower-cased, without `www.` and port. `None` if there is none, or if it is the event's own
+/// host: its `hostname`, or the host of its `url`, compared in the same form.
 ///
-/// A referrer without a scheme counts if what it starts with has a dot: some trackers send bare hosts.
+/// A referrer without a scheme counts if its first part contains a dot, because some trackers send bare hosts.
 #[must_use]
 pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Option<&str>) -> Option<String> {
     let host = any_host(referrer?)?;
@@ -71,26 +71,20 @@ pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Op
     (!is_internal).then_some(host)
 }
 
-/// A referrer of which [`referrer_host`] reads `host`, and that says nothing else.
+/// Returns a referrer from which [`referrer_host`] reads `host`, and that carries nothing else.
 #[must_use]
 pub fn host_as_referrer(host: &str) -> String {
-    // Without slashes a host needs a dot, and a first `www.` is never read as a part of it.
+    // A host without slashes needs a dot, and a leading `www.` is never read as part of it.
     let spellings = [host.to_owned(), format!("//{host}"), format!("//www.{host}")];
     spellings.into_iter().find(|spelling| any_host(spelling).as_deref() == Some(host)).unwrap_or_default()
 }
 
-/// The parameters of a URL's query in order, names and values decoded: `+` is a space, percent escapes are UTF-8, and what
-/// is none shows as U+FFFD.
+/// Returns the parameters of a URL's query in order, with names and values decoded: `+` is a space, percent escapes are
+/// UTF-8, and invalid UTF-8 becomes U+FFFD.
 pub fn query_params(url: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     let before_fragment = url.split('#').next().unwrap_or("");
     let query = before_fragment.split_once('?').map_or("", |(_, query)| query);
     form_urlencoded::parse(query.trim_end().as_bytes())
-}
-
-/// The first value of a query parameter that is not empty, decoded as [`query_params`] says.
-#[must_use]
-pub fn query_param(url: &str, name: &str) -> Option<String> {
-    query_params(url).find(|(key, value)| key == name && non_empty(value).is_some()).map(|(_, value)| value.into_owned())
 }
 
 fn before_query(url: &str) -> &str {
@@ -98,7 +92,7 @@ fn before_query(url: &str) -> &str {
     url.find(['?', '#']).map_or(url, |end| &url[..end]).trim_end()
 }
 
-/// Authority and path of an absolute URL that has no query and fragment. As in browsers, `\` is as good as `/`.
+/// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\` is equivalent to `/`.
 fn split_authority(page: &str) -> Option<(&str, &str)> {
     let page = page.trim();
     let is_slash = |byte: u8| byte == b'/' || byte == b'\\';
@@ -112,13 +106,13 @@ fn split_authority(page: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(end))
 }
 
-/// RFC 3986 §3.1.
+/// Whether the text is a URI scheme (RFC 3986 §3.1).
 fn is_scheme(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     text.bytes().all(is_allowed) && text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// The host of a referrer, with or without a scheme, without `www.`.
+/// Returns the host of a referrer, with or without a scheme, without `www.`.
 fn any_host(referrer: &str) -> Option<String> {
     let page = before_query(referrer);
     let host = match split_authority(page) {
@@ -131,12 +125,12 @@ fn any_host(referrer: &str) -> Option<String> {
     Some(without_www(host))
 }
 
-/// The host of `[userinfo@]host[:port]`, lower-cased, without a trailing dot.
+/// Returns the host of `[userinfo@]host[:port]`, lower-cased, without a trailing dot.
 fn read_host(authority: &str) -> Option<String> {
     let host_port = authority.trim().rsplit('@').next()?;
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let host = match host_port.rsplit_once(':') {
-        // The last colon of `[::1]` is its own.
+        // The last colon of `[::1]` belongs to the address.
         Some((host, port)) if is_port(port) && (host.ends_with(']') || !host.starts_with('[')) => host,
         _ => host_port,
     };
@@ -246,7 +240,9 @@ mod tests {
             ("/a", "x", None),
         ];
         for (url, name, value) in table {
-            assert_eq!(query_param(url, name).as_deref(), value, "{url}");
+            let mut params = query_params(url);
+            let found = params.find(|(key, value)| key == name && non_empty(value).is_some());
+            assert_eq!(found.map(|(_, value)| value.into_owned()).as_deref(), value, "{url}");
         }
     }
 
@@ -271,10 +267,10 @@ mod tests {
         ) {
             for url in [&url, &shaped, &own] {
                 prop_assert!(!page_url(url).contains(['?', '#']));
-                let _ = (host_of(url), path_of(url), query_param(url, "x"));
+                let _ = (host_of(url), path_of(url), query_params(url).count());
                 for other in [Some(own.as_str()), Some(shaped.as_str()), None] {
                     if let Some(host) = referrer_host(Some(url), other, other) {
-                        // The host of a host is itself.
+                        // A host is its own host.
                         prop_assert_eq!(host_of(&format!("https://{host}/")), Some(host));
                     }
                 }

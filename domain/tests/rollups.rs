@@ -8,7 +8,8 @@ use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Details, Event, Money, Who};
+use headcount_domain::intake::event::{Details, Event, Money, SentIds};
+use headcount_domain::limits::Limits;
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::project::Project;
 use headcount_domain::project::{Cardinality, RecordVisitor};
@@ -37,7 +38,7 @@ fn event(number: u32, day: i32) -> Event {
         received: time,
         day: Day(day),
         name: "pageview".into(),
-        who: Who { user_id: Some(format!("user {number}").into()), ..Who::default() },
+        who: SentIds { user_id: Some(format!("user {number}").into()), ..SentIds::default() },
         external_id: None,
         money: Some(money),
         company: if is_team { None } else { CompanyKey::from_group_id(&format!("company {number}")) },
@@ -73,13 +74,13 @@ fn checkpoint(project: &mut Project) -> Parts {
     let mut parts = Parts::default();
     project.freeze();
     while project.drain_frozen(100, &mut parts) {}
-    project.settle();
+    project.mark_durable();
     parts
 }
 
 const EVENTS: u32 = 12_000;
 
-/// Folds `EVENTS` events; each is of a day that `day` tells.
+/// Folds `EVENTS` events, on the days that `day` returns.
 fn fold(day: fn(u32) -> i32) -> Project {
     let mut project = Project::default();
     for number in 0..EVENTS {
@@ -103,7 +104,7 @@ fn a_checkpoint_writes_what_changed_in_small_parts() {
         assert!(some.0.len() <= 40, "{} parts of {}", some.0.len(), all.0.len());
 
         let mut restored = Project::default();
-        restored.names.counts = project.names.counts;
+        restored.dictionary.counts = project.dictionary.counts;
         let saved = all.0.into_iter().chain(some.0).collect::<BTreeMap<_, _>>();
         for ((tag, number), part) in saved {
             assert!(restored.rollups.restore(tag, number, part.unwrap()));
@@ -134,13 +135,13 @@ fn rollups_take_few_bytes_for_each_new_company_source_and_team() {
 fn memory_of_a_million() {
     use headcount_domain::contribution::Sign;
     use headcount_domain::facts::Touch;
-    use headcount_domain::indexes::dictionary::NameId;
+    use headcount_domain::indexes::dictionary::TermId;
     use headcount_domain::rollups::{Rollups, Visits};
 
     let company = hasher().group_type("company");
     let measure = |name: &str, most: u32, each: &dyn Fn(&mut Rollups, u32)| {
         let (before, began) = (resident(), std::time::Instant::now());
-        let mut rollups = Rollups::default();
+        let mut rollups = Rollups::new(&Limits::DEFAULT);
         (0..most).for_each(|number| each(&mut rollups, number));
         let took = began.elapsed() / most;
         println!("{name}: {} MiB resident, {} MiB told, {took:?} each", (resident() - before) >> 20, rollups.weight() >> 20);
@@ -155,7 +156,7 @@ fn memory_of_a_million() {
         active(rollups, number, TODAY - i32::try_from(number.wrapping_mul(0x9e37_79b1) % 1000).unwrap());
     });
     measure("100,000 sources in a day", 100_000, &|rollups, number| {
-        let touch = Touch { source: NameId(number), medium: NameId(0), campaign: NameId(0) };
+        let touch = Touch { source: TermId(number), medium: TermId(0), campaign: TermId(0) };
         rollups.traffic.change((TODAY, Channel::Referral, Some(touch)), |visits: &mut Visits| visits.sessions += 1);
     });
 }

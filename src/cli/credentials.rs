@@ -1,40 +1,34 @@
-//! What the first start made, kept in the data directory for the commands that run beside a server.
+//! The ids and keys of the first organization, saved in the data directory for the commands that run beside a server.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use headcount_actors::registry::Initial;
 use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
-use super::Failure;
+use super::failure::Failure;
 
 /// The file in the data directory.
-pub const CREDENTIALS_FILE: &str = "credentials.json";
+pub(crate) const CREDENTIALS_FILE: &str = "credentials.json";
 
 /// The ids and keys of the first organization.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Credentials {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct InitialCredentials {
     /// The organization.
-    pub organization_id: String,
+    pub(crate) organization_id: String,
     /// Its project `default`.
-    pub project_id: String,
-    /// For the project's trackers.
-    pub public_key: String,
-    /// For the management and analytics API: role owner, every scope.
-    pub api_token: String,
-    /// For making more organizations.
-    pub root_token: String,
+    pub(crate) project_id: String,
+    /// The key for the project's trackers.
+    pub(crate) public_key: String,
+    /// The token for the management and analytics API: role owner, every scope.
+    pub(crate) api_token: String,
+    /// The token that creates more organizations.
+    pub(crate) root_token: String,
 }
 
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("project_id", &self.project_id).finish_non_exhaustive()
-    }
-}
-
-impl From<&Initial> for Credentials {
+impl From<&Initial> for InitialCredentials {
     fn from(initial: &Initial) -> Self {
         Self {
             organization_id: initial.organization_id.to_string(),
@@ -46,33 +40,25 @@ impl From<&Initial> for Credentials {
     }
 }
 
-impl Credentials {
+impl InitialCredentials {
     /// Writes them into the data directory, readable by its owner only.
-    ///
-    /// # Errors
-    /// Whatever the operating system says.
-    pub fn save(&self, data_dir: &Path) -> Result<PathBuf, Failure> {
+    pub(crate) fn save(&self, data_dir: &Path) -> Result<(), Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| Failure::new("credentials", error))?;
         text.push('\n');
-        write_atomically(&path, text.as_bytes(), PRIVATE_FILE)
-            .map_err(|error| Failure::new(&path.display().to_string(), error))?;
-        Ok(path)
+        write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(|error| Failure::new(path.display(), error))
     }
 
-    /// Reads them from the data directory. `None`: there are none (whoever runs the server may have removed them).
-    ///
-    /// # Errors
-    /// The file can't be read, or is something else.
-    pub fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
+    /// Reads them from the data directory. Returns `None` if there is no file; operators may remove it.
+    pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::new(&path.display().to_string(), error)),
+            Err(error) => return Err(Failure::new(path.display(), error)),
         };
         let credentials = serde_json::from_slice(&text);
-        credentials.map(Some).map_err(|_| Failure(format!("{} is not what `headcount init` wrote", path.display())))
+        credentials.map(Some).map_err(|_| Failure(format!("{} is not a file that `headcount init` wrote", path.display())))
     }
 }
 
@@ -83,20 +69,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_private_and_come_back() {
+    fn credentials_are_private_and_come_back() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Credentials::load(dir.path()).unwrap().is_none());
+        assert!(InitialCredentials::load(dir.path()).unwrap().is_none());
         let of = |text: &str| text.to_owned();
-        let credentials = Credentials {
+        let credentials = InitialCredentials {
             organization_id: of("org_1"),
             project_id: of("prj_1"),
             public_key: of("pk_1"),
             api_token: of("sk_1"),
             root_token: of("rk_1"),
         };
-        let path = credentials.save(dir.path()).unwrap();
+        credentials.save(dir.path()).unwrap();
+        let path = dir.path().join(CREDENTIALS_FILE);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Credentials::load(dir.path()).unwrap().unwrap().api_token, "sk_1");
-        assert!(!format!("{credentials:?}").contains("sk_1"));
+        assert_eq!(InitialCredentials::load(dir.path()).unwrap().unwrap().api_token, "sk_1");
     }
 }

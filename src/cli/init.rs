@@ -11,31 +11,24 @@ use headcount_domain::time::Timezone;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 
-use super::credentials::{CREDENTIALS_FILE, Credentials};
-use super::{Failure, print_json};
+use super::credentials::{CREDENTIALS_FILE, InitialCredentials};
+use super::failure::Failure;
+use super::output::print;
 use crate::config::Settings;
 
-/// What the first organization is like: for `init`, and for a `serve` that makes it.
+/// The flags that describe the first organization, of `init` and of the `serve` that creates it.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "The first organization")]
-pub struct FirstArgs {
-    /// In which timezone days are counted, such as Europe/Berlin; fixed once an event is recorded [default: UTC]
-    #[arg(long, value_name = "TIMEZONE", value_parser = timezone)]
+#[command(next_help_heading = "First organization")]
+pub(crate) struct FirstArgs {
+    /// Timezone in which days are counted, such as Europe/Berlin; fixed once an event is recorded [default: UTC]
+    #[arg(long, value_name = "TIMEZONE", value_parser = Timezone::parse)]
     timezone: Option<Timezone>,
-    /// To which currency amounts are converted, such as EUR; fixed once an event is recorded [default: USD]
-    #[arg(long, value_name = "CODE", value_parser = currency)]
+    /// Currency that amounts are converted to, such as EUR; fixed once an event is recorded [default: USD]
+    #[arg(long, value_name = "CODE", value_parser = Currency::parse)]
     currency: Option<Currency>,
-    /// Its name [default: default]
+    /// Name of the organization [default: default]
     #[arg(long, value_name = "NAME", value_parser = organization_name)]
     name: Option<String>,
-}
-
-fn timezone(text: &str) -> Result<Timezone, String> {
-    Timezone::parse(text).map_err(|error| error.to_string())
-}
-
-fn currency(text: &str) -> Result<Currency, String> {
-    Currency::parse(text).map_err(|error| error.to_string())
 }
 
 fn organization_name(text: &str) -> Result<String, String> {
@@ -48,7 +41,7 @@ impl FirstArgs {
         NewOrganization { name: self.name.clone(), timezone: self.timezone, currency: self.currency }
     }
 
-    /// The flags that were given.
+    /// The names of the flags that were given.
     fn given(&self) -> Vec<&'static str> {
         let flags =
             [("--timezone", self.timezone.is_some()), ("--currency", self.currency.is_some()), ("--name", self.name.is_some())];
@@ -58,46 +51,36 @@ impl FirstArgs {
 
 /// The flags of `init`.
 #[derive(Debug, clap::Args)]
-pub struct InitArgs {
-    #[command(flatten)]
-    first: FirstArgs,
+pub(crate) struct InitArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    first: FirstArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// The directory has an organization already, is in use, or can't be written.
-pub fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Failure> {
+/// Runs the command. It fails if the directory has an organization already or is in use.
+pub(crate) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Failure> {
     let dir = &settings.data_dir;
-    let _lock = DirLock::acquire(dir).map_err(|error| Failure(error.to_string()))?;
-    Format::open(dir).map_err(|error| Failure(error.to_string()))?;
+    let _lock = DirLock::acquire(dir)?;
+    Format::open(dir)?;
     let registry = Registry::open(dir)?;
     let initial = registry.initialize_as(args.first.organization(), SystemClock.now()).map_err(|error| match error {
         RegistryError::Conflict { code: "already_initialized", .. } => {
-            Failure(format!("{} has an organization already; its keys were shown when it was made", dir.display()))
+            Failure(format!("{} has an organization already; its keys were shown when it was created", dir.display()))
         }
         error => error.into(),
     })?;
-    let credentials = Credentials::from(&initial);
+    let credentials = InitialCredentials::from(&initial);
     let saved = credentials.save(dir);
-    // They exist only now: shown, whatever became of the file.
-    if args.json {
-        print_json(&credentials)?;
-    } else {
-        println!("{}", describe(&credentials, dir));
-    }
-    saved.map(|_| ExitCode::SUCCESS)
+    // Print the keys even if they could not be saved: nothing else can show them.
+    print(args.json, &credentials, || describe(&credentials, dir))?;
+    saved.map(|()| ExitCode::SUCCESS)
 }
 
-/// Makes the first organization of an engine that has none, and keeps its keys in the data directory. Where there is one,
-/// `args` change nothing, and a warning says so.
-///
-/// # Errors
-/// The registry can't be written.
-pub fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<Credentials>, Failure> {
+/// Creates the first organization of an engine that has none, and saves its keys in the data directory. If there is one already,
+/// logs that the flags have no effect.
+pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialCredentials>, Failure> {
     if !engine.registry().is_empty() {
         let ignored = args.given().join(", ");
         if !ignored.is_empty() {
@@ -106,21 +89,19 @@ pub fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<Credentials>, F
         return Ok(None);
     }
     let initial = engine.registry().initialize_as(args.organization(), engine.clock().now())?;
-    let credentials = Credentials::from(&initial);
-    // They exist only now: shown, whatever became of the file.
+    let credentials = InitialCredentials::from(&initial);
     if let Err(failure) = credentials.save(engine.data_dir()) {
-        tracing::error!(%failure, "the keys could not be saved: what is printed is all there is of them");
+        tracing::error!(%failure, "the keys could not be saved: keep what is printed, nothing else can show them");
     }
     Ok(Some(credentials))
 }
 
-/// For people, with lines for a shell.
-#[must_use]
-pub fn describe(credentials: &Credentials, data_dir: &Path) -> String {
-    let Credentials { organization_id, project_id, public_key, api_token, root_token } = credentials;
+/// Formats the credentials for people, with lines for a shell.
+pub(crate) fn describe(credentials: &InitialCredentials, data_dir: &Path) -> String {
+    let InitialCredentials { organization_id, project_id, public_key, api_token, root_token } = credentials;
     let file = data_dir.join(CREDENTIALS_FILE);
-    let kept = if file.exists() {
-        format!("They are in {} too, and shown here once.", file.display())
+    let saved = if file.exists() {
+        format!("They are saved in {} and shown here once.", file.display())
     } else {
         "They are shown once.".into()
     };
@@ -129,8 +110,8 @@ pub fn describe(credentials: &Credentials, data_dir: &Path) -> String {
          project       {project_id}  (default)\n\
          public key    {public_key}  for trackers\n\
          API token     {api_token}  for queries and management: keep it secret\n\
-         root token    {root_token}  for making more organizations: keep it secret\n\
-         {kept} For a shell:\n\
+         root token    {root_token}  creates more organizations: keep it secret\n\
+         {saved} For a shell:\n\
          export PK={public_key}\n\
          export TOKEN={api_token}\n\
          export PROJECT={project_id}"

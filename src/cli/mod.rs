@@ -1,16 +1,20 @@
-//! The command line: one file per command.
+//! The command line: one module per command.
 //!
-//! Answers go to standard output, logs and refusals to standard error. Exit codes: 0 done, 1 refused or failed (one line says
-//! why), 2 the command line itself is wrong.
+//! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1 for a failure (one line gives
+//! the reason), 2 for a wrong command line.
 
-pub mod client;
-pub mod credentials;
-pub mod demo;
-pub mod import;
-pub mod init;
-pub mod load;
-pub mod serve;
-pub mod show;
+mod client;
+mod credentials;
+mod demo;
+mod failure;
+mod flags;
+mod import;
+mod init;
+mod load;
+mod output;
+mod runtime;
+mod serve;
+mod show;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,37 +25,7 @@ use headcount_storage::private::{self, Narrowed};
 
 use crate::config::{Flags, Settings, unknown_variables};
 use crate::telemetry;
-
-/// Why a command failed: one line for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Failure(pub String);
-
-impl Failure {
-    /// With what was being done.
-    pub fn new(doing: &str, error: impl std::fmt::Display) -> Self {
-        Self(format!("{doing}: {error}"))
-    }
-}
-
-macro_rules! failure_from {
-    ($($error:ty),* $(,)?) => {
-        $(impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Self(error.to_string())
-            }
-        })*
-    };
-}
-
-failure_from!(
-    headcount_actors::OpenError,
-    headcount_actors::registry::RegistryError,
-    crate::config::ConfigError,
-    crate::server::StartError,
-    crate::telemetry::BadFilter,
-    std::io::Error,
-);
+use failure::Failure;
 
 /// Self-hosted product and web analytics, revenue and account intelligence in one process.
 #[derive(Debug, Parser)]
@@ -65,17 +39,17 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the server; on an empty data directory, make the first organization and print its keys, once
+    /// Run the server; on an empty data directory, create the first organization and print its keys
     Serve(init::FirstArgs),
-    /// Make the first organization, project and keys, and print them, once
+    /// Create the first organization, project and keys, and print the keys
     Init(init::InitArgs),
-    /// Print the settings in force, and where each came from
+    /// Print the settings in force and where each came from
     Config(show::ConfigArgs),
-    /// Serve a temporary directory filled with sample events, to look around
+    /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
-    /// Record the events of a file: NDJSON, or a web server's access log
+    /// Import events from a file: NDJSON or a web server's access log
     Import(import::ImportArgs),
-    /// Put load on a server, and measure
+    /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
 
@@ -93,16 +67,16 @@ pub fn main() -> ExitCode {
 }
 
 fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
-    // What is no Unicode is as if it were not there: no setting can be.
+    // Ignore non-Unicode variables; no setting needs one.
     let settings = Settings::resolve(&flags, |name| std::env::var(name).ok())?;
     telemetry::init(&settings.log, settings.log_format)?;
     for warning in settings.warnings() {
         tracing::warn!("{warning}");
     }
     for variable in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
-        tracing::warn!(variable, "the variable means nothing; `headcount serve --help` lists those that do");
+        tracing::warn!(variable, "unknown variable; `headcount serve --help` lists the known ones");
     }
-    // What this process makes is nobody else's to read, whatever the shell allows.
+    // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_)) {
         narrow(&settings.data_dir);
@@ -117,7 +91,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Takes away what a data directory that exists allows others.
+/// Removes the permissions of other users from an existing data directory.
 fn narrow(data_dir: &Path) {
     let data_dir_text = data_dir.display();
     match private::narrow(data_dir) {
@@ -129,19 +103,6 @@ fn narrow(data_dir: &Path) {
                 tracing::warn!(data_dir = %data_dir_text, failed, "files are open to other users of this machine: they belong to another user");
             }
         }
-        Err(error) => tracing::warn!(data_dir = %data_dir_text, %error, "who can read the data directory could not be checked"),
+        Err(error) => tracing::warn!(data_dir = %data_dir_text, %error, "could not check who can read the data directory"),
     }
-}
-
-/// A runtime for a command, on the calling thread.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::new("could not start", error))
-}
-
-/// A line of JSON on standard output.
-fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(|error| Failure::new("the answer could not be written", error))?;
-    println!("{text}");
-    Ok(())
 }

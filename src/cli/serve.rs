@@ -1,4 +1,4 @@
-//! `headcount serve`: all of it, until it is told to stop.
+//! `headcount serve`: runs the server until a signal stops it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,36 +6,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, EngineConfig};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::init::FirstArgs;
-use super::{Failure, client, import, init, runtime};
+use super::failure::Failure;
+use super::init::{self, FirstArgs};
+use super::runtime::{runtime, stop_signal};
+use super::{client, import};
 use crate::config::Settings;
 use crate::open_files;
 use crate::server::{RunningServer, Server};
 
-/// How long requests under way may take at the end, a little more than the server gives them.
+/// How long requests may take to finish on shutdown: a little more than the server allows them.
 const STOP_TIMEOUT: Duration = Duration::from_millis(5_500);
-/// How long the engine may take after that. It keeps to less by itself.
+/// How long the engine may take after that. Its own limit is lower.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the command.
-///
-/// # Errors
-/// The data directory or the address can't be used.
-pub fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
     open_files::raise()?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve(settings, first));
-    // What still blocks a thread then, such as a pass over the log for somebody who is gone, ends with the process.
+    // Do not wait for threads that still block, such as a scan of the log whose client is gone.
     runtime.shutdown_background();
     result
 }
 
 async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
-    // From the first moment on: a signal during a long start must not kill half of it.
+    // First, so that a signal during a long start ends it cleanly.
     let stop = stop_signal()?;
-    // Before anything is created: a second server on the address leaves nothing behind.
+    // Before anything is created, so that a second server on the address leaves nothing behind.
     let http = settings.http();
     let listening = Server::listen(&http.listen)?;
     let config = settings.engine();
@@ -44,19 +42,19 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     let engine = tokio::select! {
         opened = open(config)? => opened?,
         () = &mut stop => {
-            // As after a kill: what was replayed is replayed again at the next start.
+            // The next start replays the same events again, as after a kill.
             tracing::info!("stopped while starting");
             return Ok(ExitCode::SUCCESS);
         }
     };
     import::settle(&engine);
-    // Shown before anything else can go wrong: they are shown once.
+    // Print them before anything else can fail: they are shown once.
     if let Some(credentials) = init::first(&engine, first)? {
         println!("{}", init::describe(&credentials, &settings.data_dir));
     }
     let server = listening.serve(engine.clone(), http)?;
     starting.stop().await;
-    client::leave_address(&settings.data_dir, &server.url());
+    client::write_address(&settings.data_dir, &server.url());
     announce(&server)?;
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
     stop.await;
@@ -65,7 +63,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the engine on a thread of its own, which ends with the process if nobody waits for it any more.
+/// Opens the engine on a thread of its own, which ends with the process if the caller stops waiting.
 fn open(config: EngineConfig) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("open".into()).spawn(move || drop(opened.send(Engine::open(config))))?;
@@ -75,25 +73,13 @@ fn open(config: EngineConfig) -> Result<impl Future<Output = Result<Engine, Fail
     })
 }
 
-/// Says, to whoever waits for it, that the server is ready.
-pub(crate) fn announce(server: &RunningServer) -> Result<(), Failure> {
+/// Prints that the server is ready.
+fn announce(server: &RunningServer) -> Result<(), Failure> {
     println!("listening on {}", server.url());
     std::io::stdout().flush().map_err(Failure::from)
 }
 
-/// Ends when the process is asked to stop: SIGTERM, or SIGINT (control-C).
-pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-/// Stops accepting, lets requests finish, writes everything down.
+/// Stops accepting, lets requests finish, and closes the engine with a last checkpoint.
 pub(crate) async fn shut_down(server: RunningServer, engine: Engine) {
     tracing::info!("stopping");
     engine.begin_drain();

@@ -1,34 +1,29 @@
 //! `headcount config`: the settings in force.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use super::{Failure, print_json};
+use super::failure::Failure;
+use super::output::print;
 use crate::config::Settings;
 
 /// The flags of `config`.
 #[derive(Debug, clap::Args)]
-pub struct ConfigArgs {
+pub(crate) struct ConfigArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// None but those of printing.
-pub fn run(settings: &Settings, args: &ConfigArgs) -> Result<ExitCode, Failure> {
-    let settings = settings.in_force();
-    if args.json {
-        let fields: serde_json::Map<String, serde_json::Value> = settings
-            .iter()
-            .map(|(name, it)| ((*name).to_owned(), serde_json::json!({ "value": it.value, "source": it.source })))
-            .collect();
-        print_json(&fields)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for (name, it) in settings {
-        println!("{name:<20} {:<24} {}", if it.value.is_empty() { "(none)" } else { it.value }, it.source);
-    }
+pub(crate) fn run(settings: &Settings, args: &ConfigArgs) -> Result<ExitCode, Failure> {
+    let fields: BTreeMap<_, _> = settings.in_force().into_iter().collect();
+    print(args.json, &fields, || {
+        let lines = settings
+            .in_force()
+            .into_iter()
+            .map(|(name, it)| format!("{name:<20} {:<24} {}", if it.value.is_empty() { "(none)" } else { it.value }, it.source));
+        lines.collect::<Vec<_>>().join("\n")
+    })?;
     Ok(ExitCode::SUCCESS)
 }

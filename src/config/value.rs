@@ -1,4 +1,4 @@
-//! How the text of a setting is read. `None`: it is not allowed.
+//! Parsers for the values of settings. They return `None` for a value that is not allowed.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::http::header::HeaderName;
 use ipnet::IpNet;
 
-/// `host:port`; what the host is the system finds out when it is bound.
+/// `host:port`. The system resolves the host when it binds.
 pub(super) fn listen(text: &str) -> Option<String> {
     let (host, port) = text.rsplit_once(':')?;
     (!host.is_empty() && u16::from_str(port).is_ok()).then(|| text.to_owned())

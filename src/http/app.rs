@@ -1,4 +1,4 @@
-//! What handlers share, and what a request says of the client behind it.
+//! The state that handlers share, and the client of a request.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,25 +9,25 @@ use headcount_actors::Engine;
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
-use crate::http::request_metrics::Traffic;
+use crate::http::request_metrics::RequestMetrics;
 
-/// What every handler has at hand.
+/// The state that every handler has.
 #[derive(Debug)]
-pub struct AppState {
+pub(crate) struct AppState {
     /// The engine.
-    pub engine: Engine,
-    /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Vec<IpNet>,
-    /// The header by which these tell the visitor's country.
-    pub geo_header: Option<HeaderName>,
-    /// What was answered so far.
-    pub traffic: Traffic,
+    pub(crate) engine: Engine,
+    /// The proxies whose `X-Forwarded-For` is trusted.
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    /// The header in which they report the visitor's country.
+    pub(crate) geo_header: Option<HeaderName>,
+    /// The counts of answers so far.
+    pub(crate) request_metrics: RequestMetrics,
 }
 
 impl AppState {
-    /// The address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is no
-    /// trusted proxy.
-    pub fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
+    /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is
+    /// not a trusted proxy.
+    pub(crate) fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
         let peer = peer(request)?;
         if !self.is_trusted(&peer) {
             warn_of_untrusted(request);
@@ -40,12 +40,12 @@ impl AppState {
         Some(hop.unwrap_or(peer))
     }
 
-    /// The country of the client at `address`: what a trusted proxy says, else what the engine's database knows.
-    pub fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
-        self.told_country(request).or_else(|| self.engine.country_of(address?))
+    /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the engine's database.
+    pub(crate) fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
+        self.proxied_country(request).or_else(|| self.engine.country_of(address?))
     }
 
-    fn told_country(&self, request: &HttpRequest) -> Option<Country> {
+    fn proxied_country(&self, request: &HttpRequest) -> Option<Country> {
         let name = self.geo_header.as_ref()?;
         if !self.is_trusted(&peer(request)?) {
             return None;
@@ -60,7 +60,7 @@ impl AppState {
     }
 }
 
-/// Says once that `X-Forwarded-For` is not believed: then all visitors may have the address of a proxy.
+/// Warns once that `X-Forwarded-For` is ignored: all visitors may then have the address of a proxy.
 fn warn_of_untrusted(request: &HttpRequest) {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     if !IS_SAID.load(Ordering::Relaxed)
@@ -71,7 +71,7 @@ fn warn_of_untrusted(request: &HttpRequest) {
     }
 }
 
-/// Who is connected. An IPv4 address is one, also where a socket for both kinds writes it as IPv6.
+/// Returns the peer's address. A socket for both families writes IPv4 addresses as IPv6; they become IPv4 again.
 fn peer(request: &HttpRequest) -> Option<IpAddr> {
     Some(request.peer_addr()?.ip().to_canonical())
 }

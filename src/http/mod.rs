@@ -1,14 +1,13 @@
 //! The HTTP interface: `extract` reads requests, `resources` answer them, `respond` shapes the answers.
 
-pub mod app;
-pub mod extract;
-pub mod middleware;
-pub mod openapi;
-pub mod request_metrics;
-pub mod resources;
-pub mod respond;
-pub mod routes;
+pub(crate) mod app;
+pub(crate) mod endpoints;
+pub(crate) mod extract;
+pub(crate) mod middleware;
+pub(crate) mod openapi;
+pub(crate) mod request_metrics;
+pub(crate) mod resources;
+pub(crate) mod respond;
+pub(crate) mod routes;
 #[cfg(test)]
-pub(crate) mod testing;
-
-pub use app::AppState;
+pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! Counting requests, for `/metrics`, and naming them.
+//! Counts of requests for `/metrics`, and their ids.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +8,12 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
 
 /// Upper bounds of the latency buckets, in microseconds.
-pub const BUCKETS_US: [u64; 12] = [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000];
+pub(crate) const BUCKETS_US: [u64; 12] =
+    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000];
 
 /// Counts of answers by class of status, and of their latencies.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub(crate) struct RequestMetrics {
     by_class: [AtomicU64; 5],
     buckets: [AtomicU64; BUCKETS_US.len()],
     total: AtomicU64,
@@ -20,24 +21,24 @@ pub struct Traffic {
     rate_limited: AtomicU64,
 }
 
-/// What [`Traffic`] says at one moment.
+/// The values of [`RequestMetrics`] at one moment.
 #[derive(Debug)]
-pub struct TrafficFigures {
+pub(crate) struct RequestFigures {
     /// Answers of the classes 1xx to 5xx.
-    pub by_class: [u64; 5],
+    pub(crate) by_class: [u64; 5],
     /// Answers not slower than each of [`BUCKETS_US`].
-    pub not_slower: [u64; BUCKETS_US.len()],
+    pub(crate) not_slower: [u64; BUCKETS_US.len()],
     /// All answers.
-    pub total: u64,
+    pub(crate) total: u64,
     /// The sum of their latencies, in microseconds.
-    pub total_us: u64,
+    pub(crate) total_us: u64,
     /// Requests that the limit of their public key refused.
-    pub rate_limited: u64,
+    pub(crate) rate_limited: u64,
 }
 
-impl Traffic {
-    /// Counts one answer.
-    pub fn count(&self, status: StatusCode, latency: Duration) {
+impl RequestMetrics {
+    /// Records one answer.
+    pub(crate) fn count(&self, status: StatusCode, latency: Duration) {
         let us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         if let Some(class) = self.by_class.get(usize::from(status.as_u16() / 100).saturating_sub(1)) {
             class.fetch_add(1, Ordering::Relaxed);
@@ -51,12 +52,12 @@ impl Traffic {
     }
 
     /// Counts a request that the limit of its public key refused.
-    pub fn count_rate_limited(&self) {
+    pub(crate) fn count_rate_limited(&self) {
         self.rate_limited.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
-    pub fn figures(&self) -> TrafficFigures {
+    /// Returns the counts so far.
+    pub(crate) fn figures(&self) -> RequestFigures {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut not_slower = [0; BUCKETS_US.len()];
         let mut sum = 0;
@@ -65,7 +66,7 @@ impl Traffic {
             *total = sum;
         }
         let by_class = std::array::from_fn(|class| load(&self.by_class[class]));
-        TrafficFigures {
+        RequestFigures {
             by_class,
             not_slower,
             total: load(&self.total),
@@ -76,7 +77,7 @@ impl Traffic {
 }
 
 /// A new request id: 16 hex digits, unlikely to repeat, not secret.
-pub fn next_request_id() -> HeaderValue {
+pub(crate) fn next_request_id() -> HeaderValue {
     thread_local! {
         static STATE: Cell<u64> = Cell::new(seed());
     }

@@ -1,111 +1,98 @@
-//! One path and its methods. Whatever else is asked of it is answered 405 with the methods that there are.
+//! Routes: the handlers of each path by method. Other methods of a path are answered with 405.
 
-use actix_web::dev::{AppService, HttpServiceFactory};
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, web};
+use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, web};
+use utoipa::openapi::HttpMethod;
 
-use crate::http::resources::{companies, events, groups, identities, management, operations, revenue, unique_users};
 use crate::http::respond::error::ApiError;
 
-/// Builds one path.
-pub struct Endpoint {
-    resource: Resource,
+/// Paths where GET records an event. HEAD must change nothing, so that it is not answered there.
+const RECORDING_PATHS: [&str; 1] = ["/i"];
+
+/// The handlers of one path.
+struct Endpoint {
+    path: String,
+    routes: Vec<Route>,
+    /// The methods that an error lists.
     methods: Vec<Method>,
 }
 
-impl Endpoint {
-    /// The path, `{named}` parts and all.
-    pub fn at(path: &str) -> Self {
-        Self { resource: web::resource(path), methods: Vec::new() }
-    }
+/// The routes of a server.
+#[derive(Default)]
+pub(crate) struct Router {
+    endpoints: Vec<Endpoint>,
+}
 
-    /// Answers GET (and HEAD, which is GET without the body).
-    pub fn get<F, Args>(self, handler: F) -> Self
+impl Router {
+    /// Adds a documented operation. One for GET answers HEAD, too, except on [`RECORDING_PATHS`].
+    pub(crate) fn operation<P, F, Args>(&mut self, handler: F)
     where
-        F: Handler<Args> + Clone,
+        P: utoipa::Path,
+        F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.on(Method::GET, handler.clone()).on(Method::HEAD, handler)
+        for documented in P::methods() {
+            let method = method(&documented);
+            self.on(&P::path(), method.clone(), handler.clone());
+            if method == Method::GET && !RECORDING_PATHS.contains(&P::path().as_str()) {
+                self.on(&P::path(), Method::HEAD, handler.clone());
+            }
+        }
     }
 
-    /// Answers POST.
-    pub fn post<F, Args>(self, handler: F) -> Self
+    /// Adds a method of a path.
+    pub(crate) fn on<F, Args>(&mut self, path: &str, method: Method, handler: F)
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.on(Method::POST, handler)
+        let endpoint = self.endpoint(path);
+        endpoint.routes.push(web::method(method.clone()).to(handler));
+        endpoint.methods.push(method);
     }
 
-    /// Answers a method that is refused to everybody, each for his own reason; it is not among those that there are.
-    pub fn unlisted<F, Args>(mut self, method: Method, handler: F) -> Self
+    /// Adds a method that is refused to every caller, each for its own reason. Errors do not list it.
+    pub(crate) fn refused<F, Args>(&mut self, path: &str, method: Method, handler: F)
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.resource = self.resource.route(web::method(method).to(handler));
-        self
+        self.endpoint(path).routes.push(web::method(method).to(handler));
     }
 
-    /// Answers any other method.
-    pub fn on<F, Args>(mut self, method: Method, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.resource = self.resource.route(web::method(method.clone()).to(handler));
-        self.methods.push(method);
-        self
+    fn endpoint(&mut self, path: &str) -> &mut Endpoint {
+        let index = self.endpoints.iter().position(|endpoint| endpoint.path == path).unwrap_or(self.endpoints.len());
+        if index == self.endpoints.len() {
+            self.endpoints.push(Endpoint { path: path.to_owned(), routes: Vec::new(), methods: Vec::new() });
+        }
+        &mut self.endpoints[index]
     }
-}
 
-impl HttpServiceFactory for Endpoint {
-    fn register(self, config: &mut AppService) {
-        let methods = self.methods;
-        let refuse = web::to(move || {
-            let error = ApiError::method_not_allowed(&methods);
-            async move { Err::<HttpResponse, _>(error) }
-        });
-        self.resource.default_service(refuse).register(config);
+    /// Registers the routes, in the order in which their paths were added. Other paths are answered with 404.
+    pub(crate) fn register(self, config: &mut web::ServiceConfig) {
+        for Endpoint { path, routes, methods } in self.endpoints {
+            let refuse = web::to(move || {
+                let error = ApiError::method_not_allowed(&methods);
+                async move { Err::<HttpResponse, _>(error) }
+            });
+            let resource = routes.into_iter().fold(web::resource(path), |resource, route| resource.route(route));
+            config.service(resource.default_service(refuse));
+        }
     }
 }
 
-/// All paths. The ones that take events come first: they are asked most.
-pub fn routes(config: &mut web::ServiceConfig) {
-    config
-        .service(
-            Endpoint::at("/i").post(events::track).on(Method::GET, events::pixel).on(Method::OPTIONS, events::cors::preflight),
-        )
-        .service(Endpoint::at("/track").post(events::track).on(Method::OPTIONS, events::cors::preflight))
-        .service(Endpoint::at("/i/batch").post(events::batch).on(Method::OPTIONS, events::cors::preflight))
-        .service(Endpoint::at("/projects/{project_id}/track").post(events::server_track))
-        .service(Endpoint::at("/projects/{project_id}/batch").post(events::server_batch))
-        .service(
-            Endpoint::at("/projects/{project_id}/analytics/count-unique-users-per-day")
-                .post(unique_users::count_unique_users_per_day),
-        )
-        .service(Endpoint::at("/projects/{project_id}/revenue/metrics").get(revenue::metrics))
-        .service(Endpoint::at("/projects/{project_id}/revenue/timeseries").get(revenue::timeseries))
-        .service(Endpoint::at("/projects/{project_id}/revenue/by-attribution").get(revenue::attribution::by_attribution))
-        .service(Endpoint::at("/projects/{project_id}/revenue/ltv-cohorts").get(revenue::cohorts::ltv_cohorts))
-        .service(Endpoint::at("/identities/profile").get(identities::profile))
-        .service(Endpoint::at("/identities/referrers").get(identities::referrers))
-        .service(Endpoint::at("/identities/top-pages").get(identities::top_pages))
-        .service(Endpoint::at("/companies/lookup").get(companies::lookup))
-        .service(Endpoint::at("/companies/top").get(companies::top))
-        .service(Endpoint::at("/companies/{company_id}/metrics").get(companies::metrics))
-        .service(Endpoint::at("/companies/{company_id}/top-users").get(companies::top_users))
-        .service(Endpoint::at("/groups/metrics").get(groups::metrics))
-        .service(Endpoint::at("/groups/top").get(groups::top));
-    management::routes(config);
-    operations::routes(config);
-    config.default_service(web::to(not_found));
-}
-
-async fn not_found() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::not_found("path"))
+fn method(documented: &HttpMethod) -> Method {
+    match documented {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Options => Method::OPTIONS,
+        HttpMethod::Head => Method::HEAD,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Trace => Method::TRACE,
+    }
 }

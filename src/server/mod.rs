@@ -24,31 +24,32 @@ use actix_web::{App, Error, ResponseError};
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
 
+use crate::http::app::AppState;
+use crate::http::endpoints::routes;
+use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
-use crate::http::request_metrics::Traffic;
+use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
-use crate::http::routes::routes;
-use crate::http::{AppState, middleware};
 use crate::open_files;
-use connection::{HeadBytes, Wire};
+use connection::{BoundedConnection, HeadBytes};
 use starting::StartingServer;
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How long what a client still sends is skipped when its connection is closed.
+/// How long a closed connection discards the bytes that the client still sends.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4_096;
 /// How long requests under way may take once the server stops, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 5;
-/// From which size on an answer is compressed: below, the headers outweigh it.
+/// The minimum size to compress. Below it, the headers outweigh the answer.
 const COMPRESS_FROM_BYTES: u64 = 1_024;
-/// Up to which size: what is larger would hold up the worker's other requests.
+/// The maximum size to compress. A larger answer would delay the worker's other requests.
 const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
 
-/// How many encodings of documents are kept: two documents, three encodings.
+/// How many encoded documents are cached: two documents in three encodings, and spare ones.
 const MAX_ENCODED_DOCUMENTS: usize = 8;
 
 /// How the HTTP server is started.
@@ -58,9 +59,9 @@ pub struct HttpConfig {
     pub listen: String,
     /// How many threads serve requests.
     pub workers: usize,
-    /// Proxies whose `X-Forwarded-For` and `geo_header` are believed.
+    /// The proxies whose `X-Forwarded-For` and `geo_header` are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The header by which these tell the visitor's country, as its ISO 3166-1 alpha-2 code.
+    /// The header in which they report the visitor's country, as its ISO 3166-1 alpha-2 code.
     pub geo_header: Option<HeaderName>,
 }
 
@@ -87,7 +88,7 @@ pub enum StartError {
     Listen {
         /// The address.
         listen: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Its threads can't be started.
@@ -116,8 +117,8 @@ impl Server {
         Self::listen(&config.listen)?.serve(engine, config)
     }
 
-    /// Takes the address, before there is an engine. Connections wait until [`Listening::serve`], or are told so by
-    /// [`Listening::answer_meanwhile`].
+    /// Binds the address before there is an engine. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
+    /// answers them.
     ///
     /// # Errors
     /// [`StartError::Listen`].
@@ -137,13 +138,13 @@ impl Server {
     }
 }
 
-/// As many connections may wait to be accepted as the server allows, more than the standard library asks for.
+/// Raises the backlog of a listener above the standard library's.
 fn with_backlog(listener: TcpListener) -> io::Result<TcpListener> {
     rustix::net::listen(&listener, BACKLOG)?;
     Ok(listener)
 }
 
-/// An address that is taken, for a server that is still to be started.
+/// A bound address, for a server that has not started.
 #[derive(Debug)]
 pub struct Listening {
     listeners: Vec<TcpListener>,
@@ -225,7 +226,12 @@ fn build(
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
     }
-    let state = web::Data::new(AppState { engine: engine.clone(), trusted_proxies, geo_header, traffic: Traffic::default() });
+    let state = web::Data::new(AppState {
+        engine: engine.clone(),
+        trusted_proxies,
+        geo_header,
+        request_metrics: RequestMetrics::default(),
+    });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     let mut builder = ServerBuilder::new()
         .workers(workers)
@@ -255,7 +261,7 @@ fn build(
                 async move {
                     socket.set_nodelay(true)?;
                     let peer = socket.peer_addr().ok();
-                    Ok::<_, DispatchError>((Wire::new(socket, heads), peer))
+                    Ok::<_, DispatchError>((BoundedConnection::new(socket, heads), peer))
                 }
             });
             let http = HttpService::build()
@@ -273,15 +279,15 @@ fn build(
     Ok((builder.run(), addresses))
 }
 
-/// What surrounds every request: its envelope, and around that the compression of what was asked for. One middleware, since each
-/// costs every request.
+/// The middleware of every request: the envelope, and the compression around it. One function, because every layer costs each
+/// request time.
 async fn around<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
     // The answer to an event is too small to be compressed, and there are many.
     let wanted = if request.headers().contains_key(header::ACCEPT_ENCODING) { wanted(&request) } else { None };
-    let response = middleware::envelope(request, next).await?;
+    let response = middleware::handle(request, next).await?;
     let response = match wanted {
         Some(encoding) if is_worth_it(&response) => compress(response, encoding).await?,
         _ => response.map_into_left_body(),
@@ -289,7 +295,7 @@ async fn around<B: MessageBody + 'static>(
     if LargeAnswers::is_large(response.response().body().size()) { in_slices(response).await } else { Ok(response) }
 }
 
-/// The same answer, handed over piece by piece.
+/// Returns the same answer in slices.
 async fn in_slices<L: MessageBody + 'static>(
     response: ServiceResponse<EitherBody<L, BoxBody>>,
 ) -> Result<ServiceResponse<EitherBody<L, BoxBody>>, Error> {
@@ -300,7 +306,7 @@ async fn in_slices<L: MessageBody + 'static>(
     let response = match answers.slices(bytes) {
         Some(slices) => head.set_body(BoxBody::new(slices)),
         None => {
-            let id = head.headers().get(middleware::REQUEST_ID).cloned();
+            let id = head.headers().get(crate::http::respond::error::REQUEST_ID).cloned();
             let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
             ApiError::overloaded("too many large answers are being read slowly").of_request(id).error_response()
         }
@@ -308,7 +314,7 @@ async fn in_slices<L: MessageBody + 'static>(
     Ok(ServiceResponse::new(request, response.map_into_right_body()))
 }
 
-/// The encoding that the client likes best, if it is one of ours.
+/// Returns the encoding that the client prefers among the supported ones.
 fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
     let ours = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
     let accepted = AcceptEncoding::parse(request).ok()?;
@@ -330,7 +336,7 @@ async fn compress<B: MessageBody + 'static>(
     let (request, response) = response.into_parts();
     let (mut head, body) = response.into_parts();
     let body = actix_web::body::to_bytes(body).await.map_err(|_| io::Error::other("the answer could not be read"))?;
-    // A document that is part of the program is not held by anybody else alone.
+    // Only static documents share their bytes.
     let document = head.headers().get(header::ETAG).filter(|_| !body.is_unique());
     let encoded = match document {
         Some(tag) => encode_once(tag, &body, encoding),
@@ -346,7 +352,7 @@ async fn compress<B: MessageBody + 'static>(
     };
     head.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
     head.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // The same answer in other bytes: its tag holds, but no longer byte by byte (RFC 9110, 8.8.1).
+    // The bytes differ, so that the tag becomes a weak one (RFC 9110, 8.8.1).
     if let Some(tag) = head.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'))
         && let Ok(weak) = HeaderValue::from_str(&format!("W/{tag}"))
     {
@@ -355,7 +361,7 @@ async fn compress<B: MessageBody + 'static>(
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
 }
 
-/// The same of a document of this tag, which everybody may ask for: that must cost neither work nor memory each time.
+/// Encodes a document and caches it by its tag: anyone may request it, so that repeated requests must cost no work.
 fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
     type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
     static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
@@ -371,7 +377,7 @@ fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io:
     Ok((name, bytes))
 }
 
-/// The speed of an answer counts, not its last byte: low levels.
+/// Encodes an answer, at low levels: speed matters more than size.
 fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Vec<u8>)> {
     use std::io::Write;
     match encoding {

@@ -1,7 +1,7 @@
-//! What is answered while the engine opens: that the process is alive, and how far it is.
+//! The server while the engine opens: it reports that the process is alive, and the progress.
 //!
-//! The server that answers this and the one that serves afterwards accept from the same sockets, so that nobody is turned away in
-//! between. The first one ends before the second is announced.
+//! It shares its sockets with the server that follows, so that no connection is refused in between. It ends before the second
+//! server is announced.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,9 +16,9 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use headcount_actors::Progress;
 
 use crate::http::middleware;
-use crate::http::resources::operations;
+use crate::http::resources::health;
 use crate::http::respond::error::ApiError;
-use crate::http::routes::Endpoint;
+use crate::http::routes::Router;
 
 /// How many connections may be open. The engine needs the files meanwhile.
 const MAX_CONNECTIONS: usize = 256;
@@ -59,7 +59,7 @@ impl StartingServer {
         Ok(Self { handle, thread })
     }
 
-    /// Accepts no more, answers what is under way, and ends.
+    /// Accepts no more connections, answers the requests in progress, and ends.
     pub(crate) async fn stop(self) {
         self.handle.stop(true).await;
         let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
@@ -74,8 +74,12 @@ fn build(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<act
     let application = move || {
         App::new()
             .app_data(progress.clone())
-            .wrap(from_fn(middleware::envelope))
-            .service(Endpoint::at("/healthz").get(operations::healthz))
+            .wrap(from_fn(middleware::handle))
+            .configure(|config| {
+                let mut router = Router::default();
+                router.operation::<health::__path_healthz, _, _>(health::healthz);
+                router.register(config);
+            })
             .default_service(web::to(not_ready))
     };
     let mut server = HttpServer::new(application)

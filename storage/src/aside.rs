@@ -1,14 +1,14 @@
 //! Directories that are no longer trusted: moved aside with the reason, and removed only later.
 //!
-//! What is derived from the log (the store, the index of external ids) is never removed when it is found damaged. It is renamed
-//! to `<name>.damaged-N`, and a file in it says why. [`remove_old`] is for the caller to call once a start has succeeded.
+//! Data that is derived from the log (the store, the index of external ids) is never removed when it is found damaged. Its directory is
+//! renamed to `<name>.damaged-N`, with a file that has the reason. Callers call [`remove_old`] once a start has succeeded.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, PRIVATE_FILE, parent_of, sync_dir, write_atomically};
 
-/// The file in a directory that was moved aside, which says why. A directory without it is never removed.
+/// The file with the reason, in a directory that was moved aside. A directory without it is never removed.
 const REASON: &str = "REASON";
 
 /// Renames `dir` to `<dir>.damaged-N`, with the reason in it, and returns the new path. Nothing may be open in it.
@@ -24,7 +24,7 @@ pub fn move_aside(dir: &Path, reason: &str) -> io::Result<PathBuf> {
     Ok(moved_to)
 }
 
-/// Removes what was moved aside from `dir`, but the last `kept` of them and those that don't say why they were moved.
+/// Removes directories that were moved aside from `dir`, except the last `kept` and those without a reason.
 ///
 /// # Errors
 /// Whatever the operating system says.
@@ -48,7 +48,7 @@ fn prefix(dir: &Path) -> io::Result<String> {
     Ok(format!("{name}.damaged-"))
 }
 
-/// The numbers that are taken, in order.
+/// The numbers in use, in order.
 fn numbers(dir: &Path) -> io::Result<Vec<u64>> {
     let prefix = prefix(dir)?;
     let mut taken = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_moved_aside_stays_until_it_is_told_to_go() {
+    fn old_directories_are_removed_only_with_a_reason() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("store");
         for round in 1..=4 {

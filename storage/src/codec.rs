@@ -1,24 +1,24 @@
-//! How a typed value becomes bytes: one version byte, then bincode (serde, standard configuration).
+//! The encoding of stored values: one version byte, then bincode (serde, standard configuration).
 //!
-//! This is the only module that names bincode, so that another encoder of the same bytes can take its place.
-//! Every stored type has a version of its own; a reader names the versions it understands and how each becomes
-//! today's type ([`decode_any`]). Nothing decodes past [`MAX_ENCODED_BYTES`], whatever lengths the bytes claim.
+//! Only this module names bincode, so another encoder of the same bytes can replace it. Every stored type has its own version.
+//! A reader lists the versions it understands, each with a function that returns the current type ([`decode_any`]). Decoding stops
+//! at [`MAX_ENCODED_BYTES`], whatever lengths the bytes claim.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// The most that one encoded value may take, version byte included: 64 MiB.
+/// The largest encoded value, version byte included: 64 MiB.
 pub const MAX_ENCODED_BYTES: usize = 64 << 20;
 
-/// Why bytes did not become a value, or a value bytes.
+/// An error of encoding or decoding.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// There was not even a version byte.
+    /// The bytes have no version byte.
     #[error("nothing to decode: the value is empty")]
     Empty,
-    /// The version byte is none that the reader understands.
+    /// The reader does not understand the version.
     #[error("unknown version {found} (understood here: {understood:?})")]
     UnknownVersion {
         /// The version that the bytes carry.
@@ -38,7 +38,7 @@ pub enum CodecError {
     /// The value is larger than [`MAX_ENCODED_BYTES`].
     #[error("the value is larger than {MAX_ENCODED_BYTES} bytes")]
     TooLarge,
-    /// The bytes do not spell a value of this type.
+    /// The bytes are not a value of this type.
     #[error("not a valid value: {0}")]
     Malformed(String),
     /// The value cannot be encoded (for instance a sequence that does not know its length).
@@ -46,7 +46,7 @@ pub enum CodecError {
     Unencodable(String),
 }
 
-/// One understood version of a stored type: its number, and how its payload becomes the type of today.
+/// A version of a stored type that a reader understands: its number, and a function that decodes its payload to the current type.
 pub type Version<T> = (u8, fn(&[u8]) -> Result<T, CodecError>);
 
 fn config() -> impl bincode::config::Config {
@@ -91,7 +91,7 @@ pub fn split(bytes: &[u8]) -> Result<(u8, &[u8]), CodecError> {
     Ok((*version, payload))
 }
 
-/// Decodes a value that is known in one version only.
+/// Decodes a value of exactly one version.
 ///
 /// # Errors
 /// Any [`CodecError`] but those of encoding.
@@ -111,7 +111,7 @@ pub fn decode_any<T>(bytes: &[u8], versions: &[Version<T>]) -> Result<T, CodecEr
     }
 }
 
-/// Decodes a payload without its version byte; all bytes must be used. This is what a table of versions points to.
+/// Decodes a payload without its version byte, using all bytes. For the list of versions of [`decode_any`].
 ///
 /// # Errors
 /// As [`decode`].

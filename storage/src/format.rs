@@ -1,4 +1,4 @@
-//! What a data directory says of itself: the file `FORMAT`, with the version of its layout and its incarnation.
+//! The file `FORMAT` of a data directory: the version of its layout, and its incarnation.
 //!
 //! ```text
 //! headcount data directory
@@ -6,8 +6,8 @@
 //! incarnation = 5f0c…
 //! ```
 //!
-//! It is read before anything else in the directory. A layout that is newer than the program is refused; an older one
-//! is brought up by the steps in `MIGRATIONS`, one version at a time, the file being rewritten after each.
+//! It is read before anything else in the directory. A layout that is newer than the program is refused. An older one
+//! is migrated by the steps in `MIGRATIONS`, one version at a time; the file is rewritten after each.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -24,35 +24,35 @@ pub const LAYOUT_VERSION: u32 = 1;
 pub(crate) const FILE_NAME: &str = "FORMAT";
 const TITLE: &str = "headcount data directory";
 
-/// A step from one layout to the next. It must do no harm when it is done again after a crash in its middle.
+/// A step from one layout to the next. It is repeated after a crash in its middle, so it must be idempotent.
 type Migration = fn(&Path) -> io::Result<()>;
 
 /// The step at index `n` brings a directory from layout `n + 1` to layout `n + 2`.
 const MIGRATIONS: [Migration; LAYOUT_VERSION as usize - 1] = [];
 
-/// Which life of a data directory this is: new after each creation, restoration and rebuild, so that what was derived
-/// in an earlier one (an index, a client's `ETag`) is not taken for current.
+/// The life of a data directory. It changes at each creation, restoration and rebuild, so that data derived in an earlier life
+/// (an index, a client's `ETag`) is not taken for current.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Incarnation(u128);
 
 impl Incarnation {
-    /// A new one, from the operating system's random numbers.
+    /// Draws a new incarnation from the operating system's random numbers.
     ///
     /// # Errors
-    /// If there are none.
+    /// The operating system's error.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         Ok(Self(u128::from_le_bytes(bytes)))
     }
 
-    /// The one of this number.
+    /// The incarnation with this number.
     #[must_use]
     pub const fn from_number(number: u128) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// The number of the incarnation.
     #[must_use]
     pub const fn number(self) -> u128 {
         self.0
@@ -71,11 +71,11 @@ impl fmt::Debug for Incarnation {
     }
 }
 
-/// Why a data directory is refused.
+/// An error of opening a data directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// A newer program wrote it.
+    /// A newer version of the program wrote it.
     #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
     Newer {
         /// The file.
@@ -83,26 +83,26 @@ pub enum FormatError {
         /// Its layout.
         found: u32,
     },
-    /// The file is not one of ours, or not whole.
+    /// The file is not a valid `FORMAT` file.
     #[error("{} does not describe a data directory: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// There are other files, but none that says what they are.
+    /// The directory has files, but no `FORMAT`.
     #[error("{} is not empty and has no {FILE_NAME} file: not a data directory", dir.display())]
     NotOurs {
         /// The directory.
         dir: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("the description of the data directory, {}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -112,13 +112,13 @@ pub enum FormatError {
 pub struct Format {
     /// The version of the layout; [`LAYOUT_VERSION`] once opened.
     pub layout: u32,
-    /// Which life of the directory this is.
+    /// The incarnation of the directory.
     pub incarnation: Incarnation,
 }
 
 impl Format {
-    /// Reads the description of `dir`, migrating an older layout; describes a directory that is new. A directory
-    /// with nothing but `LOCK` in it counts as new.
+    /// Reads the `FORMAT` file of `dir` and migrates an older layout. Writes the file in a new directory, which is one that
+    /// holds nothing but `LOCK`.
     ///
     /// # Errors
     /// Any [`FormatError`].
@@ -140,7 +140,7 @@ impl Format {
         format.migrate(dir, &MIGRATIONS)
     }
 
-    /// Begins a new life of the directory, as after a restoration or a rebuild.
+    /// Writes a new incarnation, for a restoration or a rebuild.
     ///
     /// # Errors
     /// [`FormatError::Io`].
@@ -185,7 +185,7 @@ impl Format {
         if lines.next() != Some(TITLE) {
             return Err("the first line is not the title");
         }
-        // The layout is looked at first: a newer one may have other lines.
+        // The layout comes first: a newer one may have other lines.
         let layout = lines.next().and_then(|line| line.strip_prefix("layout = "));
         let layout = layout.and_then(|layout| layout.parse().ok()).filter(|layout| *layout > 0);
         let layout = layout.ok_or("the second line gives no layout")?;

@@ -3,8 +3,9 @@
 //! - [`log`]: the event log (segments, group commit, recovery).
 //! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
 //! - [`external_ids`]: the index of external ids.
+//! - `sstable`: the sorted tables under both.
 //! - [`aside`]: directories that are no longer trusted.
-//! - [`keys`]: the key spaces of the store, as types.
+//! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
@@ -14,12 +15,14 @@ pub mod codec;
 pub mod external_ids;
 pub mod files;
 pub mod format;
-pub mod keys;
+pub mod keyspace;
 pub mod lock;
 pub mod log;
 pub mod pace;
+mod parallel;
 pub mod private;
 mod sstable;
 pub mod store;
 
-pub use store::{Checkpoint, DiskStore, MemoryStore, PartitionId, SledStore, Store, StoreError};
+pub use sstable::{TableError, UncheckedTables};
+pub use store::{Checkpoint, DiskStore, MemoryStore, Store, StoreError};

@@ -9,37 +9,37 @@ use thiserror::Error;
 
 use crate::files::{PRIVATE_FILE, create_private_dir};
 
-/// Why a data directory could not be taken.
+/// Why a data directory could not be locked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another process holds it.
+    /// Another process has locked it.
     #[error("the data directory {} is in use by another process", dir.display())]
     InUse {
         /// The directory.
         dir: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("the data directory {} could not be locked: {source}", dir.display())]
     Io {
         /// The directory.
         dir: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// Holds a data directory until it is dropped. The kernel drops it with the process, however that ends.
+/// A lock on a data directory until it is dropped. The kernel releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,
 }
 
 impl DirLock {
-    /// Takes the directory, creating it (mode 0700) if need be.
+    /// Locks the directory; creates it with mode 0700 if it does not exist.
     ///
     /// # Errors
-    /// [`LockError::InUse`] at once if another process, or another part of this one, holds it.
+    /// [`LockError::InUse`], without waiting, if another process or another part of this one has locked it.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
         create_private_dir(dir).map_err(failed)?;

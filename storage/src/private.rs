@@ -1,4 +1,4 @@
-//! Keeping a data directory from the other users of the machine.
+//! Makes a data directory private to its owner.
 
 use std::fs;
 use std::io;
@@ -8,17 +8,17 @@ use std::path::Path;
 use crate::files::{PRIVATE_DIR, PRIVATE_FILE};
 use crate::format::FILE_NAME;
 
-/// What [`narrow`] did.
+/// The result of [`narrow`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Narrowed {
-    /// Files and directories that were open to others and no longer are.
+    /// The number of files and directories that were open to others and no longer are.
     pub narrowed: u64,
-    /// Those that stay open, since they belong to another user.
+    /// The number of those that stay open, because they belong to another user.
     pub failed: u64,
 }
 
-/// Takes away what the group and others may do with a data directory and everything in it. Links are not followed. A
-/// directory that is neither a data directory nor empty stays as it is, and so does one that is not there.
+/// Removes all permissions of the group and of others from a data directory and everything in it. Links are not followed. A
+/// directory that is neither a data directory nor empty is left as it is; one that does not exist is no error.
 ///
 /// # Errors
 /// The directory can't be read.
@@ -31,11 +31,11 @@ pub fn narrow(dir: &Path) -> io::Result<Narrowed> {
                 return Ok(narrowed);
             }
         }
-        // Whoever opens it says so.
+        // Opening it reports that.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(narrowed),
         Err(error) => return Err(error),
     }
-    // What `dir` links to is meant, unlike links inside.
+    // `dir` itself may be a link.
     let dir = dir.canonicalize()?;
     narrow_tree(&dir, &mut narrowed)?;
     Ok(narrowed)
@@ -44,7 +44,7 @@ pub fn narrow(dir: &Path) -> io::Result<Narrowed> {
 fn narrow_tree(path: &Path, narrowed: &mut Narrowed) -> io::Result<()> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
-        // A server that runs removes files.
+        // A running server removes files.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

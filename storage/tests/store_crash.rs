@@ -9,15 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const PARTITIONS: u16 = 3;
 
-/// Positions and the short names are no records, everything else is one: those lie in different files.
+/// The position and the short names lie in sled, as parts of rollups; everything else lies in tables, as records.
 fn key(partition: u16, name: &str) -> Vec<u8> {
-    let space: &[u8] = if name == "position" || name.len() == 1 { &[] } else { &[3] };
-    [&partition.to_be_bytes()[..], space, name.as_bytes()].concat()
+    let space = if name == "position" || name.len() == 1 { 2 } else { 3 };
+    [&partition.to_be_bytes()[..], &[space], name.as_bytes()].concat()
 }
 
 fn copy_dir(from: &Path, to: &Path) {
@@ -42,13 +43,13 @@ fn a_half_written_checkpoint_leaves_nothing() {
         let store = DiskStore::open(&dir, FULL).unwrap();
         let mut checkpoint = store.begin(PartitionId(0)).unwrap();
         for name in ["a", "b", "c"] {
-            checkpoint.put(&key(0, name), &vec![round; 10_000]).unwrap();
+            checkpoint.put(&key(0, name), &vec![round; 7_000]).unwrap();
         }
         checkpoint.put(&key(0, &format!("only in {round}")), b"").unwrap();
         checkpoint.commit().unwrap();
         let mut half = store.begin(PartitionId(0)).unwrap();
-        half.put(&key(0, "a"), &vec![99; 2 << 20]).unwrap();
-        half.put(&key(0, "half"), &vec![99; 1 << 20]).unwrap();
+        half.put(&key(0, "a"), &vec![99; 7 << 10]).unwrap();
+        half.put(&key(0, "half"), &vec![99; 3 << 20]).unwrap();
         half.delete(&key(0, "b")).unwrap();
         let copy = place.path().join(format!("{round}"));
         copy_dir(&dir, &copy);
@@ -57,7 +58,7 @@ fn a_half_written_checkpoint_leaves_nothing() {
         dir = copy;
         let store = DiskStore::open(&dir, FULL).unwrap();
         for name in ["a", "b", "c"] {
-            assert_eq!(store.get(&key(0, name)).unwrap(), Some(vec![round; 10_000]));
+            assert_eq!(store.get(&key(0, name)).unwrap(), Some(vec![round; 7_000]));
         }
         assert_eq!(store.get(&key(0, "half")).unwrap(), None);
         for earlier in 1..=round {
@@ -92,6 +93,10 @@ fn write_for_ever(store: &DiskStore, partition: u16) {
             let len = if number == 7 { 50_000 } else { 60 };
             let value = [&position.to_be_bytes()[..], &vec![1; len]].concat();
             checkpoint.put(&key(partition, &format!("value {number}")), &value).unwrap();
+            if number % 10 == 0 {
+                let part = [&partition.to_be_bytes()[..], &[2], format!("part {number}").as_bytes()].concat();
+                checkpoint.put(&part, &value).unwrap();
+            }
         }
         // Each checkpoint has a key of its own, which the next one removes.
         checkpoint.put(&key(partition, &format!("mark {position}")), b"").unwrap();
@@ -141,8 +146,8 @@ fn whole(store: &DiskStore, partition: u16, position: u64) {
     let mut marks = Vec::new();
     let mut values = 0;
     let visit = &mut |key: &[u8], value: &[u8]| {
-        let name = String::from_utf8(key[2..].to_vec()).unwrap().trim_start_matches('\u{3}').to_owned();
-        if name.starts_with("value") {
+        let name = String::from_utf8(key[2..].to_vec()).unwrap().trim_start_matches(['\u{2}', '\u{3}']).to_owned();
+        if name.starts_with("value") || name.starts_with("part") {
             assert_eq!(value[..8], position.to_be_bytes(), "{name} in partition {partition}");
             values += 1;
         } else if name.starts_with("mark") {
@@ -152,7 +157,7 @@ fn whole(store: &DiskStore, partition: u16, position: u64) {
     };
     store.scan(&partition.to_be_bytes(), visit).unwrap();
     if position > 0 {
-        assert_eq!(values, 200);
+        assert_eq!(values, 220);
         assert_eq!(marks, [format!("mark {position}")]);
     }
 }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Check, DiskStore, Store, StoreError, StoreOptions};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -38,10 +39,10 @@ fn fill(dir: &Path, random: &mut Random) -> Pairs {
             let partition = PartitionId(round % PARTITIONS);
             let mut checkpoint = store.begin(partition).unwrap();
             for _ in 0..400 {
-                // Half of them records, half not: those lie in different files.
+                // Half of them records, half parts of rollups: those lie in different files.
                 let number = random.next(2_000);
-                let key = [&partition.prefix()[..], &[3 + number as u8 % 2], &number.to_be_bytes()].concat();
-                let len = if random.next(100) == 0 { 9_000 } else { 100 };
+                let key = [&partition.prefix()[..], &[2 + number as u8 % 2], &number.to_be_bytes()].concat();
+                let len = if random.next(100) == 0 { 7_000 } else { 100 };
                 let value = vec![random.next(256) as u8; len];
                 checkpoint.put(&key, &value).unwrap();
                 pairs.insert(key, value);
@@ -193,7 +194,7 @@ fn missing_parts_are_noticed() {
     let original = place.path().join("original");
     let expected = fill(&original, &mut Random(seed()));
     let mut tally = Tally::default();
-    for (round, part) in ["tree", "tree/db", "tree/conf", "tree/blobs", "journal"].into_iter().enumerate() {
+    for (round, part) in ["tree", "tree/db", "tree/conf", "tree/blobs", "runs", "SEALS"].into_iter().enumerate() {
         let dir = place.path().join(format!("{round}"));
         copy_dir(&original, &dir);
         let path = dir.join(part);
@@ -205,6 +206,29 @@ fn missing_parts_are_noticed() {
         examine(dir, expected.clone(), &mut tally, &format!("without {part}"));
     }
     println!("missing: {tally:#?}");
+}
+
+/// Damage that a read meets is known to the next open, even a quick one.
+#[test]
+fn damage_met_in_use_is_remembered() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("store");
+    let store = DiskStore::open(&dir, FULL).unwrap();
+    let key = |number: u16| [&[0, 1, 2][..], &number.to_be_bytes()].concat();
+    let mut checkpoint = store.begin(PartitionId(1)).unwrap();
+    (0..2_000).for_each(|number| checkpoint.put(&key(number), &[7; 7_000]).unwrap());
+    checkpoint.commit().unwrap();
+    drop(store);
+    let quick = StoreOptions { check: Check::Quick, ..FULL };
+    let store = DiskStore::open(&dir, quick).unwrap();
+    let db = fs::OpenOptions::new().write(true).open(dir.join("tree/db")).unwrap();
+    let len = db.metadata().unwrap().len();
+    db.write_all_at(&vec![0x55; len as usize], 0).unwrap();
+    let met = (0..2_000).filter(|number| store.get(&key(*number)).is_err_and(|error| error.is_damage())).count();
+    assert!(met > 0);
+    assert!(store.verify().is_err_and(|error| error.is_damage()));
+    drop(store);
+    assert!(DiskStore::open(&dir, quick).is_err_and(|error| error.is_damage()));
 }
 
 /// Nobody asks for what is damaged, and no merge can read it: the next open must know, even a quick one.
@@ -219,8 +243,8 @@ fn what_a_merge_can_not_read_is_noticed() {
         checkpoint.commit().unwrap();
     };
     commit(1);
-    let run = files(&dir).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "run")).unwrap();
-    flip(&run, 12, 0xff);
+    let table = files(&dir).into_iter().find(|path| path.extension().is_some_and(|extension| extension == "sst")).unwrap();
+    flip(&table, 12, 0xff);
     let noted = || dir.join("DAMAGED").exists();
     for number in 2..200 {
         commit(number);

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreError, StoreOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Check, DiskStore, Store, StoreError, StoreOptions};
 
 const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const DISK_BYTES: usize = 24 << 20;
@@ -76,8 +77,8 @@ impl Random {
 fn change(random: &mut Random, partition: u16, pairs: &mut Pairs) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut changes = Vec::new();
     for _ in 0..1 + random.below(300) {
-        // Some are records, which lie in runs, the others lie in sled.
-        let space = [3, 3, 3, 200][random.below(4)];
+        // Some are records, which lie in tables, the others lie in sled.
+        let space = [3, 3, 3, 2][random.below(4)];
         let key = [&partition.to_be_bytes()[..], &[space], &random.below(400).to_be_bytes()].concat();
         let value = (random.below(3) > 0).then(|| (0..random.below(6_000)).map(|_| random.below(256) as u8).collect::<Vec<u8>>());
         match &value {
@@ -162,7 +163,7 @@ fn what_was_committed_stays_when_the_disk_is_full() {
             store = Some(DiskStore::open(&dir, FULL).unwrap_or_else(|found| panic!("round {round}: {found}")));
         }
     }
-    assert!(refused.keys().any(|error| error.contains("a run")), "{refused:#?}");
+    assert!(refused.keys().any(|error| error.contains("a table")), "{refused:#?}");
     println!("{refused:#?}");
     disk.leave(None);
     drop(store);

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headcount_storage::store::{Check, DiskStore, PartitionId, Store, StoreOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 const PARTITIONS: u16 = 8;
 const PER_PARTITION: u64 = 60_000;

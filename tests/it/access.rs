@@ -203,7 +203,7 @@ fn what_is_anothers_is_as_what_is_not() {
     assert_eq!(other.track(&json!({"name": "a"})).status, 202, "the other's key holds");
 }
 
-/// People, companies and groups of another organization are as those that nobody knows.
+/// Users, companies and groups of another organization look like unknown ones.
 #[test]
 fn what_others_recorded_is_as_what_nobody_did() {
     let (tenant, other) = (Tenant::new(), Tenant::new());

@@ -15,7 +15,7 @@ const EVENT_BYTES: usize = 64 << 10;
 const BATCH_BYTES: usize = 4 << 20;
 const ENCODINGS: [&str; 3] = ["gzip", "br", "zstd"];
 
-/// An event of so many bytes. What makes it large is a field that nobody knows.
+/// An event of this size. An unknown field makes it large.
 fn event(bytes: usize) -> Vec<u8> {
     padded(r#"{"name": "a", "user_id": "ada", "padding": ""#, r#""}"#, bytes)
 }
@@ -155,7 +155,7 @@ fn questions_may_be_compressed_too() {
 #[test]
 fn an_announced_length_over_the_limit_is_refused_at_once() {
     let tenant = Tenant::new();
-    // No body follows: whoever waited for it would not answer.
+    // No body follows: a server that waits for it would not answer.
     let head = Call::post("/track").key(&tenant.key).header("content-length", "65537").header("content-type", "application/json");
     assert_too_large("announced", &tenant.send(head));
 }
@@ -171,7 +171,7 @@ fn an_event_over_its_limit_in_a_batch_is_named() {
     assert_eq!(answer["errors"].as_array().unwrap().len(), 1);
 }
 
-/// A URL has less room than a body: what doesn't fit is refused by whoever reads the request's head.
+/// A URL is shorter than a body can be: the reader of the request's head refuses longer ones.
 #[test]
 fn the_pixels_event_fits_a_url() {
     let tenant = Tenant::new();

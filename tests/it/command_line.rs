@@ -1,4 +1,4 @@
-//! The commands beside the server, as an operator types them.
+//! The commands beside the server, as an operator runs them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::client::Call;
 use crate::server::{TestServer, command};
 
-/// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of a command.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run(name: &str, dir: &Path, arguments: &[&str]) -> Output {
     command(name, dir).args(arguments).output().unwrap()
@@ -22,7 +22,7 @@ fn printed(output: &Output) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Everything in a directory, itself too, with its mode.
+/// A directory and everything in it, with modes.
 fn modes(dir: &Path) -> Vec<(PathBuf, u32)> {
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     let mut all = vec![(dir.to_owned(), mode(dir))];
@@ -34,7 +34,7 @@ fn modes(dir: &Path) -> Vec<(PathBuf, u32)> {
 }
 
 #[test]
-fn init_makes_what_the_flags_say_and_prints_lines_for_a_shell() {
+fn init_follows_its_flags_and_prints_lines_for_a_shell() {
     let dir = tempfile::tempdir().unwrap();
     let made = run("init", dir.path(), &["--currency", "EUR", "--timezone", "Europe/Berlin", "--name", "Acme"]);
     let (text, errors) = printed(&made);
@@ -50,7 +50,7 @@ fn init_makes_what_the_flags_say_and_prints_lines_for_a_shell() {
 }
 
 #[test]
-fn a_data_directory_that_was_open_to_others_is_closed() {
+fn a_data_directory_that_was_open_to_others_is_made_private() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -76,7 +76,7 @@ fn a_data_directory_that_was_open_to_others_is_closed() {
 }
 
 #[test]
-fn settings_that_can_not_be_meant_are_told() {
+fn mistaken_settings_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let output = command("config", dir.path()).env("HEADCOUNT_MEMROY", "1GiB").output().unwrap();
     assert!(output.status.success());
@@ -94,14 +94,14 @@ fn append_orders(path: &Path, orders: std::ops::Range<u32>) {
     fs::OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// How many batches the journals announced.
+/// The number of batches that the journals announce.
 fn announced(data_dir: &Path) -> usize {
     let Ok(journals) = fs::read_dir(data_dir.join("imports")) else { return 0 };
     journals.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap().matches("{\"batch\"").count()).sum()
 }
 
 const ROUNDS: u32 = 5;
-/// How many orders a round adds: more than one batch.
+/// The number of orders that a round adds: more than one batch.
 const ORDERS: u32 = 4_000;
 
 /// Imports a file that grows, killing the import in every round when it announces its first batch, or its second.
@@ -155,20 +155,20 @@ fn exit_codes_of_an_import() {
         let output = run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
         assert_eq!(output.status.code(), Some(expected), "{content:?}: {output:?}");
     }
-    // A pipe that says nothing: the signal is heard all the same.
+    // A signal stops an import that waits for a silent pipe.
     let fresh = dir.path().join("fresh");
     assert!(run("init", &fresh, &[]).status.success());
     let mut import = command("import", &fresh);
     let import = import.args(["-", "--min-free-bytes", "0"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let child = import.spawn().unwrap();
-    // It hears signals before it opens the data directory.
+    // It catches signals before it opens the data directory.
     wait_for(|| fresh.join("log").exists());
     let code = terminate(child);
     assert_eq!(code, Some(1), "it was cut short");
 }
 
 #[test]
-fn a_file_that_is_followed_is_left_cleanly() {
+fn following_a_file_ends_cleanly() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     assert!(run("init", &data, &[]).status.success());
@@ -185,21 +185,21 @@ fn a_file_that_is_followed_is_left_cleanly() {
 fn wait_for(is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < PATIENCE, "it did not happen");
+        assert!(since.elapsed() < TIMEOUT, "it did not happen");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[track_caller]
 fn terminate(mut child: Child) -> Option<i32> {
-    let told = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    let sent = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
     let since = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > TIMEOUT {
             child.kill().unwrap();
             panic!("it did not end");
         }

@@ -1,4 +1,4 @@
-//! The shape of refusals, and those that any path can give: unknown paths, wrong methods, bodies that are no JSON.
+//! The shape of errors, and the errors of any path: unknown paths, wrong methods, bodies that are not JSON.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::client::{Answer, Call};
 use crate::paths::{PATHS, filled, operations};
 use crate::tenant::Tenant;
 
-/// Checks that an answer is this refusal, in the one shape that all have.
+/// Checks that an answer is this error, in the shape of all errors.
 #[track_caller]
 pub(crate) fn assert_refused(what: &str, answer: &Answer, status: u16, code: &str, param: Option<&str>) {
     let says = format!("{what}\n{} {}", answer.status, answer.text());

@@ -35,7 +35,7 @@ fn users_in(tenant: &Tenant, country: &str) -> u64 {
     users(tenant, &json!([{"field": "location_country", "operator": "is", "value": country}]))
 }
 
-/// Checks where this user was; empty: nobody knows.
+/// Checks the country of this user; empty if it is unknown.
 #[track_caller]
 fn check(tenant: &Tenant, user: &str, country: &str) {
     let is_user = json!({"field": "user_id", "operator": "is", "value": user});

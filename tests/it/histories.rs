@@ -16,7 +16,7 @@ use crate::tenant::{Tenant, away_from_midnight, now_ms};
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: what fits into a minute of two shared cores. The domain, without
 /// HTTP, runs three times as many.
 const TRIALS: u64 = 100;
-/// Of the restarts in histories, each of so many really happens: a real one takes its time, and others wait for it.
+/// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
 
 fn number(variable: &str, usual: u64) -> u64 {

@@ -240,7 +240,7 @@ fn a_trusted_proxy_can() {
     }
 }
 
-/// 202 means counted: whoever asks afterwards sees it, whatever others do meanwhile.
+/// 202 means counted: every later read sees the event, also under concurrent requests.
 #[test]
 fn a_read_after_202_counts_it() {
     let tenant = Tenant::new();

@@ -1,12 +1,12 @@
 //! Parameters of the reads that are asked by query string: every bound at both ends and one past, and which parameter an
-//! error names. What is out of range is refused, never clamped.
+//! error names. Values out of range are refused, never clamped.
 
 use crate::client::Answer;
 use crate::errors::assert_refused;
 use crate::paths::OF_ORGANIZATION;
 use crate::tenant::Tenant;
 
-/// What is to be answered: the query is fine (about something that may not be there), or the code and the parameter.
+/// The expected answer: `None` for a valid query (whose subject may not exist), or the code and the parameter.
 type Expected = Option<(&'static str, Option<&'static str>)>;
 
 const FINE: Expected = None;
@@ -138,7 +138,7 @@ fn a_user_is_named_in_one_way() {
         ("email=a&email=a", invalid("email")),
         ("user_id=a&user_id=b", invalid("user_id")),
         ("user_id=ada&start_date=", invalid("start_date")),
-        // What is wrong with the window is told before whoever it is about.
+        // An error in the window comes before one in the user.
         ("start_date=tomorrow", invalid("start_date")),
         ("email=&end_date=2024-02-30", invalid("end_date")),
         ("user_id=ada&start_date=2024-01-02&end_date=2024-01-01", invalid("start_date")),
@@ -285,7 +285,7 @@ fn revenue_is_asked_for_in_words() {
     assert!(says.contains("source, medium, campaign") && says.contains("channel"), "{says}");
 }
 
-/// Cohorts are of all time: a range is taken and means nothing, whatever it says.
+/// Cohorts are of all time: dates are accepted and ignored.
 #[test]
 fn cohorts_ignore_dates() {
     let tenant = Tenant::new();
@@ -304,7 +304,7 @@ fn cohorts_ignore_dates() {
     }
 }
 
-/// What is wrong with a question is told before that what it is about isn't there.
+/// An error in a question comes before the 404 for its subject.
 #[test]
 fn a_wrong_question_is_400_about_nothing_too() {
     let tenant = Tenant::new();

@@ -3,22 +3,22 @@
 use crate::client::Call;
 use crate::tenant::Tenant;
 
-/// The least role that an operation takes.
+/// The minimum role for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Member,
     Admin,
 }
 
-/// An operation that takes an API token.
+/// An operation that needs an API token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     pub(crate) method: &'static str,
     /// `{project}`, `{key}` and `{token}` are those of a tenant.
     pub(crate) path: &'static str,
-    /// A query that is fine.
+    /// A valid query.
     pub(crate) query: &'static str,
-    /// A body that is fine.
+    /// A valid body.
     pub(crate) body: Option<&'static str>,
     pub(crate) scope: &'static str,
     pub(crate) role: Role,
@@ -28,7 +28,7 @@ const fn read(path: &'static str, scope: &'static str, role: Role) -> Operation 
     Operation { method: "GET", path, query: "", body: None, scope, role }
 }
 
-/// A read that only owners and admins may do, about what the query names.
+/// A read for owners and admins, about the subject of the query.
 const fn ask(path: &'static str, query: &'static str, scope: &'static str) -> Operation {
     Operation { method: "GET", path, query, body: None, scope, role: Role::Admin }
 }
@@ -54,7 +54,7 @@ pub(crate) const OF_PROJECT: [Operation; 7] = [
     send("POST", "/projects/{project}/batch", r#"{"events": []}"#, "events:write", Role::Member),
 ];
 
-/// The questions about a whole organization. What they name is in [`crate::tenant::Tenant::peopled`].
+/// The questions about a whole organization. Their subjects are in [`crate::tenant::Tenant::peopled`].
 pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
     ask("/identities/profile", "user_id=ada", "identities:read"),
     ask("/identities/referrers", "user_id=ada", "identities:read"),

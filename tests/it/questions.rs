@@ -1,4 +1,4 @@
-//! What questions may be asked: windows, filters, and bodies of management. What is out of range is refused, never clamped.
+//! The bounds of questions: windows, filters, and bodies of management. Values out of range are refused, never clamped.
 
 use serde_json::{Value, json};
 

@@ -28,7 +28,7 @@ fn set(tenant: &Tenant, key: &str, limit: &Value) -> Answer {
     tenant.patch(&tenant.path(&format!("keys/{key}")), limit)
 }
 
-/// A batch of users that nobody else sends.
+/// A batch of users that no other request sends.
 fn batch(users: &str, events: usize) -> Value {
     json!({"events": (0..events).map(|i| json!({"name": "a", "user_id": format!("{users}{i}")})).collect::<Vec<_>>()})
 }

@@ -94,7 +94,7 @@ fn planted(level: &str, format: &str) {
     }
 }
 
-/// What `init` keeps for the commands that run beside a server: readable by nobody else.
+/// The credentials that `init` stores for commands beside a server: readable by their owner only.
 fn is_private_copy(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).unwrap().permissions().mode();

@@ -180,7 +180,7 @@ fn init(dir: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("init prints one JSON object")
 }
 
-/// The program, untouched by the settings of whoever runs the tests.
+/// The program, without the settings of the test's own environment.
 pub(crate) fn command(name: &str, dir: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     for (variable, _) in std::env::vars_os().filter(|(variable, _)| variable.to_string_lossy().starts_with("HEADCOUNT_")) {

@@ -1,4 +1,4 @@
-//! The access log against the naive model, which is told the same requests by a reader of its own.
+//! Compares the results on the access log with the naive model, which gets the same requests from a parser of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use headcount::Engine;
 use headcount::domain::filter::{Filter, Predicate};
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::ratio_of_counts;
-use headcount::domain::queries::{Traffic, TrafficRow};
+use headcount::domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_model::text::Url;
 use headcount_model::time::{day_of, instant_ms};
 use headcount_model::traffic::{self, traffic};
@@ -18,10 +18,10 @@ use super::{headcount, open, window};
 
 const LOG: &str = "tests/data/apache_access.log.gz";
 const SITE: &str = "semicomplete.com";
-/// The one line that ends within its user agent.
-const CUT_LINE: usize = 8899;
+/// The one line that is truncated within its user agent.
+const TRUNCATED_LINE: usize = 8899;
 
-/// Sites of the log that the model's short lists lack, as people know them: host, source, medium.
+/// Sites of the log that the short lists of the model lack: host, source, medium.
 const KNOWN: [(&str, &str, &str); 11] = [
     ("yandex.ru", "yandex", "organic"),
     ("images.yandex.ru", "yandex", "organic"),
@@ -36,7 +36,7 @@ const KNOWN: [(&str, &str, &str); 11] = [
     ("askubuntu.com", "askubuntu.com", "social"),
 ];
 
-/// Browsers, by the first of these words that an agent of this log has; with no name, those that are none of the big ones.
+/// Browsers, by the first of these tokens in a user agent of this log. Tokens without a name stand for minor browsers.
 const BROWSERS: [(&str, &str); 11] = [
     ("compatible; MSIE ", "Internet Explorer"),
     ("MSIE ", ""),
@@ -50,18 +50,18 @@ const BROWSERS: [(&str, &str); 11] = [
     ("Android", ""),
     ("Safari/", "Safari"),
 ];
-/// In any case, in the agents of bots and programs.
+/// Substrings, in lower case, of the user agents of bots and programs.
 const PROGRAMS: [&str; 10] =
     ["bot", "+http", "daumoa", "slurp", "spider", "preview", "fetcher", "google favicon", "imageproxy", "phantomjs"];
 
-/// One request, as the model is told it.
+/// A request, as an event for the model.
 struct Request {
     body: String,
     agent: String,
 }
 
-/// Undoes `\xHH`, the only escape of this log; what is no UTF-8 then shows as U+FFFD.
-fn unescaped(text: &str) -> String {
+/// Decodes `\xHH`, the only escape in this log. Invalid UTF-8 becomes U+FFFD.
+fn unescape(text: &str) -> String {
     let mut pieces = text.split("\\x");
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
     for piece in pieces {
@@ -71,14 +71,14 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `17/May/2015:10:05:03 +0000`, in RFC 3339. The whole log is of May 2015, in UTC.
+/// Converts `17/May/2015:10:05:03 +0000` to RFC 3339. The whole log is of May 2015, in UTC.
 fn rfc3339(time: &str) -> String {
     let (day, clock) = (&time[..2], &time[12..20]);
     assert_eq!((&time[2..12], &time[20..]), ("/May/2015:", " +0000"));
     format!("2015-05-{day}T{clock}Z")
 }
 
-/// Source and medium of a referrer that the model does not know as people do.
+/// Returns source and medium of a referrer that the lists of the model lack.
 fn known(host: &str) -> Option<(&'static str, &'static str)> {
     let of_google = ["google.", "images.google.", "encrypted.google."].iter().any(|name| host.starts_with(name));
     if of_google {
@@ -89,26 +89,26 @@ fn known(host: &str) -> Option<(&'static str, &'static str)> {
 
 fn request(line: &str) -> Request {
     let quoted: Vec<&str> = line.split('"').collect();
-    let [before, asked, _, referrer, _, agent, ..] = quoted[..] else { panic!("{line}") };
+    let [before, request, _, referrer, _, agent, ..] = quoted[..] else { panic!("{line}") };
     let (address, _) = before.split_once(' ').unwrap();
     let time = before.split_once('[').unwrap().1.trim_end_matches("] ");
-    let path = asked.split(' ').nth(1).unwrap();
-    let (referrer, agent) = (unescaped(referrer), unescaped(agent));
-    let told = |text: &str| Json::from(Some(text.to_owned()).filter(|text| text != "-"));
+    let path = request.split(' ').nth(1).unwrap();
+    let (referrer, agent) = (unescape(referrer), unescape(agent));
+    let present = |text: &str| Json::from(Some(text.to_owned()).filter(|text| text != "-"));
 
     let host = Url::parse(&referrer).host.unwrap_or_default();
     let site = known(host.strip_prefix("www.").unwrap_or(&host));
     let query = Url::parse(path);
-    let says = |names: &[&str]| names.iter().any(|name| query.query(name).is_some());
-    let source = site.filter(|_| !says(&["utm_source", "source", "ref"])).map(|(source, _)| source.to_owned());
-    let medium = site.filter(|_| !says(&["utm_medium"])).map(|(_, medium)| medium.to_owned());
+    let has = |names: &[&str]| names.iter().any(|name| query.query(name).is_some());
+    let source = site.filter(|_| !has(&["utm_source", "source", "ref"])).map(|(source, _)| source.to_owned());
+    let medium = site.filter(|_| !has(&["utm_medium"])).map(|(_, medium)| medium.to_owned());
     let body = Json::object([
         ("name", Json::from("pageview")),
         ("timestamp", Json::from(rfc3339(time))),
         ("url", Json::from(format!("https://{SITE}{path}"))),
         ("hostname", Json::from(SITE)),
-        ("referrer", told(&referrer)),
-        ("user_agent", told(&agent)),
+        ("referrer", present(&referrer)),
+        ("user_agent", present(&agent)),
         ("ip", Json::from(address)),
         ("_acOverrides", Json::object([("source", Json::from(source)), ("medium", Json::from(medium))])),
     ]);
@@ -117,7 +117,7 @@ fn request(line: &str) -> Request {
 
 fn requests() -> Vec<Request> {
     let lines = BufReader::new(GzDecoder::new(std::fs::File::open(LOG).unwrap())).lines();
-    let lines = lines.enumerate().filter(|(at, _)| at + 1 != CUT_LINE);
+    let lines = lines.enumerate().filter(|(at, _)| at + 1 != TRUNCATED_LINE);
     lines.map(|(_, line)| request(&line.unwrap())).collect()
 }
 
@@ -131,7 +131,7 @@ fn model_of(requests: &[Request]) -> Model {
     model
 }
 
-fn shown(traffic: &Traffic) -> traffic::Traffic {
+fn comparable(traffic: &Traffic) -> traffic::Traffic {
     let rows = |rows: &[TrafficRow]| rows.iter().map(|row| (row.name.clone(), row.sessions, row.bounces)).collect();
     traffic::Traffic {
         sessions: traffic.sessions,
@@ -150,14 +150,14 @@ fn print(title: &str, rows: &[TrafficRow]) {
     }
 }
 
-/// A browser's visitors, as the engine counts them, and as the model does. Bots that call themselves one are left out.
+/// Compares the visitors of each browser with the model, without bots that claim to be a browser.
 async fn browsers(engine: &Engine, project: ProjectId, requests: &[Request], model: &Model) {
     let facts = model.facts();
     let mut expected: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
     for (index, request) in requests.iter().enumerate() {
         let agent = request.agent.to_lowercase();
-        let told = BROWSERS.iter().find(|(word, _)| request.agent.contains(word)).filter(|(_, browser)| !browser.is_empty());
-        if let Some((_, browser)) = told.filter(|_| !PROGRAMS.iter().any(|word| agent.contains(word))) {
+        let browser = BROWSERS.iter().find(|(word, _)| request.agent.contains(word)).filter(|(_, browser)| !browser.is_empty());
+        if let Some((_, browser)) = browser.filter(|_| !PROGRAMS.iter().any(|word| agent.contains(word))) {
             expected.entry(browser).or_default().insert(facts.identities[index].clone());
         }
     }
@@ -172,7 +172,7 @@ async fn browsers(engine: &Engine, project: ProjectId, requests: &[Request], mod
 }
 
 #[tokio::test]
-async fn sessions_and_what_brought_them() {
+async fn sessions_by_source_medium_campaign_and_channel() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     headcount(&data, &["init"]);
@@ -182,7 +182,7 @@ async fn sessions_and_what_brought_them() {
     let model = model_of(&requests);
     let facts = model.facts();
     for (first, last) in [("2015-05-17", "2015-05-20"), ("2015-05-18", "2015-05-18"), ("2015-05-19", "2015-05-20")] {
-        let got = engine.traffic(project, window(first, last)).await.unwrap();
+        let got = engine.ask(project, TrafficQuery { window: window(first, last) }).await.unwrap();
         let day = |at_ms| day_of(at_ms, model.organization.timezone).to_string();
         let expected = traffic(&facts, "site", |at_ms| (first..=last).contains(&day(at_ms).as_str()));
         print("sources", &got.by_source);
@@ -190,9 +190,9 @@ async fn sessions_and_what_brought_them() {
         print("campaigns", &got.by_campaign);
         print("channels", &got.by_channel);
         println!("\n{} sessions, {} bounces, {}", got.sessions, got.bounces, got.bounce_rate);
-        assert_eq!(shown(&got), expected, "from {first} to {last}");
+        assert_eq!(comparable(&got), expected, "from {first} to {last}");
         assert_eq!(got.bounce_rate, ratio_of_counts(got.bounces.unsigned_abs(), got.sessions.unsigned_abs()));
-        assert!(!got.by_source.iter().any(|row| row.name.contains(SITE)), "the site is no source of its own");
+        assert!(!got.by_source.iter().any(|row| row.name.contains(SITE)), "the site must not be a source");
     }
     println!("\nvisitors by browser");
     browsers(&engine, project, &requests, &model).await;

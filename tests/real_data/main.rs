@@ -1,6 +1,6 @@
-//! Real data through the front door: imported with the program, and asked from the engine that it filled.
+//! Imports real data with the program, and verifies the answers of the engine.
 //!
-//! `cdnow_master.txt`: every purchase of 23,570 CDNOW customers, January 1997 to June 1998, the classic set of customer-base
+//! `cdnow_master.txt`: every purchase of 23,570 CDNOW customers, January 1997 to June 1998, the classic data set of customer-base
 //! analysis (Fader & Hardie). `apache_access.log`: 10,000 requests to a real site in May 2015 (from elastic/examples).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use flate2::read::GzDecoder;
 use headcount::domain::ids::ProjectId;
 use headcount::domain::money::Amount;
-use headcount::domain::queries::{Cohort, EntityLevel};
+use headcount::domain::queries::{Cohort, CohortsQuery, EntityLevel, RevenueMetricsQuery, UniqueUsersQuery};
 use headcount::domain::time::{Day, Window};
 use headcount::{Engine, EngineConfig};
 
@@ -20,7 +20,7 @@ mod access_log;
 mod served;
 
 #[path = "../../examples/cdnow_events.rs"]
-#[allow(dead_code, missing_docs, unreachable_pub, reason = "an example, whose main is not called here")]
+#[expect(dead_code, unreachable_pub, reason = "an example, whose `main` is not called here")]
 mod cdnow_events;
 
 fn headcount(data_dir: &Path, arguments: &[&str]) -> Output {
@@ -35,7 +35,7 @@ fn headcount(data_dir: &Path, arguments: &[&str]) -> Output {
     run
 }
 
-/// Customers and what they spent, by the month of their first purchase: the newest first, as everything counts them.
+/// Cohorts by month of the first purchase, newest first: month, customers, revenue, lifetime value.
 const COHORTS: [(&str, i64, &str, &str); 3] = [
     ("1997-03", 7_248, "726546.26", "100.24093"),
     ("1997-02", 8_476, "886611.81", "104.60262"),
@@ -66,16 +66,16 @@ async fn cdnow_to_the_cent() {
     let file = dir.path().join("cdnow.ndjson");
     std::fs::write(&file, events.join("\n")).unwrap();
     headcount(&data, &["import", file.to_str().unwrap()]);
-    // A second time changes nothing: each has its external_id.
+    // A second import changes nothing, since each event has an external_id.
     headcount(&data, &["import", "--again", file.to_str().unwrap()]);
     let (engine, project) = open(&data);
     let all = window("1997-01-01", "1998-06-30");
-    let revenue = engine.ask(project, move |project| project.revenue_metrics(all)).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: all }).await.unwrap();
     assert_eq!((revenue.total_revenue, revenue.orders), (Amount::parse("2500315.63").unwrap(), 69_579));
-    let users = engine.ask(project, move |project| project.unique_users(all)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: all }).await.unwrap();
     assert_eq!(users.total, 23_570);
     for level in [EntityLevel::Identity, EntityLevel::Account] {
-        let answer = engine.ltv_cohorts(project, level, 24).await.unwrap();
+        let answer = engine.ask(project, CohortsQuery { level, limit: 24 }).await.unwrap();
         assert!(!answer.cohorts.truncated && answer.unconverted.is_empty());
         let shown = |cohort: &Cohort| (cohort.month.clone(), cohort.entities, cohort.revenue.to_string(), cohort.ltv.to_string());
         let expected = COHORTS.map(|(month, entities, revenue, ltv)| (month.into(), entities, revenue.into(), ltv.into()));
@@ -88,7 +88,7 @@ async fn cdnow_to_the_cent() {
     cohorts_over_http(&data, project);
 }
 
-/// The same from a server on the same data.
+/// Verifies the cohorts over HTTP, with a server on the same data.
 fn cohorts_over_http(data: &Path, project: ProjectId) {
     let server = served::Server::start(data);
     for target in ["revenue/ltv-cohorts", "revenue/ltv-cohorts?level=identity", "revenue/ltv-cohorts?level=account&limit=3"] {
@@ -116,15 +116,15 @@ async fn an_access_log_by_visitors() {
     assert!(String::from_utf8_lossy(&run.stderr).contains("line 8899"), "{run:?}");
     let (engine, project) = open(&data);
     let days = window("2015-05-17", "2015-05-20");
-    let users = engine.ask(project, move |project| project.unique_users(days)).await.unwrap();
+    let users = engine.ask(project, UniqueUsersQuery { window: days }).await.unwrap();
     assert_eq!(users.series.iter().map(|(_, users)| *users).collect::<Vec<_>>(), [365, 660, 586, 532]);
     engine.close().await;
 
-    let data = dir.path().join("answered pages of people");
+    let data = dir.path().join("successful page requests");
     headcount(&data, &["init"]);
     headcount(&data, &["import", "--format", "combined", log]);
     let (engine, project) = open(&data);
-    let people = engine.ask(project, move |project| project.unique_users(days)).await.unwrap();
-    assert!(people.total > 100 && people.total < users.total / 2, "crawlers and assets are left out: {}", people.total);
+    let people = engine.ask(project, UniqueUsersQuery { window: days }).await.unwrap();
+    assert!(people.total > 100 && people.total < users.total / 2, "crawlers and assets must be excluded: {}", people.total);
     engine.close().await;
 }

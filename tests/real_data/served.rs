@@ -1,4 +1,4 @@
-//! A server on data that was imported.
+//! Runs a server on imported data.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// A running server, and the token that `init` left in its directory. It is killed when dropped.
+/// A running server, and the token that `init` saved in its directory. Dropping it kills the process.
 pub(super) struct Server {
     child: Child,
     url: String,

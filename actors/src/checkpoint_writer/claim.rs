@@ -1,9 +1,12 @@
-//! Who decides whether a piece of work is still wanted.
+//! Cancelling jobs of the checkpoint writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Shared by who asked for a piece of work and the thread that does it.
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
+
+/// Shared by the shard that submitted a job and the thread that performs it.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     stop: AtomicBool,
@@ -11,11 +14,11 @@ pub(crate) struct Claim {
     idle: Condvar,
 }
 
-/// Work that is under way; it is over when this is dropped.
+/// A job that is under way; it is over when this is dropped.
 pub(super) struct Running<'c>(&'c Claim);
 
 impl Claim {
-    /// Begins the work. `None`: it was taken back.
+    /// Begins the job. `None`: it was cancelled.
     pub(super) fn begin(&self) -> Option<Running<'_>> {
         let mut running = self.lock();
         if self.stop.load(Ordering::Acquire) {
@@ -25,19 +28,19 @@ impl Claim {
         Some(Running(self))
     }
 
-    /// Set when the work should end early.
+    /// Set when the job should end early.
     pub(super) fn stopped(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Takes the work back without waiting for its end.
+    /// Cancels the job without waiting for its end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Takes the work back: it does not begin any more, and if it is under way, this waits for its end. It never waits for
-    /// the work of others.
-    pub(crate) fn take_back(&self) {
+    /// Cancels the job: it does not begin any more, and if it is under way, this waits for its end. It never waits for
+    /// other jobs.
+    pub(crate) fn cancel_and_wait(&self) {
         self.stop();
         let mut running = self.lock();
         while *running {
@@ -54,5 +57,33 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         *self.0.lock() = false;
         self.0.idle.notify_all();
+    }
+}
+
+/// Jobs of a partition that were cancelled.
+#[must_use = "until it was waited for, the jobs may go on"]
+#[derive(Default, Clone)]
+pub(crate) struct CancelledJobs {
+    pub(crate) claims: Vec<Arc<Claim>>,
+    /// The parts of the store that a checkpoint was submitted for.
+    pub(crate) stored_in: Vec<PartitionId>,
+}
+
+impl CancelledJobs {
+    /// Waits until the jobs are over, and has the store decide whether a failed commit counts: the state that is opened next
+    /// depends on it. Never waits for other jobs.
+    pub(crate) fn wait(&self, store: &dyn Store) {
+        self.claims.iter().for_each(|claim| claim.cancel_and_wait());
+        for partition in &self.stored_in {
+            if let Err(error) = store.recover(*partition) {
+                tracing::warn!(%partition, %error, "a checkpoint that was taken back is still in doubt");
+            }
+        }
+    }
+
+    /// Adds other cancelled jobs.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.claims.extend(other.claims);
+        self.stored_in.extend(other.stored_in);
     }
 }

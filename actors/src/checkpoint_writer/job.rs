@@ -4,27 +4,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use headcount_storage::external_ids::{ExternalIdsError, Frozen, Written};
-use headcount_storage::store::{PartitionId, Store, StoreError};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Store, StoreError};
 
 use super::claim::Claim;
-use super::report::{Outcome, Reply};
-use crate::shard::{Entries, saved_serial};
+use super::entries::Entries;
+use super::report::{JobOutcome, Reply};
+use crate::shard::saved_serial;
 
 /// A checkpoint to be written.
 pub(crate) struct Job {
     reply: Reply,
     claim: Arc<Claim>,
-    /// The part of the store that the partition is kept in.
+    /// The part of the store that holds the partition.
     stored_as: PartitionId,
-    /// Its number, by which it is known whether it counts.
+    /// Its number, which the store holds if the checkpoint counts.
     serial: u64,
     entries: Entries,
     is_sorted: bool,
-    /// External ids that have to be durable before the checkpoint counts.
+    /// External ids that must be durable before the checkpoint counts.
     new_ids: Option<Frozen>,
-    /// What they became. Written once, however often the commit is tried.
+    /// Their table. Written once, however often the commit is tried.
     written: Option<Written>,
-    /// A commit failed, and whether it counts is not known yet.
+    /// A commit failed, and it is not known yet whether it counts.
     in_doubt: bool,
 }
 
@@ -32,12 +34,12 @@ pub(crate) struct Job {
 pub(super) enum Attempt {
     Saved,
     TakenBack,
-    Failed(KeepError),
+    Failed(WriteError),
 }
 
 /// Why a checkpoint could not be written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum KeepError {
+pub(super) enum WriteError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -73,11 +75,11 @@ impl Job {
         match catch_unwind(AssertUnwindSafe(|| self.write(store))) {
             Ok(Ok(())) => Attempt::Saved,
             Ok(Err(error)) => Attempt::Failed(error),
-            Err(_) => Attempt::Failed(KeepError::Panicked),
+            Err(_) => Attempt::Failed(WriteError::Panicked),
         }
     }
 
-    fn write(&mut self, store: &dyn Store) -> Result<(), KeepError> {
+    fn write(&mut self, store: &dyn Store) -> Result<(), WriteError> {
         // Durable before the position that covers them: an index that is ahead is harmless, one that is behind is not.
         if let (Some(new_ids), None) = (&self.new_ids, &self.written) {
             self.written = Some(new_ids.write()?);
@@ -109,26 +111,26 @@ impl Job {
         }
     }
 
-    /// Whether a commit that failed counts after all. From here on this is not in doubt.
-    fn counts(&mut self, store: &dyn Store) -> Result<bool, KeepError> {
+    /// Whether a failed commit counts after all. Afterwards this is not in doubt.
+    fn counts(&mut self, store: &dyn Store) -> Result<bool, WriteError> {
         store.recover(self.stored_as)?;
-        let saved = saved_serial(store, self.stored_as.number()).map_err(|fault| KeepError::Serial(fault.to_string()))?;
+        let saved = saved_serial(store, self.stored_as.number()).map_err(|fault| WriteError::Serial(fault.to_string()))?;
         self.in_doubt = false;
         Ok(saved == self.serial)
     }
 
     /// Reports that it is durable.
     pub(super) fn saved(self) {
-        self.reply.finish(Outcome::Saved { ids: self.written });
+        self.reply.finish(JobOutcome::Saved { ids: self.written });
     }
 
     /// Reports that it is tried again later.
     pub(super) fn postponed(&self, error: String) {
-        self.reply.tell(Outcome::Postponed { error });
+        self.reply.report(JobOutcome::Postponed { error });
     }
 
     /// Reports that it will not be written.
     pub(super) fn give_up(self) {
-        self.reply.finish(Outcome::Dropped { ids: self.written });
+        self.reply.finish(JobOutcome::Dropped { ids: self.written });
     }
 }

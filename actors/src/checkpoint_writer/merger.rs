@@ -1,4 +1,4 @@
-//! Merging runs of external ids, on a thread of its own: a large merge takes minutes.
+//! Merges tables of external ids on a thread of its own: a large merge takes minutes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use headcount_storage::external_ids::{ExternalIdsError, Merge, Written};
 
 use super::claim::Claim;
-use super::report::{Outcome, Reply};
+use super::report::{JobOutcome, Reply};
 
-/// Runs of one partition to be merged.
+/// A merge of one partition's tables.
 pub(crate) struct MergeJob {
     pub(crate) reply: Reply,
     pub(crate) claim: Arc<Claim>,
     pub(crate) merge: Merge,
 }
 
-/// Tells both threads to come to an end.
+/// Tells both threads to stop.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     stopped: AtomicBool,
     merging: Mutex<Option<Arc<Claim>>>,
 }
 
-impl Stop {
+impl StopSignal {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(claim) = &*self.merging.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -40,15 +40,15 @@ impl Stop {
     }
 }
 
-/// Merges what comes, one after another.
-pub(super) fn merge_all(inbox: &Receiver<MergeJob>, stop: &Stop) {
+/// Performs merges, one after another.
+pub(super) fn merge_all(inbox: &Receiver<MergeJob>, stop: &StopSignal) {
     while let Ok(MergeJob { reply, claim, merge }) = inbox.recv() {
-        // Known before it is looked whether to stop, so that one of the two is seen.
+        // Set before the signal is read, so that a stop is seen either here or by the claim.
         stop.set_merging(Some(Arc::clone(&claim)));
         let merged = if stop.is_stopped() { None } else { merge_one(&reply, &claim, &merge) };
         stop.set_merging(None);
         drop(merge);
-        reply.finish(Outcome::Merged(merged));
+        reply.finish(JobOutcome::Merged(merged));
     }
 }
 

@@ -1,67 +1,68 @@
-//! What the keeper tells a shard, and how.
+//! Reports from the checkpoint writer to a shard.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
 use headcount_storage::external_ids::Written;
 
-/// What became of a partition's checkpoint or merge.
+/// The result of a partition's checkpoint or merge.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) partition: u16,
-    /// The number that the shard gave to the job.
+    /// The number that the shard gave the job.
     pub(crate) job: u64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: JobOutcome,
 }
 
+/// The result of a job, or of an attempt.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum JobOutcome {
     /// The checkpoint is durable.
     Saved {
-        /// The run that its external ids became.
+        /// The table of its external ids.
         ids: Option<Written>,
     },
-    /// It could not be written and is tried again later.
+    /// The checkpoint could not be written and is retried later.
     Postponed { error: String },
-    /// It will not be written: the engine stops, or the keeper is gone.
+    /// The checkpoint will not be written: the engine stops, or the writer is gone.
     Dropped {
-        /// The run that its external ids became all the same.
+        /// The table of its external ids, if it was written.
         ids: Option<Written>,
     },
-    /// A merge is over. `None`: it was stopped, or failed.
+    /// A merge is over. `None`: it was stopped or failed.
     Merged(Option<Written>),
 }
 
-type Nudge = Box<dyn Fn() + Send + Sync>;
+type Notify = Box<dyn Fn() + Send + Sync>;
 
-/// Brings reports to one shard.
+/// Delivers reports to one shard.
 #[derive(Clone)]
 pub(crate) struct Mailbox {
     reports: Sender<Report>,
-    nudge: Arc<OnceLock<Nudge>>,
+    notify: Arc<OnceLock<Notify>>,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> (Self, Receiver<Report>) {
         let (reports, inbox) = channel();
-        (Self { reports, nudge: Arc::default() }, inbox)
+        (Self { reports, notify: Arc::default() }, inbox)
     }
 
-    /// Calls `nudge` after every report from here on. The first one counts.
-    pub(crate) fn nudge_by(&self, nudge: impl Fn() + Send + Sync + 'static) {
-        let _ = self.nudge.set(Box::new(nudge));
+    /// Calls `notify` after every report from now on. Later calls have no effect.
+    pub(crate) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
+        let _ = self.notify.set(Box::new(notify));
     }
 
     fn send(&self, report: Report) {
         if self.reports.send(report).is_ok()
-            && let Some(nudge) = self.nudge.get()
+            && let Some(notify) = self.notify.get()
         {
-            nudge();
+            notify();
         }
     }
 }
 
-/// The duty to say what became of a job; dropping it says that the job was dropped.
+/// The obligation to report the result of a job; dropping it reports that the job was dropped.
 pub(crate) struct Reply {
     partition: u16,
     job: u64,
@@ -78,22 +79,22 @@ impl Reply {
         self.partition
     }
 
-    /// An outcome that is not the last one.
-    pub(super) fn tell(&self, outcome: Outcome) {
+    /// Reports a result that is not the last one.
+    pub(super) fn report(&self, outcome: JobOutcome) {
         self.mailbox.send(Report { partition: self.partition, job: self.job, outcome });
     }
 
-    /// The last outcome.
-    pub(super) fn finish(mut self, outcome: Outcome) {
+    /// Reports the last result.
+    pub(super) fn finish(mut self, outcome: JobOutcome) {
         self.is_over = true;
-        self.tell(outcome);
+        self.report(outcome);
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
         if !self.is_over {
-            self.tell(Outcome::Dropped { ids: None });
+            self.report(JobOutcome::Dropped { ids: None });
         }
     }
 }

@@ -4,18 +4,21 @@ use std::time::Duration;
 
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
-use headcount_storage::store::PartitionId;
+use headcount_storage::keyspace::PartitionId;
+
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
 
 use super::*;
 use crate::faulty_store::FaultyStore;
-use crate::shard::{Entries, saved_serial, standing_entry};
+use crate::shard::{partition_meta_entry, saved_serial};
 
 /// Longer than any of this takes, however slow the machine.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Rig {
     store: FaultyStore,
-    keeper: Keeper,
+    writer: CheckpointWriter,
     thread: Option<JoinHandle<()>>,
     mailbox: Mailbox,
     reports: Receiver<Report>,
@@ -24,18 +27,18 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let store = FaultyStore::default();
-        let (keeper, thread) = Keeper::spawn(Arc::new(store.clone())).unwrap();
+        let (writer, thread) = CheckpointWriter::spawn(Arc::new(store.clone())).unwrap();
         let (mailbox, reports) = Mailbox::new();
-        Self { store, keeper, thread: Some(thread), mailbox, reports }
+        Self { store, writer, thread: Some(thread), mailbox, reports }
     }
 
     /// Has a checkpoint of `position` written.
     fn write(&self, partition: u16, position: u64, new_ids: Option<Frozen>) -> Arc<Claim> {
         let mut entries = Entries::default();
-        standing_entry(&mut entries, partition, position).unwrap();
+        partition_meta_entry(&mut entries, partition, position).unwrap();
         let claim = Arc::new(Claim::default());
         let reply = Reply::new(partition, position, self.mailbox.clone());
-        self.keeper.write(Job::new(reply, Arc::clone(&claim), PartitionId(partition), position, entries, new_ids));
+        self.writer.write(Job::new(reply, Arc::clone(&claim), PartitionId(partition), position, entries, new_ids));
         claim
     }
 
@@ -55,19 +58,19 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        self.keeper.stop_trying();
+        self.writer.stop_retrying();
         let (orders, merges) = (channel().0, channel().0);
-        (self.keeper.orders, self.keeper.merges) = (orders, merges);
+        (self.writer.commands, self.writer.merges) = (orders, merges);
         self.thread.take().unwrap().join().unwrap();
     }
 }
 
 fn is_saved(report: &Report) -> bool {
-    matches!(report.outcome, Outcome::Saved { .. })
+    matches!(report.outcome, JobOutcome::Saved { .. })
 }
 
 fn is_postponed(report: &Report) -> bool {
-    matches!(report.outcome, Outcome::Postponed { .. })
+    matches!(report.outcome, JobOutcome::Postponed { .. })
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn a_partition_that_fails_holds_up_no_other() {
     }
     assert_eq!((rig.saved(1), rig.saved(2)), (0, 20));
     rig.store.change(1, |faults| faults.no_begin = false);
-    rig.keeper.hurry(1);
+    rig.writer.retry_now(1);
     let last = rig.end();
     assert!(is_saved(&last) && last.job == 10, "{last:?}");
     assert_eq!(rig.saved(1), 10);
@@ -113,11 +116,11 @@ fn a_commit_in_doubt_is_decided_before_it_is_tried_again() {
     });
     rig.write(3, 7, None);
     assert!(is_postponed(&rig.next()));
-    rig.keeper.hurry(3);
+    rig.writer.retry_now(3);
     assert!(is_postponed(&rig.next()), "without recovery nobody knows");
     assert_eq!(rig.store.change(3, |faults| (faults.begun, faults.commits)), (1, 1), "nothing is written on top");
     rig.store.change(3, |faults| faults.no_recovery = false);
-    rig.keeper.hurry(3);
+    rig.writer.retry_now(3);
     assert!(is_saved(&rig.end()));
     assert_eq!((rig.saved(3), rig.store.change(3, |faults| faults.commits)), (7, 1));
 }
@@ -130,7 +133,7 @@ fn a_commit_that_failed_and_does_not_count_is_written_again() {
     for _ in 0..3 {
         assert!(is_postponed(&rig.next()));
         assert_eq!(rig.saved(3), 0);
-        rig.keeper.hurry(3);
+        rig.writer.retry_now(3);
     }
     assert!(is_saved(&rig.next()));
     assert_eq!((rig.saved(3), rig.store.change(3, |faults| faults.commits)), (7, 4));
@@ -142,7 +145,7 @@ fn a_panic_in_the_store_is_an_error_like_others() {
     rig.store.change(3, |faults| faults.panics = true);
     rig.write(3, 7, None);
     assert!(is_postponed(&rig.next()));
-    rig.keeper.hurry(3);
+    rig.writer.retry_now(3);
     assert!(is_saved(&rig.next()));
 }
 
@@ -167,13 +170,13 @@ fn external_ids_are_written_once_however_often_the_commit_is_tried() {
     rig.write(3, 100, Some(frozen(&mut ids)));
     for _ in 0..4 {
         assert!(is_postponed(&rig.next()));
-        rig.keeper.hurry(3);
+        rig.writer.retry_now(3);
     }
-    let Outcome::Saved { ids: Some(run) } = rig.end().outcome else { panic!("not saved") };
+    let JobOutcome::Saved { ids: Some(run) } = rig.end().outcome else { panic!("not saved") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.entries(), ids.unwritten()), (1, 100, 0));
+    assert_eq!((ids.tables(), ids.entries(), ids.unwritten()), (1, 100, 0));
     drop(ids);
-    assert_eq!(index(dir.path()).runs(), 1, "nor on disk");
+    assert_eq!(index(dir.path()).tables(), 1, "nor on disk");
 }
 
 #[test]
@@ -185,10 +188,10 @@ fn what_is_given_up_hands_back_the_ids_that_were_written() {
     rig.store.change(3, |faults| faults.no_begin = true);
     rig.write(3, 1, Some(frozen(&mut ids)));
     assert!(is_postponed(&rig.next()));
-    rig.keeper.stop_trying();
-    let Outcome::Dropped { ids: Some(run) } = rig.end().outcome else { panic!("not dropped") };
+    rig.writer.stop_retrying();
+    let JobOutcome::Dropped { ids: Some(run) } = rig.end().outcome else { panic!("not dropped") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.unwritten()), (1, 0));
+    assert_eq!((ids.tables(), ids.unwritten()), (1, 0));
 }
 
 #[test]
@@ -205,14 +208,14 @@ fn a_checkpoint_does_not_wait_for_merges() {
     // The merging thread is held until the end.
     let (go_on, wait) = channel::<()>();
     let wait = Mutex::new(wait);
-    merges.nudge_by(move || {
+    merges.notify_with(move || {
         let _ = wait.lock().unwrap().recv();
     });
     let (reply, claim) = (Reply::new(5, 1, merges), Arc::new(Claim::default()));
-    rig.keeper.merge(MergeJob { reply, claim, merge: ids.merge().unwrap() });
-    let Outcome::Merged(Some(run)) = merged.recv_timeout(LONG).unwrap().outcome else { panic!("not merged") };
+    rig.writer.merge(MergeJob { reply, claim, merge: ids.merge().unwrap() });
+    let JobOutcome::Merged(Some(run)) = merged.recv_timeout(LONG).unwrap().outcome else { panic!("not merged") };
     ids.adopt(run);
-    assert_eq!((ids.runs(), ids.entries()), (1, 4));
+    assert_eq!((ids.tables(), ids.entries()), (1, 4));
     for position in 1..=3 {
         rig.write(4, position, None);
         assert!(is_saved(&rig.next()));
@@ -226,16 +229,16 @@ fn taking_work_back_waits_for_its_end_and_for_no_other() {
     rig.store.change(1, |faults| faults.no_begin = true);
     let postponed = rig.write(1, 10, None);
     assert!(is_postponed(&rig.next()));
-    postponed.take_back();
+    postponed.cancel_and_wait();
     rig.store.change(1, |faults| faults.no_begin = false);
-    rig.keeper.hurry(1);
-    assert!(matches!(rig.end().outcome, Outcome::Dropped { ids: None }));
+    rig.writer.retry_now(1);
+    assert!(matches!(rig.end().outcome, JobOutcome::Dropped { ids: None }));
     assert_eq!(rig.saved(1), 0);
 
     let claim = Claim::default();
     let running = claim.begin().unwrap();
     std::thread::scope(|scope| {
-        let taking = scope.spawn(|| claim.take_back());
+        let taking = scope.spawn(|| claim.cancel_and_wait());
         while !claim.stopped().load(std::sync::atomic::Ordering::Acquire) {
             std::thread::yield_now();
         }
@@ -247,9 +250,9 @@ fn taking_work_back_waits_for_its_end_and_for_no_other() {
 }
 
 #[test]
-fn a_report_is_made_even_where_the_keeper_is_gone() {
+fn a_report_is_made_even_where_the_writer_is_gone() {
     let (mailbox, reports) = Mailbox::new();
     drop(Reply::new(1, 2, mailbox));
     let report = reports.try_recv().unwrap();
-    assert!(report.partition == 1 && report.job == 2 && matches!(report.outcome, Outcome::Dropped { ids: None }));
+    assert!(report.partition == 1 && report.job == 2 && matches!(report.outcome, JobOutcome::Dropped { ids: None }));
 }

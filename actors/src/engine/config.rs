@@ -1,4 +1,4 @@
-//! How an engine is opened, and why it may not open.
+//! The configuration of an engine, and the errors of opening one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,49 +16,49 @@ use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::shard::{CheckpointPolicy, Probe};
 
-/// How an engine is opened.
+/// The configuration of an engine.
 #[derive(Clone)]
 pub struct EngineConfig {
-    /// Where everything is kept. Made if it isn't there; locked while the engine is open.
+    /// The data directory. Created if it is absent; locked while the engine is open.
     pub data_dir: PathBuf,
-    /// How many shards; may differ at every start. Default: the number of cores.
+    /// Number of shards; may differ at every start. Default: the number of cores.
     pub shards: usize,
-    /// How much memory to keep to, in bytes, for records, caches and events under way. Default 1 GiB; at least
+    /// Memory budget in bytes for records, caches and events under way. Default 1 GiB; at least
     /// [`MIN_MEMORY_BYTES`](crate::memory_budget::MIN_MEMORY_BYTES).
     pub memory_bytes: usize,
-    /// How many bytes of events may be under way at once. Default: a sixteenth of the memory, from 8 to 64 MiB;
-    /// with less, a batch of the largest size may find no room.
+    /// Maximum bytes of events under way. Default: a sixteenth of the memory, from 8 to 64 MiB; with less, a batch of the
+    /// largest size may find no room.
     pub admission_bytes: Option<usize>,
-    /// Below how much free disk space no event is taken. Default 256 MiB.
+    /// Minimum free disk space in bytes, below which events are refused. Default 256 MiB.
     pub min_free_bytes: u64,
-    /// The `.mmdb` file that tells the country of an address (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
-    /// memory. Default: none, and then only a proxy can tell a country.
+    /// The `.mmdb` file that maps addresses to countries (GeoLite2, GeoIP2 or DB-IP; country or city). Read at start, held in
+    /// memory. Default: none, and then only a proxy can report a country.
     pub geo_db: Option<PathBuf>,
-    /// How many different groups, companies, sources and pages each project may have.
+    /// Maximum numbers of different groups, companies, sources and pages of each project.
     pub quotas: Quotas,
-    /// When state is written down.
+    /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// The log's options.
     pub log: LogOptions,
-    /// How the log groups commits.
+    /// Options of the log's group commit.
     pub group: GroupOptions,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Tells how far [`Engine::open`](crate::Engine::open) is.
+    /// Reports the progress of [`Engine::open`](crate::Engine::open).
     pub progress: Arc<Progress>,
-    /// How many bytes of records to keep, whatever the memory: for tests that let go of them.
+    /// Budget for records in bytes, whatever the memory: for tests of eviction.
     #[doc(hidden)]
     pub records: Option<usize>,
-    /// How long a start checks store and index before it serves, whatever the default: for tests of what is checked later.
+    /// How long a start checks store and index before it serves: for tests of later checks.
     #[doc(hidden)]
     pub check_before_serving: Option<Duration>,
-    /// Called before each event is folded: for tests of panics.
+    /// Called before each event is applied: for tests of panics.
     #[doc(hidden)]
     pub probe: Probe,
 }
 
 impl EngineConfig {
-    /// The defaults, on `data_dir`.
+    /// Returns the defaults for `data_dir`.
     #[must_use]
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -106,10 +106,10 @@ pub enum OpenError {
     /// The event log.
     #[error(transparent)]
     Log(#[from] headcount_storage::log::LogError),
-    /// The state could not be brought up to the end of the log. Everything is left as it is.
+    /// The state could not be brought up to the end of the log. All files are unchanged.
     #[error("{}", explain(.0))]
     State(#[from] Fault),
-    /// The database of countries.
+    /// The database of countries can't be used.
     #[error(transparent)]
     Geo(#[from] GeoError),
     /// A thread could not be started.

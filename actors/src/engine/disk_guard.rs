@@ -1,10 +1,10 @@
-//! Whether the disk has room: asked before events are taken, so that the log is never cut off half-way.
+//! Checks the free space of the disk before events are taken, so that the log is never cut off half-way.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-/// How long an answer of the operating system is good for.
+/// How long an answer of the operating system is valid.
 const FRESH_FOR: Duration = Duration::from_millis(500);
 
 /// Watches the free space of one file system.
@@ -13,10 +13,10 @@ pub(crate) struct DiskGuard {
     path: PathBuf,
     min_free_bytes: u64,
     began: Stopwatch,
-    /// Milliseconds since `began` at which it was asked last.
+    /// Milliseconds since `began` of the last check.
     asked_ms: AtomicU64,
     free_bytes: AtomicU64,
-    /// Whether there was too little, when it was asked last.
+    /// Whether the last check found too little space.
     is_low: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ impl DiskGuard {
         guard
     }
 
-    /// Free space in bytes, at most half a second old.
+    /// Returns the free space in bytes, at most half a second old.
     pub(crate) fn free_bytes(&self) -> u64 {
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let asked_ms = self.asked_ms.load(Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl DiskGuard {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes how much is free. Logs when that begins or ceases to be too little, and returns whether it did.
+    /// Records the free space. Logs when it falls below the minimum or recovers, and returns whether it did.
     fn note(&self, free_bytes: u64) -> bool {
         self.free_bytes.store(free_bytes, Ordering::Relaxed);
         let is_low = free_bytes < self.min_free_bytes;
@@ -67,7 +67,7 @@ impl DiskGuard {
     }
 }
 
-/// What the operating system says; where it says nothing, the log's own errors have to do.
+/// Asks the operating system. If it does not answer, the log's own errors have to do.
 fn ask(path: &Path) -> u64 {
     rustix::fs::statvfs(path).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -1,4 +1,4 @@
-//! Sorting more keys than should be in memory: sorted runs in files without a name, merged when they are read.
+//! External sort: sorts more keys than fit into memory, in unnamed temporary files that are merged on reading.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,23 +6,23 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// So many runs of one size are merged into one of the next: it bounds the open files and their buffers.
+/// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
 const MERGE_AT: usize = 16;
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// Keys of `N` bytes, to be read in their order. Of those that begin with the same `prefix` bytes only the least is kept.
+/// Collects keys of `N` bytes. Of keys with the same first `prefix` bytes only the smallest is kept.
 pub(crate) struct Sorter<const N: usize> {
     dir: PathBuf,
     prefix: usize,
-    /// How many keys are kept in memory.
+    /// Maximum number of keys in memory.
     most: usize,
     keys: Vec<[u8; N]>,
-    /// Runs by size: each is about [`MERGE_AT`] of the one before.
+    /// Runs by size: each is about [`MERGE_AT`] times as large as those of the tier before.
     tiers: Vec<Vec<File>>,
 }
 
 impl<const N: usize> Sorter<N> {
-    /// A sorter that keeps at most `bytes` of keys in memory; its files are in `dir`.
+    /// Creates a sorter that keeps at most `bytes` of keys in memory, with its files in `dir`.
     pub(crate) fn new(dir: &Path, prefix: usize, bytes: usize) -> Self {
         Self { dir: dir.to_owned(), prefix, most: (bytes / N).max(2), keys: Vec::new(), tiers: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl<const N: usize> Sorter<N> {
     pub(crate) fn push(&mut self, key: [u8; N]) -> io::Result<()> {
         if self.keys.len() >= self.most {
             self.sort();
-            // Where most of them are the same, it is not worth a file.
+            // If most of them are equal, they are not worth a file.
             if self.keys.len() > self.most / 2 {
                 self.spill()?;
             }
@@ -74,7 +74,7 @@ impl<const N: usize> Sorter<N> {
         out.into_inner().map_err(io::IntoInnerError::into_error)
     }
 
-    /// All keys in order.
+    /// Returns all keys in order.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<N>> {
         self.sort();
         let runs = std::mem::take(&mut self.tiers).into_iter().flatten().collect();
@@ -82,7 +82,7 @@ impl<const N: usize> Sorter<N> {
     }
 }
 
-/// Keys in order.
+/// Iterates over keys in order.
 pub(crate) struct Sorted<const N: usize> {
     prefix: usize,
     sources: Vec<Source<N>>,

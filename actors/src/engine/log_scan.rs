@@ -1,9 +1,8 @@
-//! Answers that no rollup keeps: recomputed from the log, by the domain's own rules.
+//! Answers that no rollup keeps: recomputed from the log, by the domain's rules.
 //!
-//! The scan reads a project's events up to the position that its shard had applied when the question came: so it sees
-//! everything that was acknowledged before, and one state of the links. Whatever the project, it takes a bounded amount of
-//! memory: which events are duplicates is asked of the index of external ids, and who came when is sorted on disk. It ends
-//! when nobody waits for it any more.
+//! A scan reads a project's events up to the position that its shard had applied when the query came: it sees everything that
+//! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
+//! for duplicates, and sorts identities on disk. It ends when nobody waits for it any more.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,25 +12,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::ids::{KeyHasher, ProjectId, RawId, RecordKey};
+use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
+use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::Record;
-use tokio::sync::Semaphore;
 
-use crate::engine::external_sort::Sorter;
-use crate::engine::{AskError, Engine};
+use super::external_sort::Sorter;
+use super::handle::Engine;
+use super::shard_client::AskError;
 use crate::event_codec;
 use crate::shard::partition_of;
 
-/// How many scans run at once; each keeps a core busy.
-const MAX_SCANS: usize = 2;
-/// How much of what is sorted is in memory; three sorts are under way at a time.
+/// Memory of each sort; three sorts are under way at a time.
 const SORT_BYTES: usize = 4 << 20;
-/// After so many ids that only the shard knows, or so many bytes of events, the shard is asked.
+/// The shard is asked after this many ids that only it knows, or this many bytes of events.
 const IDS_A_QUESTION: usize = 512;
 const BYTES_A_QUESTION: usize = 1 << 20;
 
@@ -74,12 +72,12 @@ impl Engine {
     ) -> Result<UniqueUsers, AskError> {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
-        let turn = Arc::clone(self.scans()).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
+        let turn = Arc::clone(&self.inner.scans).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
         let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
         let engine = self.clone();
         let scan = move || {
-            // Its place is taken until it is over, whether or not somebody waits.
+            // The permit is held until the scan is over, whether or not somebody waits.
             let _turn = turn;
             let scan = Scan { engine: &engine, project, until, known, cancelled: &cancelled, sort_bytes: SORT_BYTES };
             scan.unique_users(window, &predicate)
@@ -96,19 +94,15 @@ impl Engine {
 }
 
 impl Engine {
-    /// The external ids of a project's partition that are on disk or on their way there.
+    /// Returns a view of the external ids of a project's partition that are on disk or on their way there.
     async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
-        self.ask_shard(project, move |shard| shard.known_ids(project)).await?.map_err(AskError::Lost)
+        self.ask_shard(project, move |shard| shard.known_ids(project)).await
     }
 
-    /// The first positions that have these external ids.
+    /// Returns the first positions that have these external ids.
     async fn first_positions(&self, project: ProjectId, ids: Vec<u128>) -> Result<Vec<Option<Position>>, AskError> {
-        self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await?.map_err(AskError::Lost)
+        self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await
     }
-}
-
-pub(crate) fn scan_permits() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MAX_SCANS))
 }
 
 /// One pass over a project's events.
@@ -116,14 +110,14 @@ struct Scan<'e> {
     engine: &'e Engine,
     project: ProjectId,
     until: Position,
-    /// The external ids that were on disk, or on their way, when it began.
+    /// The external ids that were on disk, or on their way there, when the scan began.
     known: ExternalIdsView,
     cancelled: &'e AtomicBool,
     sort_bytes: usize,
 }
 
-/// An event whose turn it is when it is known whether it is a duplicate.
-struct Waiting {
+/// An event that waits until it is known whether it is a duplicate.
+struct Candidate {
     event: Box<Event>,
     position: Position,
     /// The index of its id among those that the shard is asked for.
@@ -132,7 +126,7 @@ struct Waiting {
 
 #[derive(Default)]
 struct Batch {
-    waiting: Vec<Waiting>,
+    waiting: Vec<Candidate>,
     ids: Vec<u128>,
     bytes: usize,
 }
@@ -146,22 +140,19 @@ impl Scan<'_> {
         users.answer(window, self.cancelled)
     }
 
-    /// Hands every recorded event of the project to `visit`, in the order in which they were recorded, without duplicates
-    /// and without what was set aside.
+    /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
+    /// aside.
     fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
         let partition = partition_of(self.project);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let result = self.engine.reader().read(
-            |number| (number == partition).then_some(0),
-            |record: Record<'_>| {
-                if record.first > self.until {
-                    return ControlFlow::Break(());
-                }
-                outcome = self.take(&record, &mut batch, visit);
-                if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
+        let result = self.engine.inner.history.read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
+            if record.first > self.until {
+                return ControlFlow::Break(());
+            }
+            outcome = self.take(&record, &mut batch, visit);
+            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         outcome?;
         result.map_err(|error| ScanError::Read(error.to_string()))?;
         self.hand_over(&mut batch, visit)
@@ -174,12 +165,12 @@ impl Scan<'_> {
         visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
     ) -> Result<(), ScanError> {
         check(self.cancelled)?;
-        if self.engine.is_closing() {
+        if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
         }
         let events = event_codec::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
         for (event, position) in events.into_iter().zip(record.first..) {
-            if position > self.until || event.project != self.project || self.engine.is_dead(position) {
+            if position > self.until || event.project != self.project || self.engine.inner.dead.contains(position) {
                 continue;
             }
             let mut asked = None;
@@ -194,7 +185,7 @@ impl Scan<'_> {
                     }
                 }
             }
-            batch.waiting.push(Waiting { event, position, asked });
+            batch.waiting.push(Candidate { event, position, asked });
             if batch.ids.len() >= IDS_A_QUESTION {
                 self.hand_over(batch, visit)?;
             }
@@ -203,14 +194,14 @@ impl Scan<'_> {
         if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(()) }
     }
 
-    /// Asks the shard for what only it knows, and hands over what is no duplicate.
+    /// Asks the shard for ids that only it knows, and passes on the events that are no duplicates.
     fn hand_over(&self, batch: &mut Batch, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {
             true => Vec::new(),
             false => tokio::runtime::Handle::current().block_on(self.engine.first_positions(self.project, ids))?,
         };
-        for Waiting { event, position, asked } in waiting {
+        for Candidate { event, position, asked } in waiting {
             if let Some(index) = asked {
                 // It was applied, so its id is known, unless the state was lost meanwhile.
                 let first = firsts.get(index).copied().flatten().ok_or(AskError::NoAnswer)?;
@@ -228,14 +219,14 @@ fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
     if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
 }
 
-/// A key as it is sorted.
+/// Length of a key in a sort.
 const KEY: usize = 16;
-/// An anonymous id, the position of the event that links it, and the user; the first link counts.
+/// An [`IdentityLink`] in a sort: anonymous id, position, user.
 const LINK: usize = KEY + 8 + KEY;
-/// Somebody, and a day.
+/// An identity and a day.
 const ACTIVE: usize = KEY + 4;
 
-/// Whom the matching events name, and the links of all events.
+/// The identities of matching events, and the links of all events.
 struct Users<'h> {
     hasher: &'h KeyHasher,
     links: Sorter<LINK>,
@@ -254,9 +245,8 @@ impl<'h> Users<'h> {
     }
 
     fn see(&mut self, position: Position, event: &Event, matches: bool) -> io::Result<()> {
-        let user = event.who.user_id.as_deref().map(|user| self.hasher.user(user));
-        let anonymous = event.who.anonymous_id.as_deref().map(|anonymous| self.hasher.anonymous(anonymous));
-        if let (Some(user), Some(anonymous)) = (user, anonymous) {
+        let keys = SentKeys::of(&event.who, self.hasher);
+        if let Some(IdentityLink { anonymous, position, user }) = keys.link(position) {
             let mut link = [0; LINK];
             link[..KEY].copy_from_slice(&bytes(anonymous));
             link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
@@ -266,8 +256,7 @@ impl<'h> Users<'h> {
         if !matches {
             return Ok(());
         }
-        let visitor = || event.who.visitor.map(|visitor| self.hasher.identity(&RawId::Visitor(visitor)));
-        match user.or(anonymous).or_else(visitor) {
+        match keys.named() {
             Some(key) => self.active.push(on_day(&bytes(key), &event.day.0.to_be_bytes())),
             None => Ok(()),
         }
@@ -275,21 +264,13 @@ impl<'h> Users<'h> {
 
     fn answer(self, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers, ScanError> {
         let Self { links, active, mut identities, .. } = self;
-        let mut links = links.finish()?.peekable();
+        let mut links = SortedLinks::new(links.finish()?.map(|link| link.map(|link| read_link(&link))));
         for active in active.finish()? {
             check(cancelled)?;
             let active = active?;
             let (key, day) = active.split_at(KEY);
-            while links.next_if(|link| link.as_ref().is_ok_and(|link| link[..KEY] < *key)).is_some() {}
-            let identity = match links.peek() {
-                Some(Ok(link)) if link[..KEY] == *key => &link[KEY + 8..],
-                Some(Err(_)) => {
-                    links.next().transpose()?;
-                    key
-                }
-                _ => key,
-            };
-            identities.push(on_day(identity, day))?;
+            let identity = links.resolve(key_of(key))?;
+            identities.push(on_day(&bytes(identity), day))?;
         }
         let (mut by_day, mut total, mut last) = (BTreeMap::<Day, u64>::new(), 0, None::<[u8; ACTIVE]>);
         for identity in identities.finish()? {
@@ -310,6 +291,17 @@ fn bytes(key: RecordKey) -> [u8; KEY] {
     number.to_be_bytes()
 }
 
+fn key_of(bytes: &[u8]) -> RecordKey {
+    RecordKey(bytes.try_into().map_or(0, u128::from_be_bytes))
+}
+
+fn read_link(link: &[u8; LINK]) -> IdentityLink {
+    let (anonymous, rest) = link.split_at(KEY);
+    let (position, user) = rest.split_at(8);
+    let position = position.try_into().map_or(0, u64::from_be_bytes);
+    IdentityLink { anonymous: key_of(anonymous), position, user: key_of(user) }
+}
+
 fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {
     let mut active = [0; ACTIVE];
     active[..KEY].copy_from_slice(key);
@@ -321,8 +313,11 @@ fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {
 mod tests {
     use std::time::{Duration, Instant as Stopwatch};
 
+    use headcount_domain::queries::UniqueUsersQuery;
+
+    use super::super::handle::MAX_SCANS;
     use super::*;
-    use crate::engine::config::EngineConfig;
+    use crate::engine::EngineConfig;
     use crate::ingest::NewEvent;
 
     /// 2024-03-01T10:00:00Z
@@ -384,7 +379,7 @@ mod tests {
                 if batch % 4 == 2 && checkpoint_events < u64::MAX {
                     tokio::time::sleep(Duration::from_millis(1_200)).await;
                 }
-                let expected = engine.ask(project, |project| project.unique_users(window())).await.unwrap();
+                let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
                 assert!(expected.total > 20);
                 for sort_bytes in [200, SORT_BYTES] {
                     assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
@@ -426,7 +421,7 @@ mod tests {
             let _ = tokio::time::timeout(Duration::from_millis(1), scan).await;
         }
         let began = Stopwatch::now();
-        while engine.scans().available_permits() < MAX_SCANS {
+        while engine.inner.scans.available_permits() < MAX_SCANS {
             assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

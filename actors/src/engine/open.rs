@@ -1,4 +1,4 @@
-//! Opening a data directory: what is recovered, what is rebuilt, and in which order.
+//! Opening a data directory: recovers the log, opens or rebuilds the store, and replays the log.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
@@ -7,21 +7,24 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Log, LogReader};
+use headcount_storage::log::{History, Log};
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
-use crate::checkpoint_writer::Keeper;
+use super::config::{EngineConfig, OpenError, directory};
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::derived::Derived;
-use crate::engine::config::{EngineConfig, OpenError, directory};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
-use crate::shard::{Checkpoints, Limits, Memory, PARTITIONS, Shard, Shared, Shares, Versions};
+use crate::shard::{
+    Applier, CheckpointProgress, Checkpoints, Evictor, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth, QuotaTable,
+    Shard, ShardMap, Versions,
+};
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
-pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
+pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let format = Format::open(&dir).map_err(directory)?;
@@ -37,10 +40,10 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let reader = log.reader();
+    let history: Arc<dyn History> = Arc::new(log.reader());
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
-    let opening = Opening { derived: &derived, config, reader: &reader, dead: &dead };
-    let (store, format) = derived.open(format, reader.last_position() == 0)?;
+    let opening = Opening { derived: &derived, config, history: &history, dead: &dead };
+    let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
         Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
@@ -49,77 +52,81 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Parts, OpenError> {
         }
         Err(fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::Defect, .. }) => return Err(fault.into()),
     };
-    let (reflected, last) = (state.reflected(), reader.last_position());
-    if reflected > last {
-        return Err(OpenError::Directory(format!(
-            "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; restore it \
-             from a backup (or remove the store to go on with what the log still has)"
-        )));
+    for (partition, reflected) in state.shards.iter().flat_map(Shard::reflected) {
+        let last = history.last_position(partition);
+        if reflected > last {
+            return Err(OpenError::Directory(format!(
+                "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; \
+                 restore it from a backup (or remove the store to go on with what the log still has)"
+            )));
+        }
     }
     derived.remove_old();
     let incarnation = format.incarnation.number();
-    Ok(Parts { registry, secrets, log, reader, dead, state, lock, incarnation })
+    Ok(Opened { registry, secrets, log, history, dead, state, lock, incarnation })
 }
 
-pub(crate) struct Parts {
+/// An open data directory.
+pub(crate) struct Opened {
     pub(crate) registry: Registry,
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
-    pub(crate) reader: LogReader,
+    pub(crate) history: Arc<dyn History>,
     pub(crate) dead: Arc<DeadLetters>,
-    pub(crate) state: State,
+    pub(crate) state: OpenedState,
     pub(crate) lock: DirLock,
     pub(crate) incarnation: u128,
 }
 
-/// The shards, up to the end of the log.
-pub(crate) struct State {
+/// The shards, brought up to the end of the log, and the threads that serve them.
+pub(crate) struct OpenedState {
     pub(crate) shards: Vec<Shard>,
-    pub(crate) versions: Arc<Versions>,
-    pub(crate) limits: Arc<Limits>,
-    pub(crate) memory: Arc<Shares>,
-    pub(crate) keeper: Keeper,
-    pub(crate) keeper_thread: JoinHandle<()>,
+    pub(crate) shared: SharedState,
+    pub(crate) memory: Arc<MemoryUsage>,
+    pub(crate) writer: CheckpointWriter,
+    pub(crate) writer_thread: JoinHandle<()>,
     pub(crate) verifier: Verifier,
+}
+
+/// State that the shards share with the rest of the engine.
+pub(crate) struct SharedState {
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) quotas: Arc<QuotaTable>,
+    pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) damage: Arc<DamageNote>,
 }
 
-type Opened = (Vec<Shard>, Shared, Arc<Shares>);
-
-impl State {
-    /// The last position that any partition reflects.
-    fn reflected(&self) -> u64 {
-        self.shards.iter().map(Shard::reflected).max().unwrap_or(0)
-    }
-}
+type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
 
 struct Opening<'a> {
     derived: &'a Derived<'a>,
     config: &'a EngineConfig,
-    reader: &'a LogReader,
+    history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
 }
 
 impl Opening<'_> {
-    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed when this
-    /// returns, so that it can be moved aside.
-    fn state(&self, store: DiskStore, format: Format) -> Result<State, Fault> {
+    /// Opens all shards and replays the log into them, each on a thread of its own. On failure the store is closed on return,
+    /// so that it can be moved aside.
+    fn state(&self, store: DiskStore, format: Format) -> Result<OpenedState, Fault> {
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
-        let spawned = Keeper::spawn(shared);
-        let (keeper, keeper_thread) =
+        let spawned = CheckpointWriter::spawn(shared);
+        let (writer, writer_thread) =
             spawned.map_err(|error| Fault::io(format!("could not start the checkpoint thread: {error}")))?;
-        let fault = match self.open_shards(&store, format, &keeper) {
-            Ok((shards, shared, memory)) => {
-                let verifier = Verifier::spawn(&shared.unchecked, Arc::clone(&shared.damage));
-                let Shared { versions, limits, damage, .. } = shared;
-                return Ok(State { shards, versions, limits, memory, keeper, keeper_thread, verifier, damage });
+        let fault = match self.open_shards(&store, format, &writer) {
+            Ok((shards, context, memory)) => {
+                let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
+                let PartitionContext { versions, limits: quotas, health, checkpoints, damage, .. } = context;
+                let shared = SharedState { versions, quotas, health, checkpoints, damage };
+                return Ok(OpenedState { shards, shared, memory, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
         };
-        keeper.stop_trying();
-        drop(keeper);
-        let _ = keeper_thread.join();
+        writer.stop_retrying();
+        drop(writer);
+        let _ = writer_thread.join();
         match Arc::into_inner(store) {
             Some(store) => drop(store),
             None => return Err(Fault::defect(format!("the store is still in use, after: {fault}"))),
@@ -127,31 +134,32 @@ impl Opening<'_> {
         Err(fault)
     }
 
-    fn open_shards(&self, store: &Arc<DiskStore>, format: Format, keeper: &Keeper) -> Result<Opened, Fault> {
+    fn open_shards(&self, store: &Arc<DiskStore>, format: Format, writer: &CheckpointWriter) -> Result<OpenedShards, Fault> {
         let began = std::time::Instant::now();
-        let shared = Shared {
+        let context = PartitionContext {
             store: Arc::<DiskStore>::clone(store),
             hasher: self.derived.hasher.clone(),
             versions: Arc::new(Versions::new()),
             external_ids_dir: self.derived.index_dir(),
             index: self.derived.index(format),
             health: Arc::default(),
-            limits: Arc::new(Limits::new(self.config.quotas)),
+            checkpoints: Arc::default(),
+            limits: Arc::new(QuotaTable::new(self.config.quotas)),
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),
         };
-        let count = self.config.shards.clamp(1, usize::from(PARTITIONS));
-        let assignment = assignment(count);
-        let shares = Arc::new(Shares::default());
+        let map = ShardMap::new(self.config.shards);
+        let memory = Arc::new(MemoryUsage::default());
         let open = |shard: usize| {
-            let numbers: Vec<u16> = (0..PARTITIONS).filter(|number| assignment[usize::from(*number)] == shard).collect();
-            let checkpoints = Checkpoints::new(keeper.clone(), self.config.checkpoints);
-            let probe = self.config.probe.clone();
-            let memory = Memory::new(self.config.record_bytes(), Arc::clone(&shares));
-            Shard::open(&numbers, shared.clone(), self.reader.clone(), Arc::clone(self.dead), probe, checkpoints, memory)
+            let progress = Arc::clone(&context.checkpoints);
+            let checkpoints = Checkpoints::new(writer.clone(), self.config.checkpoints, progress);
+            let evictor = Evictor::new(self.config.record_bytes(), Arc::clone(&memory));
+            let applier = Applier::new(Arc::clone(self.dead), self.config.probe.clone());
+            let numbers = map.partitions_of(shard);
+            Shard::open(&numbers, context.clone(), Arc::clone(self.history), applier, checkpoints, evictor)
         };
-        self.config.progress.begin(count, self.reader.last_position());
+        self.config.progress.begin(map.shards(), last_position(&**self.history));
         let open = |shard: usize| {
             let opened = open(shard);
             self.config.progress.reached(shard, Position::MAX);
@@ -161,8 +169,8 @@ impl Opening<'_> {
         let shards: Result<Vec<Shard>, Fault> = std::thread::scope(|scope| {
             let spawn =
                 |shard| std::thread::Builder::new().name(format!("open-{shard}")).spawn_scoped(scope, move || open(shard));
-            // All are started before one is waited for.
-            let threads: Vec<_> = (0..count).map(spawn).collect();
+            // Start all threads before waiting for the first.
+            let threads: Vec<_> = (0..map.shards()).map(spawn).collect();
             let opened = |thread: std::io::Result<ScopedJoinHandle<'_, Result<Shard, Fault>>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err(Fault::defect("a shard panicked at start"))),
                 Err(error) => Err(Fault::io(format!("could not start a thread: {error}"))),
@@ -173,13 +181,13 @@ impl Opening<'_> {
         let replayed: u64 = shards.iter().map(Shard::replayed).sum();
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(replayed, took_ms, "the state is up to the end of the log");
-        Ok((shards, shared, shares))
+        Ok((shards, context, memory))
     }
 }
 
-/// Which shard hosts each partition.
-pub(crate) fn assignment(shards: usize) -> Vec<usize> {
-    (0..usize::from(PARTITIONS)).map(|partition| partition % shards).collect()
+/// The last position of any partition.
+pub(crate) fn last_position(history: &dyn History) -> Position {
+    (0..PARTITIONS).map(|partition| history.last_position(partition)).max().unwrap_or(0)
 }
 
 fn store_options(config: &EngineConfig) -> StoreOptions {

@@ -1,43 +1,45 @@
-//! Questions about people and money: about one project, or put together from all projects of an organization.
+//! Queries about one project, and about all projects of an organization.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::queries;
-use headcount_domain::queries::{
-    AskAttribution, AskCohorts, AskTraffic, AttributedRevenue, CompanyMetrics, CountOf, Dimension, EntityLevel, GroupMetrics,
-    IdentityCounts, IdentityName, Listed, LtvCohorts, Profile, Projects, Question, TopCompany, TopUser, TouchModel, Traffic,
-};
-use headcount_domain::time::Window;
+use headcount_domain::queries::{Projects, Query};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::{AskError, Engine};
+use super::handle::Engine;
+use super::shard_client::{AskError, Pending};
 
-/// The projects of an organization, asked on their shards.
-struct Asked<'e> {
+/// The projects of an organization, queried on their shards.
+#[derive(Debug)]
+pub struct OrganizationProjects<'e> {
     engine: &'e Engine,
+    organization: OrganizationId,
     projects: Vec<ProjectId>,
-    /// The places of those that one message asks.
+    /// Groups of projects that one message asks, by index.
     together: Vec<Vec<usize>>,
 }
 
-/// How many projects one message asks at most, so that a shard can do something else in between.
+/// Maximum number of projects that one message asks, so that a shard can do other work in between.
 const TOGETHER: usize = 16;
 
-impl<'e> Asked<'e> {
-    fn new(engine: &'e Engine, projects: Vec<ProjectId>) -> Self {
+impl<'e> OrganizationProjects<'e> {
+    fn new(engine: &'e Engine, organization: OrganizationId, projects: Vec<ProjectId>) -> Self {
         let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, project) in projects.iter().enumerate() {
-            of_shard.entry(engine.shard_of(*project)).or_default().push(place);
+            of_shard.entry(engine.inner.shards.shard_of(*project)).or_default().push(place);
         }
         let together = of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
-        Self { engine, projects, together }
+        Self { engine, organization, projects, together }
     }
 }
 
-impl Projects for Asked<'_> {
+impl Projects for OrganizationProjects<'_> {
     type Error = AskError;
+
+    fn organization(&self) -> OrganizationId {
+        self.organization
+    }
 
     fn count(&self) -> usize {
         self.projects.len()
@@ -47,12 +49,11 @@ impl Projects for Asked<'_> {
         self.engine.hasher()
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, AskError> {
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
         let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
-        // All are asked before the first answer is waited for.
-        let asked: Vec<_> =
-            self.together.iter().map(|places| self.engine.post_to_several(of(places), question.clone())).collect();
-        let mut parts: Vec<(usize, Q::Part)> = Vec::with_capacity(self.projects.len());
+        // Send all messages before waiting for the first answer.
+        let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
+        let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
         for (places, answer) in self.together.iter().zip(asked) {
             parts.extend(places.iter().copied().zip(answer?.wait().await?));
         }
@@ -62,173 +63,33 @@ impl Projects for Asked<'_> {
 }
 
 impl Engine {
-    /// Revenue of a window by what brought the buyers, at most `limit` rows.
+    /// Sends a query to several projects of one shard. Partial answers come in the order of the projects.
+    fn send_query<Q: Query + Sync>(&self, projects: Vec<ProjectId>, query: Q) -> Result<Pending<Vec<Q::Partial>>, AskError> {
+        let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
+        self.send_to_shard(first, move |shard| projects.iter().map(|project| shard.answer(*project, &query)).collect())
+    }
+
+    /// Answers a query about one project, on its shard's thread.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn revenue_by_attribution(
-        &self,
-        project: ProjectId,
-        model: TouchModel,
-        level: EntityLevel,
-        dimension: Dimension,
-        window: Window,
-        limit: usize,
-    ) -> Result<AttributedRevenue, AskError> {
-        self.post(project, AskAttribution { model, level, dimension, window, limit })?.wait().await
+    pub async fn ask<Q: Query + Sync>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, AskError> {
+        self.ask_shard(project, move |shard| shard.answer(project, &query)).await
     }
 
-    /// Lifetime value by the month of first sight, the newest `limit` months.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn ltv_cohorts(&self, project: ProjectId, level: EntityLevel, limit: usize) -> Result<LtvCohorts, AskError> {
-        self.post(project, AskCohorts { level, limit })?.wait().await
-    }
-
-    /// Sessions and bounces of a window, by source, medium, campaign and channel.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn traffic(&self, project: ProjectId, window: Window) -> Result<Traffic, AskError> {
-        self.post(project, AskTraffic { window })?.wait().await
-    }
-
-    /// What an identity did in a window. `None`: there is no such identity.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn identity_profile(
-        &self,
-        organization: OrganizationId,
-        who: &IdentityName,
-        window: Window,
-    ) -> Result<Option<Profile>, AskError> {
-        queries::profile(&self.asked(organization), organization, who, window).await
-    }
-
-    /// Where an identity came from in a window, the most frequent referrers first.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn identity_referrers(
-        &self,
-        organization: OrganizationId,
-        who: &IdentityName,
-        window: Window,
-        limit: usize,
-    ) -> Result<Option<IdentityCounts>, AskError> {
-        queries::counts(&self.asked(organization), organization, who, CountOf::Referrers, window, limit).await
-    }
-
-    /// Which pages an identity viewed in a window, the most frequent first.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn identity_top_pages(
-        &self,
-        organization: OrganizationId,
-        who: &IdentityName,
-        window: Window,
-        limit: usize,
-    ) -> Result<Option<IdentityCounts>, AskError> {
-        queries::counts(&self.asked(organization), organization, who, CountOf::Pages, window, limit).await
-    }
-
-    /// What the company of a domain did in a window. `None`: there is no such company, or the text is no domain.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn company_lookup(
-        &self,
-        organization: OrganizationId,
-        domain: &str,
-        window: Window,
-    ) -> Result<Option<CompanyMetrics>, AskError> {
-        queries::company_by_domain(&self.asked(organization), organization, domain, window).await
-    }
-
-    /// What the company of a public id did in a window. `None`: there is no such company.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn company_metrics(
-        &self,
-        organization: OrganizationId,
-        company_id: &str,
-        window: Window,
-    ) -> Result<Option<CompanyMetrics>, AskError> {
-        queries::company_by_id(&self.asked(organization), organization, company_id, window).await
-    }
-
-    /// A company's most active identified users in a window. `None`: there is no such company.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn company_top_users(
-        &self,
-        organization: OrganizationId,
-        company_id: &str,
-        window: Window,
-        limit: usize,
-    ) -> Result<Option<Listed<TopUser>>, AskError> {
-        queries::company_top_users(&self.asked(organization), organization, company_id, window, limit).await
-    }
-
-    /// The most active companies of a window.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn top_companies(
-        &self,
-        organization: OrganizationId,
-        window: Window,
-        limit: usize,
-    ) -> Result<Listed<TopCompany>, AskError> {
-        queries::top_companies(&self.asked(organization), organization, window, limit).await
-    }
-
-    /// What a group did in a window. `None`: there is no such group.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn group_metrics(
-        &self,
-        organization: OrganizationId,
-        group_type: &str,
-        group_key: &str,
-        window: Window,
-    ) -> Result<Option<GroupMetrics>, AskError> {
-        queries::group_metrics(&self.asked(organization), group_type, group_key, window).await
-    }
-
-    /// The most active groups of a type in a window.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn top_groups(
-        &self,
-        organization: OrganizationId,
-        group_type: &str,
-        window: Window,
-        limit: usize,
-    ) -> Result<Listed<GroupMetrics>, AskError> {
-        queries::top_groups(&self.asked(organization), group_type, window, limit).await
-    }
-
-    /// What changes exactly when an answer about an organization can have changed: the incarnation of the data, and a hash
-    /// of the organization's projects with their versions.
+    /// Returns what changes exactly when an answer about an organization can have changed: the incarnation of the data, and a
+    /// hash of the organization's projects with their versions.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn organization_version(&self, organization: OrganizationId) -> Result<(u128, u128), AskError> {
         let mut hash = Xxh3::new();
         let mut incarnation = self.incarnation();
-        for project in self.asked(organization).projects {
+        for project in self.organization(organization).projects {
             let (of, version) = self.version(project).await?;
             incarnation = of;
             if version == 0 {
-                // A project without events has no part in any answer.
+                // A project without events is part of no answer.
                 continue;
             }
             hash.write_u64(project.0);
@@ -237,9 +98,11 @@ impl Engine {
         Ok((incarnation, hash.digest128()))
     }
 
-    fn asked(&self, organization: OrganizationId) -> Asked<'_> {
-        // An organization that is unknown has no projects.
+    /// The projects of an organization, which queries about it are asked of: `top_companies(&engine.organization(id), …)`.
+    /// An unknown organization has none.
+    #[must_use]
+    pub fn organization(&self, organization: OrganizationId) -> OrganizationProjects<'_> {
         let projects = self.registry().projects(organization).unwrap_or_default();
-        Asked::new(self, projects.iter().map(|project| project.id).collect())
+        OrganizationProjects::new(self, organization, projects.iter().map(|project| project.id).collect())
     }
 }

@@ -1,38 +1,53 @@
-//! What becomes of a running engine whose checkpoints are late: the log has everything, but memory is bounded, and the next
-//! start has to replay what no checkpoint has.
+//! Whether an engine is ready for new work.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headcount_domain::ids::ProjectId;
+use super::handle::Engine;
+use crate::shard::Condition;
 
-use crate::engine::Engine;
-use crate::shard::partition_of;
-
-/// Besides failing, checkpoints may hang: how many intervals something may be unsaved before that is taken for it.
-const HANGING_AFTER: u32 = 15;
-const LEAST_HANGING: Duration = Duration::from_secs(15 * 60);
+/// Checkpoints that don't fail may hang: that is assumed after this many intervals without one, and at least this time.
+const HANGING_AFTER_INTERVALS: u32 = 15;
+const MIN_HANGING: Duration = Duration::from_secs(15 * 60);
 
 impl Engine {
-    /// Whether events of a project can be taken, as far as its partition is concerned.
+    /// Makes `/readyz` fail from now on, so that nobody sends new work here; what comes is still done.
+    pub fn begin_drain(&self) {
+        self.inner.draining.store(true, Ordering::SeqCst);
+    }
+
+    /// Checks that every shard answers and events can be taken: what `/readyz` reports.
     ///
     /// # Errors
-    /// Why not.
-    pub fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
-        match self.progress().accepts(partition_of(project)) {
-            true => Ok(()),
-            false => Err("the state of this project can't be written to disk"),
+    /// The reason, in words.
+    pub async fn ready(&self) -> Result<(), String> {
+        if self.inner.draining.load(Ordering::SeqCst) {
+            return Err("the server is shutting down".to_owned());
         }
+        if let Some(why) = self.unavailable() {
+            return Err(why.to_owned());
+        }
+        if let Some(why) = self.late_checkpoints() {
+            return Err(why);
+        }
+        if let Some((partition, condition, _)) = self.inner.admission.health.unwell().first() {
+            return Err(match condition {
+                Condition::Failed => format!("partition {partition} has failed; the log says why"),
+                _ => format!("partition {partition} is being rebuilt"),
+            });
+        }
+        self.inner.shards.check().await
     }
 
     /// Why the next start would have more to replay than it should, if so.
-    pub(crate) fn checkpoints_late(&self) -> Option<String> {
-        let progress = self.progress();
+    fn late_checkpoints(&self) -> Option<String> {
+        let progress = &self.inner.admission.checkpoints;
         let failing = progress.failing();
         if failing > 0 {
             return Some(format!("the checkpoints of {failing} partitions can't be written"));
         }
         let longest = progress.longest_unsaved()?;
-        let limit = LEAST_HANGING.max(self.config().checkpoints.interval.saturating_mul(HANGING_AFTER));
+        let limit = MIN_HANGING.max(self.inner.config.checkpoints.interval.saturating_mul(HANGING_AFTER_INTERVALS));
         (longest > limit).then(|| format!("no checkpoint was written for {} seconds", longest.as_secs()))
     }
 }

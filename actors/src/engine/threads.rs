@@ -1,4 +1,4 @@
-//! The engine's own threads: an actix system with one arbiter per shard, and what the log's thread hands to them.
+//! The engine's threads: an actix system with one arbiter per shard, and the sink of the log's thread.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
@@ -6,13 +6,41 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use actix::{Actor, Addr, Arbiter, System};
-use headcount_storage::log::{GroupCommit, Outcome as LogOutcome};
+use headcount_storage::lock::DirLock;
+use headcount_storage::log::{Commit, Outcome as LogOutcome};
 
-use crate::engine::config::OpenError;
+use super::config::OpenError;
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::ingest::{IngestActor, Ticket};
-use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, Work};
+use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
+use crate::verifier::Verifier;
 
+/// The threads of an engine, and the lock of its data directory.
+pub(super) struct Threads {
+    pub(super) system: System,
+    pub(super) system_thread: JoinHandle<()>,
+    pub(super) writer: CheckpointWriter,
+    pub(super) writer_thread: JoinHandle<()>,
+    pub(super) verifier: Verifier,
+    pub(super) _lock: DirLock,
+}
+
+impl Threads {
+    /// Stops all threads and waits for them.
+    pub(super) fn stop(self) {
+        let Self { system, system_thread, writer, writer_thread, verifier, _lock } = self;
+        verifier.stop();
+        writer.stop_retrying();
+        drop(writer);
+        system.stop();
+        let _ = system_thread.join();
+        // The writer ends when the shards, which hold its other handles, are gone.
+        let _ = writer_thread.join();
+    }
+}
+
+/// What [`start_system`] has started: the system, its thread, and the shards.
 pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<ShardActor>>);
 
 /// Starts the engine's own actix system, with one arbiter per shard.
@@ -43,8 +71,8 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
     Ok((system, thread, addresses))
 }
 
-/// Starts so many threads. `None`: the operating system refuses one of them, and none is left. actix panics then, and does
-/// not end those before it.
+/// Starts `count` threads. Returns `None`, with no thread left, if the operating system refuses one: actix panics then, and
+/// does not stop the earlier ones.
 fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
     let mut arbiters: Vec<Arbiter> = Vec::with_capacity(count);
     for _ in 0..count {
@@ -62,7 +90,7 @@ fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
 
 pub(crate) fn start_ingest(
     system: &System,
-    group: Arc<GroupCommit<Ticket>>,
+    group: Arc<dyn Commit<Ticket>>,
     health: Arc<PartitionHealth>,
 ) -> Result<Addr<IngestActor>, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
@@ -73,11 +101,8 @@ pub(crate) fn start_ingest(
     wait.recv().map_err(|_| OpenError::Start("the ingest actor did not start".into()))
 }
 
-/// What the log's thread does with what it committed: hands each shard its share, and refusals back.
-pub(crate) fn sink(
-    shards: Vec<Addr<ShardActor>>,
-    assignment: Vec<usize>,
-) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+/// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
+pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
         for outcome in outcomes {
@@ -89,9 +114,11 @@ pub(crate) fn sink(
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
                     let work = Work { partition, project, first, events, permits, reply };
-                    works.entry(assignment[usize::from(partition)]).or_default().push(work);
+                    works.entry(map.shard_of(partition)).or_default().push(work);
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
+                // Dropping the ticket reports that the outcome is unknown.
+                LogOutcome::Undecided(ticket) => drop(ticket),
             }
         }
         #[cfg(feature = "fault-injection")]

@@ -1,11 +1,12 @@
-//! How a running engine is doing, in figures.
+//! Figures about a running engine.
 
 use std::time::Duration;
 
 use headcount_domain::intake::event::Position;
 use headcount_domain::quota::Quota;
 
-use super::Engine;
+use super::handle::Engine;
+use super::open::last_position;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -14,48 +15,48 @@ pub struct Vitals {
     pub log_position: Position,
     /// Bytes of events under way.
     pub admitted_bytes: usize,
-    /// The limit of these.
+    /// Maximum bytes of events under way.
     pub admission_limit_bytes: usize,
-    /// Events that were set aside.
+    /// Number of events that were set aside.
     pub dead_letters: usize,
-    /// Whether a part of the store or of the index of external ids was found damaged. The next start rebuilds them.
+    /// Whether damage was found in the store or the index of external ids. The next start rebuilds them.
     pub damage_found: bool,
-    /// Free space on the data directory's disk.
+    /// Free space on the data directory's disk in bytes.
     pub free_disk_bytes: u64,
-    /// Bytes of records and rollups in memory, as each shard last estimated them.
+    /// Bytes of records and rollups in memory, as each shard last reported them.
     pub record_bytes: usize,
-    /// How many of these are kept before some are let go of.
+    /// Budget for records and rollups in bytes.
     pub record_limit_bytes: usize,
-    /// How many partitions have a checkpoint that could not be written yet. It is tried again by itself.
+    /// Number of partitions whose last checkpoint could not be written yet. It is retried.
     pub checkpoints_failing: usize,
-    /// How many of these take no more events until it can.
+    /// Number of partitions that refuse events until their checkpoints can be written.
     pub partitions_refusing: usize,
-    /// For how long some event that counts has been in no durable checkpoint: what was recorded since then is replayed at
-    /// the next start. Zero: nothing would be.
+    /// Age of the oldest change that is in no durable checkpoint: the next start replays what was recorded since then. Zero if
+    /// there is none.
     pub unsaved_for: Duration,
-    /// How many projects have reached a quota, of those that were used since the start.
+    /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,
-    /// How many events each quota refused since the start.
+    /// Number of events that each quota refused since the start.
     pub quota_refusals: [(Quota, u64); Quota::ALL.len()],
 }
 
 impl Engine {
-    /// Figures for `/metrics`.
+    /// Returns the figures for `/metrics`.
     #[must_use]
     pub fn vitals(&self) -> Vitals {
-        let progress = self.progress();
+        let progress = &self.inner.admission.checkpoints;
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
-            projects_at_quota: self.inner.limits.count(),
-            quota_refusals: self.inner.limits.refusals(),
-            log_position: self.inner.reader.last_position(),
-            admitted_bytes: self.inner.gate.used(),
-            admission_limit_bytes: self.inner.gate.limit(),
+            projects_at_quota: self.inner.quotas.count(),
+            quota_refusals: self.inner.quotas.refusals(),
+            log_position: last_position(&*self.inner.history),
+            admitted_bytes: self.inner.admission.gate.used(),
+            admission_limit_bytes: self.inner.admission.gate.limit(),
             dead_letters: self.inner.dead.count(),
             damage_found: self.inner.damage.found(),
-            free_disk_bytes: self.inner.disk.free_bytes(),
+            free_disk_bytes: self.inner.admission.disk.free_bytes(),
             record_bytes: self.inner.memory.resident(),
             record_limit_bytes: self.inner.config.record_bytes(),
         }

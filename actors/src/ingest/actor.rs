@@ -1,42 +1,29 @@
-//! The ingest actor: gathers what arrives in one turn of its thread, has it logged as one batch per project, and
-//! answers each sender when its events are in the state.
+//! The ingest actor: gathers what arrives in one turn of its thread, submits it to the log as one batch per project, and
+//! answers each sender when its events are applied.
 //!
-//! One per HTTP worker (and one for the embedded API), so that an event crosses threads in batches, and an answer is a
-//! wake-up on the sender's own thread. Its mailbox needs no bound of its own: senders pass the engine's [`crate::ingest::Gate`] first.
+//! There is one per HTTP worker (and one for the embedded API), so that an event crosses threads in batches, and an answer
+//! wakes only the sender's own thread. Its mailbox needs no bound of its own: senders pass the engine's
+//! [`Gate`](crate::ingest::Gate) first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use headcount_domain::ids::ProjectId;
-use headcount_storage::log::{GroupCommit, LogError};
+use headcount_storage::log::{Commit, LogError};
 use tokio::sync::oneshot;
 
-use crate::engine::QuotaExceeded;
-use crate::event_codec;
-use crate::ingest::Permit;
-use crate::shard::{Events, Outcome, PartitionHealth, partition_of};
+use super::admission_gate::Permit;
+use super::refusal::TrackError;
+use crate::event_codec::{self, Events};
+use crate::shard::{Outcome, PartitionHealth, partition_of};
 
-/// Why events were not recorded, or why nobody knows.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum TrackError {
-    /// The engine can't take them now; nothing was recorded.
-    #[error("nothing was recorded: {0}")]
-    Unavailable(String),
-    /// It would make a new thing of a kind of which the project has as many as it may; nothing was recorded.
-    #[error("{0}")]
-    QuotaExceeded(QuotaExceeded),
-    /// They are in the log, and their shard did not come back: they may or may not be counted until it does.
-    #[error("the outcome is not known yet")]
-    OutcomeUnknown,
-}
-
-/// The events of one sender, all of one project, and where to answer.
+/// The events of one sender, all of one project, and the channel for the answer.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Track {
     pub(crate) events: Events,
-    /// Kept until the events are in the state, whether or not anybody waits for that.
+    /// Kept until the events are applied, whether or not anybody waits for that.
     pub(crate) permit: Permit,
     pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
 }
@@ -53,7 +40,7 @@ enum Unsettled {
     Unknown,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Done {
@@ -61,7 +48,7 @@ struct Done {
     result: Result<Vec<Outcome>, Unsettled>,
 }
 
-/// What the log carries along with a batch, for the shard and the way back.
+/// Travels through the log with a batch: its events for the shard, and the way back.
 pub(crate) struct Ticket {
     pub(crate) project: ProjectId,
     pub(crate) events: Events,
@@ -69,20 +56,20 @@ pub(crate) struct Ticket {
     pub(crate) back: Return,
 }
 
-/// The way back to the ingest actor; dropping it says that the outcome is unknown.
+/// The way back to the ingest actor. Dropping it reports that the outcome is unknown.
 pub(crate) struct Return {
-    /// `None` once the result was brought back.
+    /// `None` once the result was returned.
     ingest: Option<Addr<IngestActor>>,
     batch: u64,
 }
 
 impl Return {
-    /// Brings the outcomes back.
+    /// Returns the outcomes.
     pub(crate) fn finish(mut self, outcomes: Vec<Outcome>) {
         self.send(Ok(outcomes));
     }
 
-    /// Tells that the log refused the batch.
+    /// Reports that the log refused the batch.
     pub(crate) fn refuse(mut self, reason: Arc<LogError>) {
         self.send(Err(Unsettled::Refused(reason)));
     }
@@ -93,7 +80,7 @@ impl Return {
         ingest.do_send(Done { batch: self.batch, result });
     }
 
-    /// Brings outcomes back that are made up; the real ones find nobody waiting.
+    /// Returns made-up outcomes; the real ones will find nobody waiting.
     #[cfg(feature = "fault-injection")]
     pub(crate) fn finish_early(&self, outcomes: Vec<Outcome>) {
         let Some(ingest) = &self.ingest else { return };
@@ -122,7 +109,7 @@ struct Gathering {
 
 /// See the module.
 pub(crate) struct IngestActor {
-    log: Arc<GroupCommit<Ticket>>,
+    log: Arc<dyn Commit<Ticket>>,
     health: Arc<PartitionHealth>,
     /// What has arrived in this turn.
     gathering: HashMap<ProjectId, Gathering>,
@@ -132,14 +119,14 @@ pub(crate) struct IngestActor {
 }
 
 impl IngestActor {
-    pub(crate) fn new(log: Arc<GroupCommit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
+    pub(crate) fn new(log: Arc<dyn Commit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
         Self { log, health, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
     }
 
     fn submit(&mut self, project: ProjectId, gathering: Gathering, me: Addr<Self>) {
         let Gathering { events, permits, waiting } = gathering;
         let partition = partition_of(project);
-        // The last look before the log: what is in it happens, at the latest at the next start.
+        // The last check before the log: logged events are applied, at the latest by the next start.
         if let Err(why) = self.health.check(partition) {
             return refuse(waiting, why);
         }
@@ -162,7 +149,7 @@ impl Actor for IngestActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        // Senders pass a gate of bytes first; this only has to be larger than what fits through it.
+        // Senders pass a gate of bytes first; the capacity only has to exceed what fits through it.
         ctx.set_mailbox_capacity(1 << 16);
     }
 }

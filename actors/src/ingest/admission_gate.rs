@@ -1,12 +1,12 @@
-//! The gates before the engine: how many bytes of events may be under way at once, and how many questions may wait.
+//! Bounds on what is under way: the bytes of admitted events, and the number of waiting queries.
 //!
-//! Mailboxes are no bound (an actor's capacity is per sender), so the bound is here: whoever brings an event takes its
-//! bytes from one pool first. They go back when the event is in the state, not when its sender stops waiting.
+//! Mailboxes are no bound (an actor's capacity is per sender), so the bound is here: a sender takes its bytes from a pool
+//! first. They are returned when the events are applied, not when the sender stops waiting.
 //!
-//! A pool is shared out. What one holder (a project, a network of addresses, an organization) has may not exceed a third
-//! of what is free: a holder that is alone gets a quarter of the pool, each of two a fifth, and so on, and something is
-//! always left for the next. So that one large batch fits into a small pool of bytes, a holder may always have 4 MiB (at most
-//! half of the pool), as long as an eighth of the pool stays free.
+//! A pool is shared. What one holder (a project, a network of addresses, an organization) has may not exceed a third of what is
+//! free: a single holder gets a quarter of the pool, each of two a fifth, and so on, and something is always left for the next
+//! one. So that one large batch fits into a small pool of bytes, a holder may always have 4 MiB (at most half of the pool), as
+//! long as an eighth of the pool stays free.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-/// What one request may need: the largest batch.
+/// The most that one request may need: the largest batch.
 const LARGEST_BODY_BYTES: usize = 4 << 20;
-/// A holder may have one part in so many of what is free.
+/// A holder may have one part in this many of what is free.
 const PART_OF_FREE: usize = 3;
-/// One part in so many of the pool is kept for those who have little.
+/// One part in this many of the pool is reserved for holders that have little.
 const RESERVE: usize = 8;
 
-/// Somebody whose part of a pool is bounded.
+/// A holder of a bounded part of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// A project, whoever sends its events.
@@ -45,7 +45,7 @@ impl Holder {
     }
 }
 
-/// Why a gate let nobody through.
+/// Why a gate admitted nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The engine takes no events now, or none of this project.
@@ -54,7 +54,7 @@ pub enum Refused {
     /// The pool is used up.
     #[error("too many events are under way")]
     Full,
-    /// The holder has its part of the pool.
+    /// The holder has used up its part of the pool.
     #[error("too many events of this {} are under way", kind_of(.0))]
     Share(Holder),
 }
@@ -67,7 +67,7 @@ fn kind_of(holder: &Holder) -> &'static str {
     }
 }
 
-/// A pool that is shared out.
+/// A shared pool.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pool: Arc<Pool>,
@@ -75,10 +75,10 @@ pub struct Gate {
 
 struct Pool {
     limit: usize,
-    /// What a holder may have while the reserve is free, however many others there are.
+    /// What a holder may have while the reserve is free, whatever the number of other holders.
     always: usize,
     used: AtomicUsize,
-    /// What each holder has. Who has nothing isn't in it.
+    /// What each holder has. Holders that have nothing are absent.
     held: DashMap<Holder, usize>,
 }
 
@@ -103,7 +103,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Adds to what a holder has, if it may have so much when `used` of the pool is taken.
+    /// Adds to what a holder has, if it may have that much when `used` of the pool is taken.
     fn take_as(&self, holder: Holder, amount: usize, used: usize) -> bool {
         let mut held = self.held.entry(holder).or_insert(0);
         let after = *held + amount;
@@ -129,7 +129,7 @@ impl Pool {
     }
 }
 
-/// What was taken from a [`Gate`]; given back when dropped.
+/// A part of a [`Gate`]'s pool; returned when dropped.
 #[derive(Debug)]
 pub struct Permit {
     pool: Arc<Pool>,
@@ -138,13 +138,13 @@ pub struct Permit {
 }
 
 impl Gate {
-    /// A gate through which `limit` may be under way.
+    /// Creates a gate with a pool of `limit`.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self::with(limit, 0)
     }
 
-    /// A gate through which so many bytes of bodies may be under way. A holder may always have one of the largest.
+    /// Creates a gate for bytes of request bodies. A holder may always have one body of the largest size.
     #[must_use]
     pub fn of_bodies(limit_bytes: usize) -> Self {
         Self::with(limit_bytes, LARGEST_BODY_BYTES.min(limit_bytes / 2))
@@ -154,28 +154,28 @@ impl Gate {
         Self { pool: Arc::new(Pool { limit, always, used: AtomicUsize::new(0), held: DashMap::new() }) }
     }
 
-    /// Takes `amount` for nobody in particular, or `None` if so much is not free now.
+    /// Takes `amount` for nobody in particular, or returns `None` if not enough is free.
     #[must_use]
     pub fn take(&self, amount: usize) -> Option<Permit> {
         self.take_for([None, None], amount).ok()
     }
 
-    /// Takes `amount` for these holders, each of which has to have room for it in its part.
+    /// Takes `amount` for these holders, each of which must have room for it in its part.
     ///
     /// # Errors
-    /// Whose part is used up, or that the pool is.
+    /// The pool, or the part of a holder, is used up.
     pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
         self.pool.take(&holders, amount)?;
         Ok(Permit { pool: Arc::clone(&self.pool), holders, amount })
     }
 
-    /// How much is under way.
+    /// How much is taken.
     #[must_use]
     pub fn used(&self) -> usize {
         self.pool.used.load(Ordering::Relaxed)
     }
 
-    /// How much may be under way.
+    /// The size of the pool.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.pool.limit
@@ -183,7 +183,7 @@ impl Gate {
 }
 
 impl Permit {
-    /// Takes `more` into this permit. `false`: so much is not free for its holders, and nothing was taken.
+    /// Adds `more` to this permit. Returns `false`, taking nothing, if not enough is free for its holders.
     #[must_use]
     pub fn grow(&mut self, more: usize) -> bool {
         let taken = self.pool.take(&self.holders, more).is_ok();

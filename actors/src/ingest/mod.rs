@@ -1,12 +1,24 @@
-//! From a request body to a receipt: admission, batching and recording of events.
+//! Receiving events: admission, batching, and what senders hear.
 
 mod actor;
 mod admission_gate;
+mod known_agents;
+mod new_event;
+mod prepared;
+mod receipt;
+mod refusal;
 mod tracker;
 
 #[cfg(feature = "fault-injection")]
 pub(crate) use actor::Return;
-pub use actor::TrackError;
-pub(crate) use actor::{IngestActor, Ticket, Track};
+pub(crate) use actor::{IngestActor, Ticket};
 pub use admission_gate::{Gate, Holder, Permit, Refused};
-pub use tracker::{BatchReceipt, Field, MAX_BATCH_EVENTS, NewEvent, Origin, Prepared, Receipt, Refusal, Status};
+pub(crate) use known_agents::with_agent;
+pub use new_event::{Field, NewEvent};
+pub use prepared::{Origin, Prepared};
+pub use receipt::{BatchReceipt, Receipt, Status};
+pub use refusal::{QuotaExceeded, Refusal, TrackError};
+pub use tracker::Tracker;
+
+/// How many events one batch may hold.
+pub const MAX_BATCH_EVENTS: usize = 5_000;

@@ -24,7 +24,7 @@ pub enum Principal {
 
 /// A project as taking in an event needs it: a picture of one moment, that never changes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeyedProject {
+pub struct ProjectConfig {
     /// What taking in an event asks of the configuration.
     pub policy: Policy,
     /// Which web origins may send events; empty: any. See [`Self::allows_origin`].
@@ -32,7 +32,7 @@ pub struct KeyedProject {
     calendar_pinned: bool,
 }
 
-impl KeyedProject {
+impl ProjectConfig {
     fn new(tenant: &Tenant, project: &Project, rates: Arc<Rates>) -> Self {
         let organization = &tenant.organization;
         let policy = Policy {
@@ -47,7 +47,7 @@ impl KeyedProject {
             cookieless: project.cookieless,
             server_only_revenue: project.server_only_revenue,
         };
-        KeyedProject {
+        ProjectConfig {
             policy,
             allowed_origins: project.allowed_origins.clone(),
             // The project's mark is never set without the organization's.
@@ -73,7 +73,7 @@ impl KeyedProject {
 #[derive(Debug, Clone)]
 pub struct PublicKey {
     /// The project that it names.
-    pub project: Arc<KeyedProject>,
+    pub project: Arc<ProjectConfig>,
     /// What counts its events, if it has a limit. Every picture of the key has the same one, as long as the limit is the same.
     pub limiter: Option<Arc<Limiter>>,
 }
@@ -83,7 +83,7 @@ pub struct PublicKey {
 pub(super) struct Cache {
     credentials: DashMap<SecretHash, Principal>,
     by_key: DashMap<Box<str>, PublicKey>,
-    by_project: DashMap<ProjectId, Arc<KeyedProject>>,
+    by_project: DashMap<ProjectId, Arc<ProjectConfig>>,
 }
 
 impl Cache {
@@ -107,7 +107,7 @@ impl Cache {
         self.by_key.get(key).map(|found| found.value().clone())
     }
 
-    pub(super) fn by_project(&self, project: ProjectId) -> Option<Arc<KeyedProject>> {
+    pub(super) fn by_project(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.by_project.get(&project).map(|found| Arc::clone(found.value()))
     }
 
@@ -137,7 +137,7 @@ impl Cache {
     }
 
     fn put(&self, tenant: &Tenant, project: &Project, rates: &Arc<Rates>) {
-        let keyed = Arc::new(KeyedProject::new(tenant, project, Arc::clone(rates)));
+        let keyed = Arc::new(ProjectConfig::new(tenant, project, Arc::clone(rates)));
         self.by_project.insert(project.id, Arc::clone(&keyed));
         for key in &project.public_keys {
             let limiter = project.key_limits.get(key).map(|limit| self.limiter(key, *limit));
@@ -194,7 +194,7 @@ impl Cache {
 /// All that a cache holds, in an order that can be compared.
 #[cfg(test)]
 pub(super) type Listing =
-    (Vec<(SecretHash, Principal)>, Vec<(String, KeyedProject, Option<RateLimit>)>, Vec<(ProjectId, KeyedProject)>);
+    (Vec<(SecretHash, Principal)>, Vec<(String, ProjectConfig, Option<RateLimit>)>, Vec<(ProjectId, ProjectConfig)>);
 
 #[cfg(test)]
 impl Cache {
@@ -202,8 +202,8 @@ impl Cache {
         let mut credentials: Vec<_> = self.credentials.iter().map(|e| (*e.key(), e.value().clone())).collect();
         let limited = |key: &PublicKey| key.limiter.as_ref().map(|limiter| limiter.limit());
         let mut by_key: Vec<_> =
-            self.by_key.iter().map(|e| (e.key().to_string(), KeyedProject::clone(&e.project), limited(e.value()))).collect();
-        let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), KeyedProject::clone(e.value()))).collect();
+            self.by_key.iter().map(|e| (e.key().to_string(), ProjectConfig::clone(&e.project), limited(e.value()))).collect();
+        let mut by_project: Vec<_> = self.by_project.iter().map(|e| (*e.key(), ProjectConfig::clone(e.value()))).collect();
         credentials.sort_by_key(|(hash, _)| *hash);
         by_key.sort_by(|a, b| a.0.cmp(&b.0));
         by_project.sort_by_key(|(id, _)| *id);

@@ -134,6 +134,14 @@ pub enum ControlError {
         /// One past the last record that the snapshot reflects.
         snapshot: u64,
     },
+    /// A record was checked against a state that another record has changed since.
+    #[error("the control log's next record is {next}, not {expected}: the change was made to an outdated state")]
+    Conflict {
+        /// The position that the record was to get.
+        expected: u64,
+        /// The position that is next.
+        next: u64,
+    },
     /// A value can't be written as JSON. Never seen; it is here so that it would not be a panic.
     #[error("can't be written as JSON: {0}")]
     Unencodable(serde_json::Error),

@@ -1,4 +1,4 @@
-//! The control log and its snapshots, as one thing that records changes and gives the state back.
+//! The control log and its snapshots: records changes and restores the state.
 //!
 //! ```text
 //! control/log/                       the records, one an append (partition 0)
@@ -8,14 +8,13 @@
 //! The log keeps all records after the *older* of the two snapshots: if the newer one is damaged, nothing is lost.
 
 use std::fs::{self, Permissions};
-use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use headcount_storage::files::{PRIVATE_DIR, PRIVATE_FILE, create_private_dir};
-use headcount_storage::log::{Log, LogOptions, LogReader, Share};
+use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
 
+use super::control_log::{ControlLog, LocalControlLog};
 use super::error::ControlError;
 use super::record::{self, ControlRecord};
 use super::snapshot;
@@ -23,78 +22,69 @@ use super::state::State;
 
 /// How many snapshots are kept.
 const KEPT_SNAPSHOTS: usize = 2;
-const PARTITION: u16 = 0;
 
-/// When files roll.
+/// When snapshots are written and segments end.
 #[derive(Debug, Clone)]
 pub(super) struct JournalOptions {
-    /// Records between two snapshots: what a start replays at most, and writes amount to.
+    /// Records between two snapshots: the most that a start replays.
     pub(super) snapshot_every: u64,
-    /// Size of a segment of the log in bytes. Segments are removed whole.
+    /// Size of a segment of the log in bytes. Only whole segments are removed.
     pub(super) segment_bytes: u64,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
-        // A record takes some 600 bytes: a segment is about the records between two snapshots.
+        // A record takes some 600 bytes: a segment has about the records between two snapshots.
         JournalOptions { snapshot_every: 256, segment_bytes: 256 * 1024 }
     }
 }
 
-/// Records changes.
+/// The control log with its snapshots.
 #[derive(Debug)]
 pub(super) struct Journal {
     dir: PathBuf,
-    log: Log,
-    options: JournalOptions,
+    log: Box<dyn ControlLog>,
+    snapshot_every: u64,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,
 }
 
 impl Journal {
-    /// Opens the control log in `dir`, or makes one there, and reads the state that it leads to.
+    /// Opens the control log in `dir`, or creates one there, and reads the state that it leads to.
     pub(super) fn open(dir: &Path, options: JournalOptions) -> Result<(Self, State), ControlError> {
-        let log_dir = log_dir(dir);
+        let log_dir = dir.join("log");
         for private_dir in [dir, &log_dir] {
             create_private_dir(private_dir)
                 .and_then(|()| fs::set_permissions(private_dir, Permissions::from_mode(PRIVATE_DIR)))
                 .map_err(|error| ControlError::io("create", private_dir, error))?;
         }
-        let log_options = LogOptions { segment_bytes: options.segment_bytes, prepare_ahead: false, ..LogOptions::default() };
-        let (log, recovery) = Log::open(&log_dir, log_options)?;
-        if recovery.cut_bytes > 0 {
-            tracing::warn!(cut_bytes = recovery.cut_bytes, "cut an unfinished record off the control log");
-        }
-        let reader = log.reader();
-        let (snapshot_at, mut state) = newest_snapshot(dir, &reader)?;
-        replay(&reader, snapshot_at, &mut state)?;
-        let journal = Journal { dir: dir.to_path_buf(), log, options, snapshot_at };
-        journal.close_files();
+        let log = LocalControlLog::open(&log_dir, options.segment_bytes)?;
+        let (snapshot_at, mut state) = newest_snapshot(dir, &log)?;
+        replay(&log, snapshot_at, &mut state)?;
+        let journal = Journal { dir: dir.to_path_buf(), log: Box::new(log), snapshot_every: options.snapshot_every, snapshot_at };
         Ok((journal, state))
     }
 
-    /// Appends a record; durable when this returns. After an error it was not recorded.
-    pub(super) fn append(&mut self, record: &ControlRecord) -> Result<(), ControlError> {
-        let payload = record::encode(record)?;
-        self.log.append(&[Share { partition: PARTITION, count: 1, payload: &payload }])?;
-        Ok(())
+    /// Appends a record that was checked against the state before `position`; durable on return. After an error it was not
+    /// recorded.
+    pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord) -> Result<(), ControlError> {
+        self.log.append_at(position, &record::encode(record)?)
     }
 
-    /// Where the next record will go.
+    /// Position of the next record.
     pub(super) fn next_position(&self) -> u64 {
         self.log.last_position() + 1
     }
 
-    /// To be called after each record, with the `state` that reflects all of them: writes a snapshot if enough records
-    /// have come since the last one, and removes what is no longer needed. A failure is logged, and tried again after the
-    /// next record: the log has it all.
+    /// Writes a snapshot if enough records have come since the last one, and removes what is no longer needed. Call it after
+    /// each record, with the `state` that reflects all of them. A failure is logged, and retried after the next record: the
+    /// log has everything.
     pub(super) fn roll(&mut self, state: &State) {
-        if self.log.last_position() - self.snapshot_at >= self.options.snapshot_every
+        if self.log.last_position() - self.snapshot_at >= self.snapshot_every
             && let Err(error) = self.try_roll(state)
         {
             tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
         }
-        self.close_files();
     }
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
@@ -109,34 +99,11 @@ impl Journal {
         }
         Ok(())
     }
-
-    /// The log makes its files as the umask says. Their directory is closed anyway, so a failure is no reason to stop.
-    fn close_files(&self) {
-        if let Err(error) = close_files(&log_dir(&self.dir)) {
-            tracing::warn!(%error, "could not restrict the permissions of the control log");
-        }
-    }
 }
 
-fn log_dir(dir: &Path) -> PathBuf {
-    dir.join("log")
-}
-
-/// Closes the files in `dir` to everybody but their owner.
-fn close_files(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if metadata.is_file() && metadata.permissions().mode() & 0o777 != PRIVATE_FILE {
-            fs::set_permissions(entry.path(), Permissions::from_mode(PRIVATE_FILE))?;
-        }
-    }
-    Ok(())
-}
-
-/// The newest intact snapshot and its position, if it reaches back to the beginning of the log; position 0 and nothing
-/// if the log has it all.
-fn newest_snapshot(dir: &Path, log: &LogReader) -> Result<(u64, State), ControlError> {
+/// Returns the newest intact snapshot and its position, if it covers what the log has lost; position 0 and an empty state if
+/// the log is complete.
+fn newest_snapshot(dir: &Path, log: &dyn ControlLog) -> Result<(u64, State), ControlError> {
     let (log_begins, log_ends) = (log.first_position(), log.last_position() + 1);
     let positions = snapshot::list(dir)?;
     if let Some(newest) = positions.first()
@@ -173,22 +140,19 @@ fn set_aside(dir: &Path, damaged: &[u64]) -> Result<(), ControlError> {
 }
 
 /// Applies the records after `snapshot_at`.
-fn replay(log: &LogReader, snapshot_at: u64, state: &mut State) -> Result<(), ControlError> {
+fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<(), ControlError> {
     let mut next = snapshot_at + 1;
     let mut failure = None;
-    log.read(
-        |partition| (partition == PARTITION).then_some(snapshot_at),
-        |logged| match replay_one(logged.first, next, logged.payload, state) {
-            Ok(()) => {
-                next += 1;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        },
-    )?;
+    log.read_after(snapshot_at, &mut |position, payload| match replay_one(position, next, payload, state) {
+        Ok(()) => {
+            next += 1;
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
     match failure {
         Some(error) => Err(error),
         None if next <= log.last_position() => Err(missing(next)),
@@ -206,7 +170,7 @@ fn replay_one(position: u64, expected: u64, payload: &[u8], state: &mut State) -
     Ok(())
 }
 
-/// A repair of the log may leave gaps: control data with a gap would be wrong in ways that nobody notices.
+/// A repaired log may have gaps: control data with a gap would be wrong without anybody noticing.
 fn missing(position: u64) -> ControlError {
     ControlError::BadRecord { position, message: "it is missing from the control log".to_owned() }
 }

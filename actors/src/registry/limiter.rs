@@ -1,10 +1,10 @@
-//! Counts the events of one public key against its limit: a bucket of `burst` tokens that is filled at a constant rate.
+//! The rate limit of a public key: a bucket of `burst` tokens that refills at a constant rate.
 //!
-//! The bucket is one number, the time at which it will be full again (the "theoretical arrival time" of the generic cell
-//! rate algorithm, ITU-T I.371). So it takes no lock, no timer and no more memory when it is used more.
+//! The bucket is a single number, the time at which it will be full again (the "theoretical arrival time" of the generic
+//! cell rate algorithm, ITU-T I.371). It therefore needs no lock and no timer, and its memory does not grow with use.
 //!
-//! A request needs one token and takes one for each event, so that a batch may leave the bucket in debt. Whether a batch is
-//! taken then doesn't depend on its size, and no batch is too large for every bucket.
+//! A request needs one token but takes one per event, so a batch may leave the bucket in debt. Whether a batch is
+//! accepted therefore doesn't depend on its size, and no batch is too large for every bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,61 +13,60 @@ use super::model::RateLimit;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A bucket. Every time that it is given counts from the same moment, which may be any; it begins full.
+/// A token bucket. All times passed to it count from the same arbitrary origin; it starts full.
 #[derive(Debug)]
 pub struct Limiter {
     limit: RateLimit,
-    /// How long one token takes to come.
+    /// The time to refill one token.
     token_ns: u64,
-    /// How long an empty bucket takes to be full.
+    /// The time to refill an empty bucket.
     capacity_ns: u64,
-    /// When it will be full if nothing more is taken.
+    /// The time at which the bucket is full if nothing more is taken.
     full_at_ns: AtomicU64,
 }
 
-/// What is in a bucket at one moment.
+/// The state of a bucket at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// How many events the full bucket has room for.
+    /// The capacity, in events.
     pub burst: u32,
-    /// For how many events there are tokens; 0 in debt.
+    /// The number of available tokens; 0 in debt.
     pub remaining: u64,
-    /// In how many seconds it will be full, rounded up.
+    /// The seconds until the bucket is full, rounded up.
     pub full_in_seconds: u64,
 }
 
-/// Nothing was taken: there is not one token left.
+/// The error for a bucket without a token; nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the public key's limit of {} events a second, {} at once, is used up", limit.per_second, limit.burst())]
 pub struct LimitUsedUp {
     /// The limit.
     pub limit: RateLimit,
-    /// In how many seconds there will be a token, rounded up; at least 1.
+    /// The seconds until a token is available, rounded up; at least 1.
     pub retry_after_seconds: u64,
 }
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Self {
-        // Rounded up, so that the limit is never exceeded; by less than a thousandth, as rates go up to a million.
+        // Rounded up, so that the limit is never exceeded; the error is below a thousandth, as rates go up to a million.
         let token_ns = NS_PER_SECOND.div_ceil(u64::from(limit.per_second.max(1)));
         let capacity_ns = token_ns.saturating_mul(u64::from(limit.burst().max(1)));
         Self { limit, token_ns, capacity_ns, full_at_ns: AtomicU64::new(0) }
     }
 
-    /// What it counts against.
+    /// Returns the limit that the bucket enforces.
     #[must_use]
     pub fn limit(&self) -> RateLimit {
         self.limit
     }
 
-    /// Takes a token for each of `events`, if there is one at least.
+    /// Takes one token per event if at least one token is available.
     ///
-    /// # Errors
-    /// [`LimitUsedUp`].
+    /// # Errors [`LimitUsedUp`] if there is none.
     pub fn take(&self, now: Duration, events: usize) -> Result<(), LimitUsedUp> {
         let now_ns = as_ns(now);
         let cost_ns = u64::try_from(events).unwrap_or(u64::MAX).saturating_mul(self.token_ns);
-        // Nothing else is published by this number, so that no order with other memory is needed.
+        // No other memory is published through this number, so relaxed ordering suffices.
         let update = self.full_at_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at_ns| {
             self.has_one(full_at_ns, now_ns).ok()?;
             Some(full_at_ns.max(now_ns).saturating_add(cost_ns))
@@ -75,15 +74,14 @@ impl Limiter {
         update.map(drop).or_else(|full_at_ns| self.has_one(full_at_ns, now_ns))
     }
 
-    /// The same without taking anything: what can be refused before its body is read.
+    /// Checks for a token without taking any, so that requests can be refused before their body is read.
     ///
-    /// # Errors
-    /// [`LimitUsedUp`].
+    /// # Errors [`LimitUsedUp`] if there is none.
     pub fn check(&self, now: Duration) -> Result<(), LimitUsedUp> {
         self.has_one(self.full_at_ns.load(Ordering::Relaxed), as_ns(now))
     }
 
-    /// What is in it.
+    /// Returns the bucket's state at `now`.
     #[must_use]
     pub fn standing(&self, now: Duration) -> Standing {
         let missing_ns = self.full_at_ns.load(Ordering::Relaxed).saturating_sub(as_ns(now));
@@ -142,9 +140,9 @@ mod tests {
             (ms(7_500), 1, Some(1), 0, 2),
             (ms(7_999), 1, Some(1), 0, 2),
             (ms(8_000), 1, None, 0, 2),
-            // It is never more than full.
+            // The bucket never exceeds its capacity.
             (ms(1_000_000), 1, None, 2, 1),
-            // A thread that read the clock a little earlier sees the bucket of then: 1.01 s from being full.
+            // A thread that read the clock slightly earlier sees the bucket at that time: 1.01 s from full.
             (ms(999_990), 1, None, 0, 2),
             (ms(1_000_000), 0, None, 1, 1),
         ];
@@ -167,7 +165,7 @@ mod tests {
         assert_eq!(refused.to_string(), "the public key's limit of 1 events a second, 1 at once, is used up");
     }
 
-    /// Whatever the rate: of what is sent without a pause, the burst and what comes in the time is taken, and never more.
+    /// At any rate, a sender without pauses gets the burst plus the refill of the elapsed time, and never more.
     #[test]
     fn the_rate_is_kept() {
         for per_second in [1, 3, 7, 60, 999, 1_000, 77_777, 1_000_000] {

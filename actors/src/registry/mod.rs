@@ -5,9 +5,9 @@
 //! first event of a project [`Registry::pin_calendar`]; everything else is management.
 //!
 //! # Code map
-//! `record` is what the control log holds, `state` what its records lead to, `journal` keeps both on disk (log and
-//! `snapshot`s), `cache` is what requests look up, `limiter` what counts
-//! the events of a key. `organizations`, `projects` and `tokens` are the operations, one file each.
+//! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (`control_log` and
+//! `snapshot`s); `cache` serves look-ups; `limiter` counts the events of a key. `organizations`, `projects` and `tokens` are
+//! the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
@@ -18,6 +18,7 @@
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
 
 mod cache;
+mod control_log;
 mod error;
 mod journal;
 mod limiter;
@@ -40,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 
-pub use cache::{KeyedProject, Principal, PublicKey};
+pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
@@ -59,24 +60,24 @@ use record::ControlRecord;
 use secret::SecretHash;
 use state::State;
 
-/// Where the control data lies in a data directory.
+/// The directory of the control data in a data directory.
 pub const CONTROL_DIR: &str = "control";
 
-/// Organizations, projects, keys and tokens, on disk and at hand. Share it in an [`Arc`].
+/// Organizations, projects, keys and tokens, on disk and in memory. Share it in an [`Arc`].
 ///
 /// Changes wait for the disk: in async code they belong on a thread that may block. Lookups never do.
 #[derive(Debug)]
 pub struct Registry {
-    /// Held by whoever makes a change, from the first check to the last update of the cache.
+    /// Held during a change, from the first check to the last update of the cache.
     journal: Mutex<Journal>,
-    /// Written by the holder of `journal` only, for the moment of applying a record.
+    /// Written only by the holder of `journal`, while it applies a record.
     state: RwLock<State>,
     cache: Cache,
 }
 
 impl Registry {
-    /// Opens the control data in [`CONTROL_DIR`] of `data_dir`, or makes an empty one there. One process at a time may
-    /// do so: the caller holds the lock of the data directory.
+    /// Opens the control data in [`CONTROL_DIR`] of `data_dir`, or creates it. One process at a time may do so: the caller
+    /// holds the lock of the data directory.
     ///
     /// # Errors
     /// [`RegistryError::Storage`] names what can't be read, is damaged, is missing, or was written by a later version.
@@ -96,7 +97,7 @@ impl Registry {
         self.state().tenants.is_empty()
     }
 
-    /// Who sends this credential (the part of `Authorization` after `Bearer `). One SHA-256 and one lookup.
+    /// Returns the principal of a credential (the part of `Authorization` after `Bearer `). One SHA-256 and one look-up.
     ///
     /// # Errors
     /// [`AuthError::Unknown`], whether it is malformed, was never issued, was revoked or has expired.
@@ -111,40 +112,34 @@ impl Registry {
         }
     }
 
-    /// The project that a tracker names by its public key, as it is at this moment.
-    #[must_use]
-    pub fn policy_by_public_key(&self, public_key: &str) -> Option<Arc<KeyedProject>> {
-        self.public_key(public_key).map(|key| key.project)
-    }
-
-    /// The same, with the key's rate limit. The caller enforces the limit; the engine does not.
+    /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces the limit; the engine does
+    /// not.
     #[must_use]
     pub fn public_key(&self, public_key: &str) -> Option<PublicKey> {
         self.cache.by_key(public_key)
     }
 
-    /// The project of this id, of whatever organization, as it is at this moment.
+    /// Returns the project with this id, of any organization, as of now.
     #[must_use]
-    pub fn policy(&self, project: ProjectId) -> Option<Arc<KeyedProject>> {
+    pub fn policy(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.cache.by_project(project)
     }
 
-    /// Gives the picture of a project that an event may be recorded with: `held` itself if its timezone and currencies
-    /// are settled, else the current one, after marking durably that the project has events.
+    /// Returns the configuration that an event of a project may be recorded with: `held` itself if its timezone and currencies
+    /// are pinned, else the current one, after recording durably that the project has events.
     ///
-    /// The protocol of intake is `let keyed = registry.pin_calendar(&keyed)?`, with whatever picture the request found
-    /// by its key; then everything about the event is decided by the picture that was returned. A change of the
-    /// timezone that meets the first event thus comes either before the mark, and the event gets the new timezone, or
-    /// after it, and is refused with `timezone_fixed`. The mark is in the picture, and not in a flag that pictures share, so that
-    /// nobody can see the mark beside a timezone from before it.
+    /// Ingestion calls `registry.pin_calendar(&held)` with the configuration that the request found by its key, and evaluates
+    /// the event with the one that is returned. A change of the timezone that meets the first event thus comes either before
+    /// the pin, and the event gets the new timezone, or after it, and is refused with `timezone_fixed`. The pin is part of the
+    /// configuration, not a shared flag, so that nobody can see it beside an earlier timezone.
     ///
-    /// Costs nothing when [`KeyedProject::is_calendar_pinned`]; else, once in a project's life, it waits for the disk.
-    /// The mark stays if the event is not recorded after all.
+    /// Costs nothing if [`ProjectConfig::is_calendar_pinned`]; else, once in a project's life, it waits for the disk. The pin
+    /// stays even if the event is not recorded.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if the mark can't be recorded:
-    /// then the event must not be either.
-    pub fn pin_calendar(&self, held: &Arc<KeyedProject>) -> Result<Arc<KeyedProject>, RegistryError> {
+    /// [`RegistryError::NotFound`] if the project is gone; [`RegistryError::Storage`] if the pin can't be recorded: then the
+    /// event must not be recorded either.
+    pub fn pin_calendar(&self, held: &Arc<ProjectConfig>) -> Result<Arc<ProjectConfig>, RegistryError> {
         if held.is_calendar_pinned() {
             return Ok(Arc::clone(held));
         }
@@ -160,13 +155,13 @@ impl Registry {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
-        // Applying a record doesn't panic; if it did, what the log says would still be applied record by record.
+        // Applying a record doesn't panic; if it did, the state would still follow the log record by record.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a change; until it is dropped nobody else makes one.
+    /// Begins a change; other changes wait until it is dropped.
     fn change(&self) -> Result<Change<'_>, RegistryError> {
-        // A holder that panicked may have recorded what it did not apply: the next start puts that right, nothing else.
+        // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
         Ok(Change { registry: self, journal })
     }
@@ -182,16 +177,16 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// The state that the change is made to. It stays as it is until [`Self::commit`].
+    /// The state that the change applies to. It is constant until [`Self::commit`].
     fn state(&self) -> RwLockReadGuard<'_, State> {
         self.registry.state()
     }
 
-    /// Records a change, then applies it, then lets it be seen.
+    /// Records a change, then applies it, then publishes it.
     fn commit(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
-        self.journal.append(&record)?;
+        self.journal.append_at(position, &record)?;
         let touched = self.registry.state.write().unwrap_or_else(PoisonError::into_inner).apply(record);
         let state = self.registry.state();
         if let Some(touched) = touched {

@@ -1,7 +1,7 @@
-//! Organizations, projects and API tokens, as they are stored and shown.
+//! Organizations, projects and API tokens, as stored and as shown.
 //!
-//! What is stored refuses unknown fields: a field that an older program ignored would be gone after its next snapshot.
-//! So a new field raises the version of records and snapshots, and has a `serde(default)` for those before it.
+//! Stored types reject unknown fields: a field that an older program ignored would be lost with its next snapshot. A new
+//! field therefore raises the version of records and snapshots, and has a `serde(default)` for older versions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,138 +17,138 @@ use super::error::ControlError;
 use super::names::{Capability, Role, Scope};
 use super::secret::{Secret, random_key};
 
-/// Owns projects and API tokens.
+/// An organization, which owns projects and API tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Organization {
-    /// Its id.
+    /// The organization's id.
     pub id: OrganizationId,
-    /// Its name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
+    /// The name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
     pub name: String,
-    /// In which its days are counted.
+    /// The timezone of its days.
     pub timezone: Timezone,
-    /// In which figures over several projects are counted.
+    /// The currency of figures that span projects.
     pub currency: Currency,
-    /// The worth of one unit of each currency in USD; USD itself has no entry.
+    /// The value of one unit of each currency in USD; USD itself has no entry.
     pub fx_rates: Rates,
-    /// What it may use beyond the basics, sorted.
+    /// The optional features that it may use, sorted.
     pub capabilities: Vec<Capability>,
-    /// How many Actions it has left.
+    /// The number of Actions left.
     pub actions_balance: u64,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Instant,
-    /// Whether an event may have been recorded: from then on timezone and currency stay.
+    /// Whether an event may have been recorded, which fixes the timezone and the currency.
     pub events_recorded: bool,
 }
 
-/// Something that sends events.
+/// A project: a website, app or server that sends events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
-    /// Its id.
+    /// The project's id.
     pub id: ProjectId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
-    /// Its name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
+    /// The name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
     pub name: String,
-    /// In which its figures are counted.
+    /// The currency of its figures.
     pub currency: Currency,
-    /// Which web origins may send events, as browsers spell them; empty: any.
+    /// The web origins that may send events, as browsers spell them; any if empty.
     pub allowed_origins: Vec<String>,
-    /// Whether visitors without ids are told apart by a daily hash.
+    /// Whether visitors without ids are distinguished by a daily hash.
     pub cookieless: bool,
-    /// About bots.
+    /// The treatment of bots.
     pub bots: BotPolicy,
-    /// About privacy signals.
+    /// The treatment of privacy signals.
     pub signals_policy: SignalsPolicy,
-    /// Whether money sent with a public key is kept on the event and not counted.
+    /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
-    /// The keys that trackers may use, oldest first; never none.
+    /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
-    /// How much may be sent with a key, for those of [`Self::public_keys`] that have a limit. Since version 2.
+    /// The rate limits of those [`Self::public_keys`] that have one. Since version 2.
     #[serde(default)]
     pub key_limits: BTreeMap<String, RateLimit>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Instant,
-    /// Whether an event may have been recorded: from then on the currency stays.
+    /// Whether an event may have been recorded, which fixes the currency.
     pub events_recorded: bool,
 }
 
-/// How many events may be sent with a public key.
+/// The rate limit of a public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// How many a second, over time: 1 to [`super::MAX_RATE_LIMIT`].
+    /// Events per second, over time: 1 to [`super::MAX_RATE_LIMIT`].
     pub per_second: u32,
-    /// How many at once after a pause, where that is not the same: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
+    /// Events at once after a pause, if different: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
     pub burst: Option<u32>,
 }
 
 impl RateLimit {
-    /// How many may be sent at once after a pause.
+    /// Returns the number of events that may be sent at once after a pause.
     #[must_use]
     pub fn burst(self) -> u32 {
         self.burst.unwrap_or(self.per_second)
     }
 }
 
-/// A change of a public key's limit: what is `None` stays.
+/// A change of a public key's limit; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateLimitPatch {
-    /// Another [`RateLimit::per_second`]; 0 takes the limit away.
+    /// The new [`RateLimit::per_second`]; 0 removes the limit.
     pub per_second: Option<u32>,
-    /// Another [`RateLimit::burst`].
+    /// The new [`RateLimit::burst`].
     pub burst: Option<u32>,
 }
 
-/// What an API token may do. Its secret is known to its holder only.
+/// An API token and its permissions. Only its holder knows its secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiToken {
-    /// Names the token where it is listed or revoked.
+    /// The id under which the token is listed and revoked.
     pub token_id: TokenId,
-    /// For whose data it is.
+    /// The organization whose data it grants access to.
     pub organization: OrganizationId,
-    /// The one project that it is for, if it is.
+    /// The only project that it grants access to, if restricted to one.
     pub project: Option<ProjectId>,
-    /// Its name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
+    /// The name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
     pub name: String,
-    /// What its holder is in the organization.
+    /// The holder's role in the organization.
     pub role: Role,
-    /// What it may be used for, sorted.
+    /// The scopes of the token, sorted.
     pub scopes: Vec<Scope>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Instant,
-    /// From when on it is refused.
+    /// The time from which on it is refused.
     pub expires_at: Option<Instant>,
 }
 
 impl ApiToken {
-    /// Whether the token was given `scope`.
+    /// Whether the token has `scope`.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
 
-    /// Whether the token can do everything in its organization at `now`, making other tokens included.
+    /// Whether the token can do everything in its organization at `now`, including creating other tokens.
     pub(super) fn manages(&self, now: Instant) -> bool {
         self.role == Role::Owner && self.project.is_none() && self.has(Scope::Admin) && !self.is_expired(now)
     }
 
-    /// Whether the token is refused at `now`.
+    /// Whether the token has expired at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
     }
 }
 
-/// The id of an API token: `tok_` and 16 base62 characters. It is no secret.
+/// The id of an API token: `tok_` and 16 base62 characters. Not secret.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TokenId(String);
 
 impl TokenId {
-    /// What every token id begins with.
+    /// The prefix of every token id.
     pub const PREFIX: &'static str = "tok_";
     const CHARACTERS: usize = 16;
 
@@ -163,7 +163,7 @@ impl TokenId {
     }
 }
 
-/// Text that is no token id.
+/// The error for text that is not a token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token id")]
 pub struct BadTokenId;
@@ -203,112 +203,112 @@ impl fmt::Debug for TokenId {
     }
 }
 
-/// What a new organization comes with: the project `default`, its public key, and a token of role owner with every
-/// scope, shown here once.
+/// The credentials of a new organization: the project `default`, its public key, and a token with the role owner and
+/// every scope, shown only here.
 #[derive(Debug)]
 pub struct OrganizationKeys {
     /// The organization.
     pub organization_id: OrganizationId,
     /// Its first project.
     pub project_id: ProjectId,
-    /// For the project's trackers.
+    /// The public key for the project's trackers.
     pub public_key: String,
-    /// For the management and analytics API.
+    /// The token for the management and analytics API.
     pub api_token: Secret,
 }
 
-/// What the first start makes.
+/// The credentials created by the first start.
 #[derive(Debug)]
 pub struct Initial {
     /// The organization.
     pub organization_id: OrganizationId,
     /// Its first project.
     pub project_id: ProjectId,
-    /// For the project's trackers.
+    /// The public key for the project's trackers.
     pub public_key: String,
-    /// For the management and analytics API.
+    /// The token for the management and analytics API.
     pub api_token: Secret,
-    /// For making more organizations.
+    /// The root token, for creating further organizations.
     pub root_token: Secret,
 }
 
-/// A change of an organization: what is `None` stays.
+/// A change of an organization; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct OrganizationPatch {
-    /// Another name.
+    /// The new name.
     pub name: Option<String>,
-    /// Another timezone, as long as no event was recorded.
+    /// The new timezone; only before the first event.
     pub timezone: Option<Timezone>,
-    /// Another currency, as long as no event was recorded.
+    /// The new currency; only before the first event.
     pub currency: Option<Currency>,
-    /// Takes the place of the whole table.
+    /// Replaces the whole table.
     pub fx_rates: Option<Rates>,
-    /// Takes the place of the whole list.
+    /// Replaces the whole list.
     pub capabilities: Option<Vec<Capability>>,
-    /// Another balance of Actions.
+    /// The new balance of Actions.
     pub actions_balance: Option<u64>,
 }
 
-/// An organization to be made: what is `None` gets its default.
+/// The settings of a new organization; `None` stands for the default.
 #[derive(Debug, Clone, Default)]
 pub struct NewOrganization {
-    /// Its name. Default `default`.
+    /// The name. Default `default`.
     pub name: Option<String>,
-    /// Default UTC.
+    /// The timezone. Default UTC.
     pub timezone: Option<Timezone>,
-    /// Its currency, and that of its first project. Default USD.
+    /// The currency of the organization and of its first project. Default USD.
     pub currency: Option<Currency>,
 }
 
-/// A project to be made: what is `None` gets its default.
+/// The settings of a new project; `None` stands for the default.
 #[derive(Debug, Clone, Default)]
 pub struct NewProject {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Default USD.
+    /// The currency. Default USD.
     pub currency: Option<Currency>,
-    /// Default none: any origin may send events.
+    /// The origins that may send events. Default none, which allows any origin.
     pub allowed_origins: Option<Vec<String>>,
-    /// Default true.
+    /// Whether visitors without ids are distinguished. Default true.
     pub cookieless: Option<bool>,
-    /// Default [`BotPolicy::Drop`].
+    /// The treatment of bots. Default [`BotPolicy::Drop`].
     pub bots: Option<BotPolicy>,
-    /// Default [`SignalsPolicy::Record`].
+    /// The treatment of privacy signals. Default [`SignalsPolicy::Record`].
     pub signals_policy: Option<SignalsPolicy>,
-    /// Default false.
+    /// Whether only servers may send money. Default false.
     pub server_only_revenue: Option<bool>,
 }
 
-/// A change of a project: what is `None` stays.
+/// A change of a project; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectPatch {
-    /// Another name.
+    /// The new name.
     pub name: Option<String>,
-    /// Another currency, as long as the project has recorded no event.
+    /// The new currency; only before the project's first event.
     pub currency: Option<Currency>,
-    /// Takes the place of the whole list.
+    /// Replaces the whole list.
     pub allowed_origins: Option<Vec<String>>,
-    /// Whether visitors without ids are told apart.
+    /// Whether visitors without ids are distinguished.
     pub cookieless: Option<bool>,
-    /// About bots.
+    /// The treatment of bots.
     pub bots: Option<BotPolicy>,
-    /// About privacy signals.
+    /// The treatment of privacy signals.
     pub signals_policy: Option<SignalsPolicy>,
-    /// Whether money sent with a public key counts.
+    /// Whether only servers may send money.
     pub server_only_revenue: Option<bool>,
 }
 
-/// An API token to be made.
+/// The settings of a new API token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What its holder is in the organization.
+    /// The holder's role in the organization.
     pub role: Role,
-    /// What it may be used for; at least one.
+    /// The scopes; at least one.
     pub scopes: Vec<Scope>,
-    /// The one project that it is for, if it is to be so.
+    /// The only project that it grants access to, if restricted to one.
     pub project: Option<ProjectId>,
-    /// From when on it is refused; in the future.
+    /// The time from which on it is refused; in the future.
     pub expires_at: Option<Instant>,
 }

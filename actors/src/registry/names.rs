@@ -88,17 +88,6 @@ names! {
     }
 }
 
-impl Role {
-    /// Whether operations on the whole organization are open to this role.
-    #[must_use]
-    pub const fn is_organization_wide(self) -> bool {
-        match self {
-            Role::Owner | Role::Admin => true,
-            Role::Member => false,
-        }
-    }
-}
-
 names! {
     /// What an organization may use beyond the basics.
     Capability {

@@ -65,13 +65,13 @@ pub(super) struct StoredToken {
 }
 
 #[derive(Serialize)]
-struct Envelope<'a> {
+struct RecordEnvelope<'a> {
     version: u32,
     record: &'a ControlRecord,
 }
 
 #[derive(Deserialize)]
-struct RawEnvelope<'a> {
+struct RawRecordEnvelope<'a> {
     version: u32,
     #[serde(borrow)]
     record: &'a RawValue,
@@ -79,14 +79,14 @@ struct RawEnvelope<'a> {
 
 /// The bytes of a record.
 pub(super) fn encode(record: &ControlRecord) -> Result<Vec<u8>, ControlError> {
-    let envelope = Envelope { version: RECORD_VERSION, record };
+    let envelope = RecordEnvelope { version: RECORD_VERSION, record };
     serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)
 }
 
 /// Reads the record at `position` of the log.
 pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, ControlError> {
     let bad = |error: serde_json::Error| ControlError::BadRecord { position, message: error.to_string() };
-    let RawEnvelope { version, record } = serde_json::from_slice(bytes).map_err(bad)?;
+    let RawRecordEnvelope { version, record } = serde_json::from_slice(bytes).map_err(bad)?;
     if !(1..=RECORD_VERSION).contains(&version) {
         return Err(ControlError::UnsupportedRecord { position, found: version, supported: RECORD_VERSION });
     }

@@ -20,14 +20,14 @@ use super::state::State;
 pub(super) const SNAPSHOT_VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
-struct Envelope {
+struct SnapshotEnvelope {
     checksum: String,
     position: u64,
     version: u32,
     state: Box<RawValue>,
 }
 
-impl Envelope {
+impl SnapshotEnvelope {
     fn expected_checksum(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.position.to_le_bytes());
@@ -63,7 +63,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ControlError> {
 /// Writes the snapshot at `position`; durable when this returns.
 pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<(), ControlError> {
     let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
-    let mut envelope = Envelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
+    let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
     envelope.checksum = envelope.expected_checksum();
     let bytes = serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)?;
     let path = path(dir, position);
@@ -74,7 +74,7 @@ pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<(), Cont
 pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlError> {
     let path = path(dir, position);
     let bytes = fs::read(&path).map_err(|error| ControlError::io("read", &path, error))?;
-    let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else { return Ok(None) };
+    let Ok(envelope) = serde_json::from_slice::<SnapshotEnvelope>(&bytes) else { return Ok(None) };
     if envelope.checksum != envelope.expected_checksum() || envelope.position != position {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ pub(super) mod tests {
     /// A snapshot file with a true checksum, of whatever version.
     pub(in super::super) fn envelope(position: u64, version: u32, state: &str) -> Vec<u8> {
         let state = RawValue::from_string(state.to_owned()).unwrap();
-        let mut envelope = Envelope { checksum: String::new(), position, version, state };
+        let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version, state };
         envelope.checksum = envelope.expected_checksum();
         serde_json::to_vec(&envelope).unwrap()
     }

@@ -1,4 +1,4 @@
-//! All control data in memory, as the control log makes it. Pure: no file, no lock, no clock.
+//! The control data in memory, as built from the control log. Pure: no files, no locks, no clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::model::{ApiToken, Organization, Project, TokenId};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::SecretHash;
 
-/// Everything that the control log says.
+/// The state that the control log describes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct State {
     pub(super) tenants: BTreeMap<OrganizationId, Tenant>,
     pub(super) root_tokens: BTreeSet<SecretHash>,
 }
 
-/// An organization and what it owns. Looking things up here, by organization first, is what keeps one organization
-/// from another's projects and tokens.
+/// An organization and the projects and tokens that it owns. All lookups here start at the organization, which isolates
+/// organizations from each other.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tenant {
     pub(super) organization: Arc<Organization>,
@@ -26,7 +26,7 @@ pub(super) struct Tenant {
     pub(super) tokens: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)>,
 }
 
-/// [`State`] as a snapshot holds it.
+/// The contents of a snapshot of [`State`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contents {
@@ -36,26 +36,26 @@ pub(super) struct Contents {
     root_tokens: BTreeSet<SecretHash>,
 }
 
-/// What a record has changed, for whoever keeps something made of the state.
+/// The parts of the state that a record changed, so that derived data can follow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Touched {
-    /// An organization that was not there, and maybe a root token.
+    /// A new organization, and possibly a root token.
     NewOrganization(OrganizationId, Option<SecretHash>),
-    /// An organization's own fields.
+    /// The organization's own fields.
     Organization(OrganizationId),
-    /// One project, and the public keys that it no longer has.
+    /// A project, and the public keys that were removed from it.
     Project(OrganizationId, ProjectId, Vec<String>),
-    /// A token that was not there.
+    /// A new token.
     NewToken(Arc<ApiToken>, SecretHash),
-    /// A token that is gone.
+    /// A revoked token.
     RemovedToken(SecretHash),
 }
 
-/// A record that does not fit what came before it.
+/// Why a record contradicts the records before it.
 pub(super) type Misfit = &'static str;
 
 impl State {
-    /// The state that the records so far and `record` lead to is the one that [`Self::apply`] makes, if this says yes.
+    /// Checks that [`Self::apply`] can apply `record` to this state.
     pub(super) fn check(&self, record: &ControlRecord) -> Result<(), Misfit> {
         match record {
             ControlRecord::OrganizationCreated { organization, project, token, .. } => {
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Applies a record that [`Self::check`] has let pass, and says what that changed; one that it has not is left out.
+    /// Applies a record that passed [`Self::check`], and returns what changed. A record that would not pass is ignored.
     pub(super) fn apply(&mut self, record: ControlRecord) -> Option<Touched> {
         match record {
             ControlRecord::OrganizationCreated { organization, project, token, root_token } => {
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// What a snapshot is to hold.
+    /// Returns the contents of a snapshot.
     pub(super) fn contents(&self) -> Contents {
         let tenants = self.tenants.values();
         let stored = |(token, hash): &(Arc<ApiToken>, SecretHash)| StoredToken { token: ApiToken::clone(token), hash: *hash };
@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// The state that a snapshot holds.
+    /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
         let Contents { organizations, projects, tokens, root_tokens } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
@@ -147,7 +147,7 @@ impl State {
         Ok(state)
     }
 
-    /// Whether any organization has a project of this id.
+    /// Whether any organization has a project with this id.
     pub(super) fn has_project(&self, id: ProjectId) -> bool {
         self.tenants.values().any(|tenant| tenant.projects.contains_key(&id))
     }
@@ -172,7 +172,7 @@ impl Tenant {
         Tenant { organization: Arc::new(organization), projects: BTreeMap::new(), tokens: BTreeMap::new() }
     }
 
-    /// Returns the public keys that the project no longer has.
+    /// Inserts or replaces the project, and returns the public keys that were removed from it.
     fn put_project(&mut self, project: Project) -> Vec<String> {
         let project = Arc::new(project);
         let Some(former) = self.projects.insert(project.id, Arc::clone(&project)) else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! The actor around a [`Shard`]: one per shard, on an arbiter (a thread) of its own.
 //!
-//! Its mailbox is not bounded by itself: what arrives in it was let in by the engine's gates (bytes of events, number of
-//! questions), and events that are in the log can't be refused any more.
+//! Its mailbox has no bound of its own: messages have passed the engine's gates (bytes of events, number of queries), and
+//! events that are in the log can't be refused any more.
 
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -10,10 +10,11 @@ use headcount_domain::ids::OrganizationId;
 use tokio::sync::oneshot;
 
 use super::checkpointer::Next;
-use super::shard::{Asking, Shard, Work};
+use super::shard::{Shard, ShardRequest};
+use super::work::Work;
 
 const TICK: Duration = Duration::from_secs(1);
-/// How long what is queued is applied once the engine closes. The rest is left to the next start.
+/// How long queued events are applied once the engine closes. The rest is left to the next start.
 const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
 /// See the module.
@@ -24,7 +25,7 @@ pub(crate) struct ShardActor {
     /// Whether a [`Step`] is on its way.
     stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
-    /// Until when what is queued is applied; `None`: nobody drains.
+    /// Until when queued events are applied; `None`: nobody drains.
     fold_until: Option<Stopwatch>,
 }
 
@@ -33,16 +34,16 @@ pub(crate) struct ShardActor {
 #[rtype(result = "()")]
 pub(crate) struct Apply(pub(crate) Vec<Work>);
 
-/// A question to the shard, of somebody who asks about an organization.
+/// A request to the shard.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Ask {
-    /// Who gets a turn; `None`: the engine itself.
+    /// Whose turn it takes; `None`: the engine's own.
     pub(crate) organization: Option<OrganizationId>,
-    pub(crate) question: Box<dyn Asking>,
+    pub(crate) request: Box<dyn ShardRequest>,
 }
 
-/// Apply what is queued for a while, then write everything down; answered when a last round of checkpoints is durable.
+/// Apply queued events for a while, then write checkpoints; answered when the last round of checkpoints is over.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
@@ -60,17 +61,17 @@ struct Woken;
 #[rtype(result = "()")]
 struct Step;
 
-/// The keeper has reported something.
+/// The checkpoint writer has reported something.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Kept;
+struct CheckpointReported;
 
 impl ShardActor {
     pub(crate) fn new(shard: Shard) -> Self {
         Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
     }
 
-    /// Has the shard get a turn once every message that has arrived is taken in: what came first is not done first.
+    /// Schedules a turn of the shard after the messages that have arrived, so that turns are fair among them.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if !self.advancing {
             self.advancing = true;
@@ -80,14 +81,14 @@ impl ShardActor {
 
     fn advance(&mut self, ctx: &mut Context<Self>) {
         self.advancing = self.shard.advance();
-        if self.shard.is_pressed() {
+        if self.shard.checkpoint_due() {
             // Before its time, unless a round is under way.
             let next = self.shard.begin_checkpoints(true);
             self.step(next, ctx);
         }
         if self.advancing {
-            // Through the runtime, and not as a message: an actor that has messages never lets go of its thread, so that no
-            // timer would fire, and nobody could stop it.
+            // Through the runtime, not as a message: an actor that has messages never yields its thread, so that no timer would
+            // fire and nobody could stop it.
             let turn = tokio::task::yield_now().into_actor(self);
             ctx.spawn(turn.map(|(), actor, ctx| actor.advance(ctx)));
         }
@@ -98,7 +99,7 @@ impl ShardActor {
         }
     }
 
-    /// Once nothing is queued or time is up, what is applied is written down.
+    /// Begins the last round of checkpoints once nothing is queued, or time is up.
     fn fold_for_the_drain(&mut self, until: Stopwatch, ctx: &mut Context<Self>) {
         if self.shard.has_queued() {
             if Stopwatch::now() < until {
@@ -111,7 +112,7 @@ impl ShardActor {
     }
 
     fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
-        if next == Next::Step && !self.stepping {
+        if next.is_step() && !self.stepping {
             self.stepping = true;
             ctx.notify(Step);
         }
@@ -124,7 +125,7 @@ impl ShardActor {
         }
     }
 
-    /// Goes on with the last round, if somebody waits for it; when it is over, they hear of it.
+    /// Continues the last round, if somebody waits for it, and answers them when it is over.
     fn drain(&mut self, ctx: &mut Context<Self>) {
         if self.drained.is_empty() || self.fold_until.is_some() {
             return;
@@ -143,14 +144,14 @@ impl Actor for ShardActor {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         let me = ctx.address().downgrade();
-        self.shard.nudge_by(move || {
+        self.shard.notify_with(move || {
             #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
             if let Some(me) = me.upgrade() {
-                me.do_send(Kept);
+                me.do_send(CheckpointReported);
             }
         });
-        // What was reported before.
-        ctx.notify(Kept);
+        // Reports from before the actor started.
+        ctx.notify(CheckpointReported);
         let me = ctx.address().downgrade();
         self.shard.set_wake(move || {
             #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
@@ -159,10 +160,10 @@ impl Actor for ShardActor {
             }
         });
         ctx.run_interval(TICK, |actor, ctx| {
-            actor.shard.relieve();
-            let next = actor.shard.begin_checkpoints(actor.shard.is_pressed());
+            actor.shard.evict_if_needed();
+            let next = actor.shard.begin_checkpoints(actor.shard.checkpoint_due());
             actor.step(next, ctx);
-            // Where applying waits for memory, others may have made room.
+            // If applying waits for memory, other shards may have made room.
             actor.schedule(ctx);
         });
     }
@@ -180,8 +181,8 @@ impl Handler<Apply> for ShardActor {
 impl Handler<Ask> for ShardActor {
     type Result = ();
 
-    fn handle(&mut self, Ask { organization, question }: Ask, ctx: &mut Context<Self>) {
-        self.shard.enqueue_question(organization, question);
+    fn handle(&mut self, Ask { organization, request }: Ask, ctx: &mut Context<Self>) {
+        self.shard.enqueue_request(organization, request);
         self.schedule(ctx);
     }
 }
@@ -212,13 +213,13 @@ impl Handler<Step> for ShardActor {
     }
 }
 
-impl Handler<Kept> for ShardActor {
+impl Handler<CheckpointReported> for ShardActor {
     type Result = ();
 
-    fn handle(&mut self, _: Kept, ctx: &mut Context<Self>) {
-        let next = self.shard.hear_keeper();
+    fn handle(&mut self, _: CheckpointReported, ctx: &mut Context<Self>) {
+        let next = self.shard.hear_writer();
         self.go_on(next, ctx);
-        // What waited for room.
+        // Events that waited for memory.
         self.schedule(ctx);
     }
 }

@@ -1,35 +1,35 @@
-//! How the checkpoints of all partitions are getting on: written by the shards, read by ingestion, `/readyz` and `/metrics`.
+//! The progress of all partitions' checkpoints: written by the shards, read by ingestion, `/readyz` and `/metrics`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use super::partition::PARTITIONS;
+use super::shard_map::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct CheckpointProgress {
     began: Stopwatch,
-    partitions: [State; PARTITIONS as usize],
+    partitions: [PartitionProgress; PARTITIONS as usize],
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// Milliseconds since `began`, plus one, from when on something is not saved; 0: everything is.
+struct PartitionProgress {
+    /// Milliseconds since `began`, plus one, since when the partition has unsaved changes; 0: it has none.
     unsaved_since: AtomicU64,
-    /// Its last checkpoint could not be written.
+    /// Whether its last checkpoint could not be written.
     is_failing: AtomicBool,
-    /// Besides, it keeps too much that is not saved: it takes no more events.
+    /// Whether it keeps too many unsaved changes besides: it refuses events.
     is_full: AtomicBool,
 }
 
 impl Default for CheckpointProgress {
     fn default() -> Self {
-        Self { began: Stopwatch::now(), partitions: std::array::from_fn(|_| State::default()) }
+        Self { began: Stopwatch::now(), partitions: std::array::from_fn(|_| PartitionProgress::default()) }
     }
 }
 
 impl CheckpointProgress {
-    fn state(&self, partition: u16) -> Option<&State> {
+    fn state(&self, partition: u16) -> Option<&PartitionProgress> {
         self.partitions.get(usize::from(partition))
     }
 
@@ -38,28 +38,28 @@ impl CheckpointProgress {
         self.state(partition).is_none_or(|state| !state.is_full.load(Ordering::Relaxed))
     }
 
-    /// How many partitions have a checkpoint that could not be written yet.
+    /// The number of partitions whose last checkpoint could not be written yet.
     pub(crate) fn failing(&self) -> usize {
         self.partitions.iter().filter(|state| state.is_failing.load(Ordering::Relaxed)).count()
     }
 
-    /// How many partitions take no more events until their checkpoints can be written.
+    /// The number of partitions that refuse events until their checkpoints can be written.
     pub(crate) fn full(&self) -> usize {
         self.partitions.iter().filter(|state| state.is_full.load(Ordering::Relaxed)).count()
     }
 
-    /// For how long the partition that waits longest has had something that no durable checkpoint has.
+    /// For how long the longest-waiting partition has had unsaved changes.
     pub(crate) fn longest_unsaved(&self) -> Option<Duration> {
         (0..PARTITIONS).filter_map(|partition| self.unsaved_for(partition)).max()
     }
 
-    /// For how long a partition has had something that no durable checkpoint has.
+    /// For how long a partition has had unsaved changes.
     pub(crate) fn unsaved_for(&self, partition: u16) -> Option<Duration> {
         let since = self.state(partition)?.unsaved_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(since)))
     }
 
-    /// Something is not saved, as of now unless that was known before.
+    /// Records that a partition has unsaved changes: since now, unless it had some before.
     pub(super) fn note_unsaved(&self, partition: u16) {
         let Some(state) = self.state(partition) else { return };
         if state.unsaved_since.load(Ordering::Relaxed) == 0 {
@@ -67,7 +67,7 @@ impl CheckpointProgress {
         }
     }
 
-    /// A checkpoint is durable: what came after `frozen` is not saved, if anything did.
+    /// Records that a checkpoint is durable. Changes after `frozen` are unsaved, if there are any (`is_all` is false).
     pub(super) fn note_saved(&self, partition: u16, frozen: Stopwatch, is_all: bool) {
         let Some(state) = self.state(partition) else { return };
         state.unsaved_since.store(if is_all { 0 } else { self.millis(frozen) + 1 }, Ordering::Relaxed);

@@ -1,280 +1,279 @@
-//! Keeping a shard's records within its share of the memory: saved ones that are not in use are let go of, and read back
-//! from the store on demand. Where too much is not saved yet, a checkpoint is due before its time; and where a checkpoint
-//! can't keep up, applying waits for it.
+//! Keeps records and rollups within the memory budget.
 //!
-//! Rollups have their part of it, and can't be let go of: the more of them there are, the fewer records stay.
+//! Saved records that are not in use are evicted and read back from the store on demand. If too much is unsaved, a checkpoint
+//! is due before its time; if a checkpoint can't keep up, applying events waits for it. Rollups count against the budget
+//! and are never evicted: the more there are, the fewer records stay.
 //!
-//! A partition whose checkpoint can't be written keeps all that changed since, for as long as that lasts. It has a share for
-//! that, and takes no more events when it has used it up; what is left is for the other partitions, which go on.
+//! A partition whose checkpoint can't be written keeps everything that changed since the last one. It has a share of the
+//! budget for that, and refuses events once the share is used up; the rest is for the other partitions, which go on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::cache::table::Bytes;
-use headcount_domain::fault::Fault;
-
 use super::checkpoint_progress::CheckpointProgress;
-use super::checkpointer::Next;
-use super::partition::Partition;
-use super::shard::Shard;
+use super::memory_usage::{MemoryUsage, Usage};
+use super::partition::{Partition, Partitions};
 
-/// After how many events, and how many questions, the memory is looked at.
-const EVENTS_A_LOOK: usize = 1024;
-const QUESTIONS_A_LOOK: usize = 64;
-/// How many records of each kind and project are passed over before the clock is looked at.
-const RECORDS_A_ROUND: usize = 1024;
-/// How long one look may take; the next one goes on where it stopped.
-const LOOK: Duration = Duration::from_millis(2);
-/// And how long far beyond the limit, so that a slow machine keeps to it, too: it may find that nothing can go now.
-const FAR_LOOK: Duration = Duration::from_millis(20);
-/// A question that took so long is followed by a look, which may take as long as it did.
-const LONG: Duration = Duration::from_millis(5);
-const LONGEST_LOOK: Duration = Duration::from_millis(200);
-/// How long a start waits for checkpoints that can't be written, where memory does not allow to go on without.
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// Number of events, and of queries, between two checks of the budget.
+const EVENTS_PER_CHECK: usize = 1024;
+const QUERIES_PER_CHECK: usize = 64;
+/// Number of records of each kind and project that are visited between two looks at the clock.
+const RECORDS_PER_ROUND: usize = 1024;
+/// How long one eviction may take; the next one continues where it stopped.
+const PATIENCE: Duration = Duration::from_millis(2);
+/// How long it may take far beyond the budget, so that slow machines keep to it.
+const FAR_PATIENCE: Duration = Duration::from_millis(20);
+/// A query that took this long is followed by a check, which may take as long as the query did.
+const LONG_QUERY: Duration = Duration::from_millis(5);
+const MAX_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What all shards have in memory, together: one busy project may use all of it.
-#[derive(Debug, Default)]
-pub(crate) struct Shares {
-    resident: AtomicUsize,
-    unsaved: AtomicUsize,
-    stuck: AtomicUsize,
-    rollups: AtomicUsize,
-    progress: CheckpointProgress,
-}
-
-impl Shares {
-    /// How checkpoints are getting on.
-    pub(crate) fn progress(&self) -> &CheckpointProgress {
-        &self.progress
-    }
-
-    /// How many bytes of records and rollups are in memory.
-    pub(crate) fn resident(&self) -> usize {
-        self.resident.load(Ordering::Relaxed).wrapping_add(self.stuck.load(Ordering::Relaxed))
-    }
-}
-
-/// See the module.
+/// Decides what is evicted, when a checkpoint is due for lack of memory, and when applying events must wait.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    /// How many bytes of records and rollups all shards may keep.
-    limit: usize,
-    shares: Arc<Shares>,
-    /// What this shard last added to the shares.
-    own: Held,
+pub(crate) struct Evictor {
+    /// The budget of all shards in bytes.
+    budget: usize,
+    total: Arc<MemoryUsage>,
+    /// What this shard last added to the total.
+    own: Usage,
     events: usize,
-    questions: usize,
-    /// How long the next look may take.
-    look: Duration,
-    /// Too much is not saved yet.
-    pressed: bool,
-    /// So much that applying must wait for a checkpoint.
-    stopped: bool,
+    queries: usize,
+    checkpoint_due: bool,
+    backpressured: bool,
 }
 
-/// What is in memory, in bytes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Held {
-    /// Of partitions whose checkpoints can be written, and what the others have saved.
-    free: Bytes,
-    /// What stuck partitions keep.
-    stuck: usize,
-    /// Rollups, as a part of the others.
-    rollups: usize,
+/// A command: evict this many bytes, unless it takes longer than `patience`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Evict {
+    bytes: usize,
+    patience: Duration,
 }
 
-impl Held {
-    /// What is left of `limit` beside the stuck partitions, which have at most half of it. However large rollups are, a quarter
-    /// of it is for records: with less, every event would read its records back.
-    fn rest_of(self, limit: usize) -> usize {
-        (limit - self.stuck.min(limit / 2)).max(self.rollups + limit / 4)
-    }
-}
-
-impl Memory {
-    pub(crate) fn new(limit: usize, shares: Arc<Shares>) -> Self {
-        Self { limit, shares, own: Held::default(), events: 0, questions: 0, look: LOOK, pressed: false, stopped: false }
-    }
-
-    /// Tells the others what this shard has, and answers what all have.
-    fn share(&mut self, now: Held) -> Held {
-        let change = |total: &AtomicUsize, before: usize, now: usize| {
-            let rest = total.fetch_add(now.wrapping_sub(before), Ordering::Relaxed).wrapping_sub(before);
-            rest.wrapping_add(now)
-        };
-        let before = std::mem::replace(&mut self.own, now);
-        let free = Bytes {
-            resident: change(&self.shares.resident, before.free.resident, now.free.resident),
-            unsaved: change(&self.shares.unsaved, before.free.unsaved, now.free.unsaved),
-        };
-        let stuck = change(&self.shares.stuck, before.stuck, now.stuck);
-        Held { free, stuck, rollups: change(&self.shares.rollups, before.rollups, now.rollups) }
-    }
-
-    /// How much of the log is replayed before the memory is looked at: what its events become is some times larger.
-    pub(super) fn replay_bytes(&self) -> usize {
-        self.limit / 8
-    }
-}
-
-impl Shard {
-    /// Some events were applied.
-    pub(super) fn applied_some(&mut self, events: usize) {
-        self.memory.events += events;
-        if self.memory.events >= EVENTS_A_LOOK {
-            self.relieve();
-        }
-    }
-
-    /// A question was answered, which may have brought records into memory: many, if it took long.
-    pub(crate) fn answered_one(&mut self, took: Duration) {
-        self.memory.questions += 1;
-        if self.memory.questions >= QUESTIONS_A_LOOK || took >= LONG {
-            self.memory.look = took.clamp(LOOK, LONGEST_LOOK);
-            self.relieve();
-            self.memory.look = LOOK;
-        }
-    }
-
-    /// Lets go of what is not in use, if there is too much.
-    pub(crate) fn relieve(&mut self) {
-        (self.memory.events, self.memory.questions) = (0, 0);
-        let own = self.held();
-        let mut all = self.memory.share(own);
-        let limit = all.rest_of(self.memory.limit);
-        let mut evicting = false;
-        if all.free.resident > limit {
-            // A little more than is needed, so that the next looks find nothing to do; each shard its part.
-            let too_much = all.free.resident - limit / 8 * 7;
-            let part = (too_much as u128 * own.free.resident as u128 / all.free.resident.max(1) as u128) as usize;
-            let patience = if all.free.resident > limit + limit / 4 { self.memory.look.max(FAR_LOOK) } else { self.memory.look };
-            evicting = !self.evict(part, patience);
-            let own = self.held();
-            all = self.memory.share(own);
-        }
-        let (own, all_free) = (self.memory.own.free, all.free);
-        tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = all_free.resident, limit, "records in memory");
-        // A shard that has saved everything can do nothing about the others' part. What can be let go of goes first: while a
-        // checkpoint is under way nothing can.
-        let has_part = own.unsaved > limit / 16;
-        let in_the_way = all_free.resident > limit && all_free.unsaved > limit / 4 && !evicting;
-        self.memory.stopped = has_part && all_free.unsaved > limit / 8 * 5;
-        self.memory.pressed = has_part && (in_the_way || all_free.unsaved > limit / 8 * 3);
-        self.look_at_partitions(all.stuck);
-    }
-
-    /// Notes which partitions have something that is not saved, and which stuck ones have used up their share: a quarter of
-    /// the memory for all of them, of which each may have its part whatever the others do.
-    fn look_at_partitions(&mut self, all_stuck: usize) {
-        let shares = &self.memory.shares;
-        let share = self.memory.limit / 4;
-        let part = share / shares.progress.failing().max(1);
-        for (number, partition) in &mut self.partitions {
-            if partition.unsaved_from().is_some() {
-                shares.progress.note_unsaved(*number);
-            }
-            if partition.is_stuck() {
-                shares.progress.set_full(*number, all_stuck > share && partition.stuck_bytes() > part);
-            }
-        }
-    }
-
-    /// Lets go of `enough` bytes. `false`: time was up before that.
-    fn evict(&mut self, mut enough: usize, patience: Duration) -> bool {
-        let began = Stopwatch::now();
-        // Two rounds over everything: the first may find all of it in use.
-        let most = 2 + self.rounds() * 2;
-        let mut idle_rounds = 0;
-        while enough > 0 && idle_rounds < most {
-            if began.elapsed() >= patience {
-                return false;
-            }
-            let mut freed = 0;
-            for partition in self.partitions.values_mut() {
-                freed += partition.evict(enough.saturating_sub(freed), RECORDS_A_ROUND);
-            }
-            enough = enough.saturating_sub(freed);
-            idle_rounds = if freed == 0 { idle_rounds + 1 } else { 0 };
-        }
-        true
-    }
-
-    /// How many rounds it takes to pass over all records.
-    fn rounds(&mut self) -> usize {
-        self.partitions.values_mut().map(Partition::evictable).max().unwrap_or(0) / RECORDS_A_ROUND
-    }
-
-    fn held(&mut self) -> Held {
-        let mut held = Held::default();
-        for partition in self.partitions.values_mut() {
-            let bytes = partition.bytes();
-            held.rollups += partition.rollup_bytes();
-            if partition.is_stuck() {
-                held.stuck += partition.stuck_bytes();
-                held.free.resident += bytes.resident - bytes.unsaved.min(bytes.resident);
-            } else {
-                held.free += bytes;
-            }
-        }
-        held
-    }
-
-    /// How checkpoints are getting on.
-    pub(super) fn progress(&self) -> &CheckpointProgress {
-        &self.memory.shares.progress
+impl Evictor {
+    /// An evictor of one shard; `budget` and `total` are those of all shards.
+    pub(crate) fn new(budget: usize, total: Arc<MemoryUsage>) -> Self {
+        Self { budget, total, own: Usage::default(), events: 0, queries: 0, checkpoint_due: false, backpressured: false }
     }
 
     /// Whether a checkpoint should begin before its time.
-    pub(crate) fn is_pressed(&self) -> bool {
-        self.memory.pressed
+    pub(crate) fn checkpoint_due(&self) -> bool {
+        self.checkpoint_due
     }
 
-    /// Whether applying must wait for a checkpoint.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.memory.stopped
+    /// Whether applying events must wait for a checkpoint.
+    pub(crate) fn is_backpressured(&self) -> bool {
+        self.backpressured
     }
 
-    /// Writes checkpoints until there is room: at a start, where nobody else drives them.
-    pub(super) fn make_room(&mut self) -> Result<(), Fault> {
-        self.relieve();
-        if self.is_pressed() {
-            let mut next = self.begin_checkpoints(true);
-            while next != Next::Rest {
-                next = if next == Next::Step { self.step_checkpoint() } else { self.wait_for_keeper(None)? };
-            }
-            if let Some(fault) = self.failed() {
-                return Err(fault);
-            }
-            self.relieve();
+    /// Whether stuck partitions of this shard keep more than any budget allows for.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.own.stuck > self.budget / 2
+    }
+
+    /// How many bytes of the log may be replayed between two checks: what its events become is several times larger.
+    pub(super) fn replay_bytes(&self) -> usize {
+        self.budget / 8
+    }
+
+    /// Counts applied events. Returns whether a check is due.
+    pub(super) fn applied(&mut self, events: usize) -> bool {
+        self.events += events;
+        self.events >= EVENTS_PER_CHECK
+    }
+
+    /// Counts an answered query, which may have read many records. Returns the patience of a check that is due.
+    pub(super) fn answered(&mut self, took: Duration) -> Option<Duration> {
+        self.queries += 1;
+        (self.queries >= QUERIES_PER_CHECK || took >= LONG_QUERY).then(|| took.clamp(PATIENCE, MAX_PATIENCE))
+    }
+
+    /// Evicts records if the shards use more than the budget, and decides whether a checkpoint is due.
+    pub(super) fn evict_if_needed(
+        &mut self,
+        partitions: &mut Partitions,
+        progress: &CheckpointProgress,
+        patience: Option<Duration>,
+    ) {
+        let mut all = self.report(usage_of(partitions));
+        let mut is_finished = true;
+        if let Some(Evict { bytes, patience }) = self.eviction(all, patience.unwrap_or(PATIENCE)) {
+            is_finished = evict(partitions, bytes, patience);
+            all = self.report(usage_of(partitions));
         }
-        self.wait_for_stuck()
+        self.decide(all, is_finished);
+        self.note_partitions(partitions, progress, all.stuck);
     }
 
-    /// Waits while stuck partitions keep too much: here no event can be refused.
-    fn wait_for_stuck(&mut self) -> Result<(), Fault> {
-        let began = Stopwatch::now();
-        while self.memory.own.stuck > self.memory.limit / 2 {
-            let left = LONGEST_WAIT.checked_sub(began.elapsed());
-            let left = left.ok_or_else(|| Fault::io("checkpoints can't be written, and too much is in memory only"))?;
-            self.wait_for_keeper(Some(left))?;
-            self.relieve();
+    /// Publishes this shard's usage, and returns that of all shards.
+    fn report(&mut self, own: Usage) -> Usage {
+        (self.events, self.queries) = (0, 0);
+        self.total.replace(std::mem::replace(&mut self.own, own), own)
+    }
+
+    /// What is left of the budget beside stuck partitions, which have at most half of it. A quarter is for records, however
+    /// large rollups are: with less, every event would read its records back.
+    fn available(&self, all: Usage) -> usize {
+        (self.budget - all.stuck.min(self.budget / 2)).max(all.rollups + self.budget / 4)
+    }
+
+    fn eviction(&self, all: Usage, patience: Duration) -> Option<Evict> {
+        let available = self.available(all);
+        if all.free.resident <= available {
+            return None;
         }
-        Ok(())
+        // A little more than needed, so that the next checks find nothing to do; each shard evicts its part.
+        let excess = all.free.resident - available / 8 * 7;
+        let bytes = (excess as u128 * self.own.free.resident as u128 / all.free.resident.max(1) as u128) as usize;
+        let is_far = all.free.resident > available + available / 4;
+        Some(Evict { bytes, patience: if is_far { patience.max(FAR_PATIENCE) } else { patience } })
     }
 
-    fn wait_for_keeper(&mut self, most: Option<Duration>) -> Result<Next, Fault> {
-        let gone = || Fault::defect("the checkpoint thread is gone");
-        let report = match most {
-            Some(most) => match self.checkpoints.reports.recv_timeout(most) {
-                Err(RecvTimeoutError::Timeout) => return Ok(self.next_of_round()),
-                report => report.map_err(|_| gone())?,
-            },
-            None => self.checkpoints.reports.recv().map_err(|_| gone())?,
-        };
-        self.heard(report);
-        Ok(self.next_of_round())
+    fn decide(&mut self, all: Usage, eviction_is_finished: bool) {
+        let (available, own, free) = (self.available(all), self.own.free, all.free);
+        tracing::trace!(resident = own.resident, unsaved = own.unsaved, all = free.resident, available, "records in memory");
+        // A shard that has saved everything can do nothing about the others. Eviction goes first, since it must wait while a
+        // checkpoint is under way.
+        let has_unsaved = own.unsaved > available / 16;
+        let is_over = free.resident > available && free.unsaved > available / 4 && eviction_is_finished;
+        self.backpressured = has_unsaved && free.unsaved > available / 8 * 5;
+        self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 3);
+    }
+
+    /// Records which partitions have unsaved changes, and which stuck ones have used up their share: a quarter of the budget
+    /// for all of them, divided by their number.
+    fn note_partitions(&self, partitions: &mut Partitions, progress: &CheckpointProgress, all_stuck: usize) {
+        let share = self.budget / 4;
+        let part = share / progress.failing().max(1);
+        for (number, partition) in partitions {
+            if partition.unsaved_from().is_some() {
+                progress.note_unsaved(*number);
+            }
+            if partition.is_stuck() {
+                progress.set_full(*number, all_stuck > share && partition.stuck_bytes() > part);
+            }
+        }
+    }
+}
+
+fn usage_of(partitions: &mut Partitions) -> Usage {
+    let mut usage = Usage::default();
+    for partition in partitions.values_mut() {
+        let bytes = partition.bytes();
+        usage.rollups += partition.rollup_bytes();
+        if partition.is_stuck() {
+            usage.stuck += partition.stuck_bytes();
+            usage.free.resident += bytes.resident - bytes.unsaved.min(bytes.resident);
+        } else {
+            usage.free += bytes;
+        }
+    }
+    usage
+}
+
+/// Evicts `bytes`. Returns `false` if time ran out before that.
+fn evict(partitions: &mut Partitions, mut bytes: usize, patience: Duration) -> bool {
+    let began = Stopwatch::now();
+    let rounds = partitions.values_mut().map(Partition::evictable).max().unwrap_or(0) / RECORDS_PER_ROUND;
+    // Two passes over everything: the first may find all of it in use.
+    let max_idle_rounds = 2 + rounds * 2;
+    let mut idle_rounds = 0;
+    while bytes > 0 && idle_rounds < max_idle_rounds {
+        if began.elapsed() >= patience {
+            return false;
+        }
+        let mut freed = 0;
+        for partition in partitions.values_mut() {
+            freed += partition.evict(bytes.saturating_sub(freed), RECORDS_PER_ROUND);
+        }
+        bytes = bytes.saturating_sub(freed);
+        idle_rounds = if freed == 0 { idle_rounds + 1 } else { 0 };
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::cache::table::Bytes;
+
+    use super::*;
+
+    const BUDGET: usize = 1000;
+
+    fn usage(resident: usize, unsaved: usize, stuck: usize, rollups: usize) -> Usage {
+        Usage { free: Bytes { resident, unsaved }, stuck, rollups }
+    }
+
+    /// An evictor whose shard has reported `own`, and what all shards use.
+    fn after(own: Usage, others: Usage) -> (Evictor, Usage) {
+        let total = Arc::<MemoryUsage>::default();
+        total.replace(Usage::default(), others);
+        let mut evictor = Evictor::new(BUDGET, total);
+        let all = evictor.report(own);
+        (evictor, all)
+    }
+
+    #[test]
+    fn a_table_of_evictions() {
+        // Own usage, that of other shards, bytes to evict and whether the budget is far exceeded.
+        let table = [
+            (usage(1000, 0, 0, 0), usage(0, 0, 0, 0), None),
+            (usage(1100, 0, 0, 0), usage(0, 0, 0, 0), Some((225, false))),
+            // Half of the records, half of the eviction.
+            (usage(550, 0, 0, 0), usage(550, 0, 0, 0), Some((112, false))),
+            (usage(0, 0, 0, 0), usage(1100, 0, 0, 0), Some((0, false))),
+            (usage(2000, 0, 0, 0), usage(0, 0, 0, 0), Some((1125, true))),
+            // Stuck partitions have at most half of the budget.
+            (usage(501, 0, 800, 0), usage(0, 0, 0, 0), Some((67, false))),
+            (usage(500, 0, 500, 0), usage(0, 0, 0, 0), None),
+            // Rollups can't be evicted: beside them a quarter of the budget stays for records.
+            (usage(1200, 0, 0, 950), usage(0, 0, 0, 0), None),
+            (usage(1201, 0, 0, 950), usage(0, 0, 0, 0), Some((151, false))),
+        ];
+        for (own, others, expected) in table {
+            let (evictor, all) = after(own, others);
+            let expected =
+                expected.map(|(bytes, is_far)| Evict { bytes, patience: if is_far { FAR_PATIENCE } else { PATIENCE } });
+            assert_eq!(evictor.eviction(all, PATIENCE), expected, "{own:?} {others:?}");
+        }
+        let (evictor, all) = after(usage(2000, 0, 0, 0), usage(0, 0, 0, 0));
+        assert_eq!(
+            evictor.eviction(all, MAX_PATIENCE).map(|evict| evict.patience),
+            Some(MAX_PATIENCE),
+            "a long query paid for it"
+        );
+    }
+
+    #[test]
+    fn a_table_of_pressure() {
+        // Own usage, that of other shards, whether the eviction was finished; then: a checkpoint is due, applying waits.
+        let table = [
+            (usage(1000, 375, 0, 0), usage(0, 0, 0, 0), true, (false, false)),
+            (usage(1000, 376, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
+            (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, true)),
+            // Unsaved records are what is in the way of an eviction that found nothing more.
+            (usage(1001, 251, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
+            (usage(1001, 251, 0, 0), usage(0, 0, 0, 0), false, (false, false)),
+            // The other shards' records: this one has nothing to save.
+            (usage(100, 62, 0, 0), usage(900, 700, 0, 0), true, (false, false)),
+            (usage(100, 63, 0, 0), usage(900, 700, 0, 0), true, (true, true)),
+        ];
+        for (own, others, finished, expected) in table {
+            let (mut evictor, all) = after(own, others);
+            evictor.decide(all, finished);
+            assert_eq!((evictor.checkpoint_due(), evictor.is_backpressured()), expected, "{own:?} {others:?}");
+        }
+    }
+
+    #[test]
+    fn checks_are_due_after_events_and_queries() {
+        let (mut evictor, _) = after(Usage::default(), Usage::default());
+        assert!(!evictor.applied(EVENTS_PER_CHECK - 1) && evictor.applied(1));
+        evictor.report(Usage::default());
+        assert!(!evictor.applied(1));
+        assert_eq!(evictor.answered(Duration::ZERO), None);
+        assert_eq!(evictor.answered(Duration::from_millis(50)), Some(Duration::from_millis(50)));
+        assert_eq!(evictor.answered(Duration::from_secs(5)), Some(MAX_PATIENCE));
+        evictor.report(Usage::default());
+        let short = std::iter::repeat_with(|| evictor.answered(Duration::ZERO)).take_while(Option::is_none).count();
+        assert_eq!(short, QUERIES_PER_CHECK - 1);
     }
 }

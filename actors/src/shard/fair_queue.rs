@@ -1,45 +1,45 @@
-//! Turns by measured work: a queue per tenant, served by deficit round robin (Shreedhar and Varghese, 1995), where the cost
-//! of an item is the time that it took.
+//! Fair turns by measured work: a queue per tenant, served by deficit round robin (Shreedhar and Varghese, 1995), where the
+//! cost of an item is the time that it takes.
 //!
-//! Each tenant with something queued gets [`QUANTUM`] of time per round. Who took longer than it had, because one item can't be
-//! interrupted, is passed over until that is made up for. So an item waits for at most one quantum per other tenant, and
-//! once for what single items of theirs take beyond it.
+//! Each tenant with queued items gets [`QUANTUM`] of time per round. A tenant that overran its turn, because an item can't be
+//! interrupted, is passed over until the debt is paid. So an item waits for at most one quantum per other tenant, plus once the
+//! overrun of their single items.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant as Stopwatch};
 
-/// How much time a tenant gets per round.
+/// Time that a tenant gets per round.
 pub(crate) const QUANTUM: Duration = Duration::from_micros(500);
-/// How long a slice of one kind of work may take before the others get their turn.
+/// Time that one kind of work may take before the others get their turn.
 pub(super) const SLICE: Duration = QUANTUM;
-/// After how many events at most the clock is looked at.
+/// Maximum number of events between two looks at the clock.
 const LONGEST_STRIDE: usize = 64;
 const QUANTUM_NS: i64 = QUANTUM.as_nanos() as i64;
-/// How much of what a tenant took too much is remembered.
+/// Maximum debt of a tenant that is remembered.
 const MOST_DEBT_NS: i64 = 64 * QUANTUM_NS;
 
 struct Lane<T> {
     items: VecDeque<T>,
-    /// The time that is left in this round.
+    /// The time left in this round.
     credit_ns: i64,
 }
 
 /// Queues of items, one per tenant. See the module.
-pub(crate) struct Fair<K, T> {
+pub(crate) struct FairQueue<K, T> {
     lanes: HashMap<K, Lane<T>>,
-    /// Whose turn comes when. Every lane is in it once.
+    /// The order of turns. Every lane is in it once.
     turns: VecDeque<K>,
     len: usize,
 }
 
-impl<K, T> Default for Fair<K, T> {
+impl<K, T> Default for FairQueue<K, T> {
     fn default() -> Self {
         Self { lanes: HashMap::new(), turns: VecDeque::new(), len: 0 }
     }
 }
 
-impl<K: Copy + Eq + Hash, T> Fair<K, T> {
+impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
     /// Whether nothing is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
@@ -65,10 +65,10 @@ impl<K: Copy + Eq + Hash, T> Fair<K, T> {
         })
     }
 
-    /// Takes the next item out. What it costs is to be told to [`Fair::charge`].
+    /// Takes the next item. Report its cost with [`FairQueue::charge`].
     pub(crate) fn next(&mut self) -> Option<(K, T)> {
         if self.len == 0 {
-            // Nobody has to wait for anybody: what was taken too much is forgotten.
+            // Nobody has to wait for anybody: debts are forgotten.
             self.lanes.clear();
             self.turns.clear();
             return None;
@@ -92,7 +92,7 @@ impl<K: Copy + Eq + Hash, T> Fair<K, T> {
         }
     }
 
-    /// Tells what an item of a tenant has cost.
+    /// Charges the cost of an item to its tenant.
     pub(crate) fn charge(&mut self, tenant: K, spent: Duration) {
         if let Some(lane) = self.lanes.get_mut(&tenant) {
             let spent_ns = i64::try_from(spent.as_nanos()).unwrap_or(MOST_DEBT_NS);
@@ -105,7 +105,7 @@ impl<K: Copy + Eq + Hash, T> Fair<K, T> {
         self.lanes.iter().filter_map(|(tenant, lane)| Some((*tenant, lane.items.front()?)))
     }
 
-    /// Takes out everything of the tenants that are `wanted`, the items of each in their order.
+    /// Removes all items of the tenants that are `wanted`, the items of each in their order.
     pub(crate) fn extract(&mut self, wanted: impl Fn(K) -> bool) -> Vec<T> {
         let mut taken = Vec::new();
         for (_, lane) in self.lanes.iter_mut().filter(|(tenant, _)| wanted(**tenant)) {
@@ -116,7 +116,7 @@ impl<K: Copy + Eq + Hash, T> Fair<K, T> {
     }
 }
 
-/// Looks at the clock often where events are costly, and seldom where they are not.
+/// Reads the clock often if events are costly, and seldom if they are not.
 pub(super) struct Pace {
     began: Stopwatch,
     looked: Stopwatch,
@@ -129,7 +129,7 @@ impl Pace {
         Self { began, looked: began, stride: 1, left: 1 }
     }
 
-    /// To be asked after each event: whether the slice is over.
+    /// Returns whether the slice is over. Call it after each event.
     pub(super) fn is_over(&mut self) -> bool {
         self.left -= 1;
         if self.left > 0 {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_tenant_of_costly_items_gets_no_more_time_than_another() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..1_000).for_each(|item| fair.push('a', item));
         (0..1_000).for_each(|item| fair.push('b', item));
         let mut spent = HashMap::from([('a', Duration::ZERO), ('b', Duration::ZERO)]);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn items_of_a_tenant_keep_their_order_and_none_is_lost() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         for item in 0..300 {
             fair.push(item % 7, item);
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_debt_outlives_an_empty_queue_while_others_wait() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..1_000).for_each(|item| fair.push('b', item));
         fair.push('a', 0);
         let mut of_b = 0;
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn all_of_some_tenants_can_be_taken_out() {
-        let mut fair = Fair::default();
+        let mut fair = FairQueue::default();
         (0..10).for_each(|item| fair.push(item % 3, item));
         assert_eq!(fair.fronts().map(|(_, item)| *item).sum::<i32>(), 3);
         assert_eq!(fair.extract(|tenant| tenant == 1), [1, 4, 7]);

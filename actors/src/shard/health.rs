@@ -1,16 +1,16 @@
-//! Which partitions take events and questions. Written by the shards, read before anything is logged.
+//! Which partitions take events and queries. Written by the shards, read before anything is logged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::partition::PARTITIONS;
+use super::shard_map::PARTITIONS;
 
-/// Whether a partition works.
+/// The condition of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Condition {
-    /// It does.
+    /// It works.
     Well = 0,
     /// Its state is being rebuilt from the log.
     Rebuilding = 1,
@@ -18,7 +18,7 @@ pub(crate) enum Condition {
     Failed = 2,
 }
 
-/// The condition of each partition, and why.
+/// The condition of each partition, with the reason.
 #[derive(Debug)]
 pub(crate) struct PartitionHealth {
     conditions: Vec<AtomicU8>,
@@ -37,10 +37,10 @@ impl Default for PartitionHealth {
 }
 
 impl PartitionHealth {
-    /// Whether a partition takes events and questions.
+    /// Checks that a partition takes events and queries.
     ///
     /// # Errors
-    /// Why not, in words for clients.
+    /// The reason, in words for clients.
     pub(crate) fn check(&self, partition: u16) -> Result<(), &'static str> {
         let condition = self.conditions.get(usize::from(partition)).map(|condition| condition.load(Ordering::Acquire));
         match condition {
@@ -50,7 +50,7 @@ impl PartitionHealth {
         }
     }
 
-    /// Notes what became of a partition.
+    /// Sets the condition of a partition.
     pub(crate) fn set(&self, partition: u16, condition: Condition, reason: &str) {
         if let Some(known) = self.conditions.get(usize::from(partition)) {
             known.store(condition as u8, Ordering::Release);
@@ -68,7 +68,7 @@ impl PartitionHealth {
         reasons.iter().map(|(partition, (condition, reason))| (*partition, *condition, reason.clone())).collect()
     }
 
-    /// From here on shards drop what is queued: the engine stops.
+    /// Tells the shards to drop their queues, because the engine stops.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
     }

@@ -1,33 +1,42 @@
-//! The aggregators: one per shard, each owning the state of its partitions.
+//! The shards: each owns the state of its partitions, on a thread of its own.
 
 mod actor;
+mod applier;
 mod checkpoint_progress;
 mod checkpointer;
-mod entries;
+mod checkpoints;
 mod evictor;
-mod external_ids;
 mod fair_queue;
 mod health;
+mod memory_usage;
 mod partition;
+mod pipeline;
 mod quota_table;
 mod rebuild;
+mod replay;
+#[expect(clippy::module_inception, reason = "the file has the name of its type")]
 mod shard;
+mod shard_map;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub(crate) use actor::{Apply, Ask, Drain, ShardActor};
+pub(crate) use applier::{Applier, Probe};
 pub(crate) use checkpoint_progress::CheckpointProgress;
 pub use checkpointer::CheckpointPolicy;
-pub(crate) use checkpointer::Checkpoints;
-pub(crate) use entries::Entries;
-pub(crate) use evictor::{Memory, Shares};
+pub(crate) use checkpoints::Checkpoints;
+pub(crate) use evictor::Evictor;
 pub(crate) use health::{Condition, PartitionHealth};
-pub(crate) use partition::Shared;
-pub(crate) use partition::Versions;
-pub use partition::{Outcome, PARTITIONS, partition_of};
-pub(crate) use quota_table::Limits;
-pub(crate) use shard::{Asking, Events, Probe, Shard, Work};
+pub(crate) use memory_usage::MemoryUsage;
+pub(crate) use partition::{PartitionContext, Versions};
+pub(crate) use quota_table::{QuotaCheck, QuotaTable};
+pub(crate) use shard::{Shard, ShardRequest};
+pub(crate) use shard_map::ShardMap;
+pub use shard_map::{PARTITIONS, partition_of};
 #[cfg(test)]
-pub(crate) use stored::standing_entry;
+pub(crate) use stored::partition_meta_entry;
 pub(crate) use stored::{saved_serial, stored_types};
+pub use work::Outcome;
+pub(crate) use work::Work;

@@ -1,7 +1,7 @@
-//! The state of one partition: its projects, the index of its `external_id`s, and the position they reflect.
+//! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
 
-use std::collections::HashMap;
 use std::collections::hash_map;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,107 +10,88 @@ use dashmap::DashMap;
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Question, Reader};
+use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen, Merge, Written};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
-use super::entries::Entries;
+use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
-use super::quota_table::Limits;
+use super::quota_table::{QuotaCheck, QuotaTable};
+use super::shard_map::PARTITIONS;
 use super::stored::{
-    Collect, ProjectMeta, Records, Standing, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
+    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
-use crate::engine::QuotaAsked;
+use super::work::Outcome;
+use crate::checkpoint_writer::Entries;
 use crate::fault;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
-/// How many partitions there are, for ever: the partition of a project must not move.
-pub const PARTITIONS: u16 = 64;
-
-/// The partition of a project: a stable hash of its id.
-#[must_use]
-pub fn partition_of(project: ProjectId) -> u16 {
-    let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
-    u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
-}
-
-/// The position of each project's last event that counted: what an `ETag` is made of. Written by the shards, read by all.
+/// The position of each project's last event that counted, from which `ETag`s are made. Written by the shards, read by
+/// everybody.
 pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
 
-/// What became of one event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its position.
-    pub position: Position,
-    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
-    pub first: Position,
-}
+/// Partitions by number.
+pub(super) type Partitions = BTreeMap<u16, Partition>;
 
-impl Outcome {
-    /// Whether an earlier event has its `external_id`.
-    #[must_use]
-    pub fn is_duplicate(self) -> bool {
-        self.first != self.position
-    }
-}
-
-/// What all partitions of an engine share.
+/// The context that all partitions of an engine share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct PartitionContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
     pub(crate) external_ids_dir: PathBuf,
-    /// Which index of external ids belongs to the store.
+    /// Identifies the index of external ids that belongs to the store.
     pub(crate) index: ExternalIdsOptions,
     pub(crate) health: Arc<PartitionHealth>,
-    pub(crate) limits: Arc<Limits>,
+    pub(crate) limits: Arc<QuotaTable>,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
 }
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
-    /// Its number, which no other checkpoint of the partition has.
+    /// Its serial number, unique within the partition.
     pub(crate) serial: u64,
-    /// The external ids that have to be durable before it counts.
+    /// External ids that must be durable before the checkpoint counts.
     pub(crate) new_ids: Option<Frozen>,
 }
 
-/// What an external id takes in memory until it is written.
+/// Memory that an external id takes until it is written.
 const ID_BYTES: usize = 40;
 
-struct State {
+struct ProjectState {
     project: Project,
     last: Position,
     version: Arc<AtomicU64>,
-    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     complete: bool,
     changed: bool,
-    /// How many rows and texts `reached` was found by.
-    counted: (usize, NameCounts),
+    /// The numbers of rows and terms that `reached` was computed from.
+    counted: (usize, TermCounts),
     reached: Reached,
 }
 
-impl State {
+impl ProjectState {
     fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
         StoreSource { store, partition, project, complete: self.complete }
     }
 
-    /// Finds which quotas the project has reached. `true`: other ones than before.
-    fn count(&mut self, shared: &Shared) -> bool {
-        let counted = (self.project.rollups.group_numbers.len(), self.project.names.counts);
+    /// Updates the quotas that the project has reached. Returns whether they changed.
+    fn count(&mut self, context: &PartitionContext) -> bool {
+        let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
             return false;
         }
-        let reached = shared.limits.quotas().reached(self.project.cardinality(&shared.hasher));
+        let reached = context.limits.quotas().reached(self.project.cardinality(&context.hasher));
         reached != std::mem::replace(&mut self.reached, reached)
     }
 }
@@ -118,45 +99,44 @@ impl State {
 /// See the module.
 pub(crate) struct Partition {
     number: u16,
-    /// The part of the store that it is kept in: that of its number, unless that was found damaged since the start.
+    /// The part of the store that holds the partition: its own number, unless that part was found damaged since the start.
     stored_as: u16,
-    shared: Shared,
+    context: PartitionContext,
     applied: Position,
-    /// The highest position that the checkpoint reflects, which it was opened from.
+    /// The highest position that the checkpoint reflects from which the partition was opened.
     ahead: Position,
-    /// The number of its last checkpoint.
+    /// The serial number of its last checkpoint.
     serial: u64,
-    /// The first event that no checkpoint has begun with.
+    /// The first event that is in no checkpoint, begun or durable.
     unsaved_from: Option<Position>,
-    projects: HashMap<ProjectId, State>,
+    projects: HashMap<ProjectId, ProjectState>,
     index: Option<ExternalIds>,
-    /// How many different external ids the applied events have.
+    /// The number of different external ids of the applied events.
     external_ids: u64,
-    /// What the checkpoint that is being written keeps in memory until it is.
+    /// Memory that the checkpoint at the writer holds until it is written.
     writing_bytes: usize,
-    /// That checkpoint could not be written yet, or never will be.
+    /// Whether that checkpoint could not be written yet, or never will be.
     is_stuck: bool,
-    /// The projects of the checkpoint under way that are still to be collected.
+    /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
 }
 
 impl Partition {
-    /// The partition as its last checkpoint left it.
-    pub(crate) fn open(number: u16, shared: Shared) -> Result<Self, Fault> {
-        Self::open_in(number, number, shared)
+    /// Opens the partition as its last checkpoint left it.
+    pub(crate) fn open(number: u16, context: PartitionContext) -> Result<Self, Fault> {
+        Self::open_in(number, number, context)
     }
 
-    /// The partition as its last checkpoint in `stored_as` left it.
-    pub(crate) fn open_in(stored_as: u16, number: u16, shared: Shared) -> Result<Self, Fault> {
-        let shared_store = Arc::clone(&shared.store);
-        let Standing { position, external_ids, serial } =
-            read_meta(&*shared_store, &position_key(stored_as))?.unwrap_or_default();
+    /// Opens the partition as its last checkpoint in `stored_as` left it.
+    pub(crate) fn open_in(stored_as: u16, number: u16, context: PartitionContext) -> Result<Self, Fault> {
+        let store = Arc::clone(&context.store);
+        let PartitionMeta { position, external_ids, serial } = read_meta(&*store, &position_key(stored_as))?.unwrap_or_default();
         let mut partition = Self {
             number,
             stored_as,
-            shared,
+            context,
             applied: position,
-            ahead: read_meta(&*shared_store, &highest_key(stored_as))?.unwrap_or(position),
+            ahead: read_meta(&*store, &highest_key(stored_as))?.unwrap_or(position),
             serial,
             unsaved_from: None,
             projects: HashMap::new(),
@@ -170,29 +150,29 @@ impl Partition {
         Ok(partition)
     }
 
-    /// The partition without anything, to be filled from the log: in a part of the store that nothing was written to, since
-    /// what is damaged in its own can't be told from what is not. The next start opens its own again, and rebuilds it too.
-    pub(crate) fn open_empty(number: u16, shared: Shared) -> Result<Self, Fault> {
+    /// Opens the partition empty, to be filled from the log, in an unused part of the store: in its own part, damaged data
+    /// can't be told from intact data. The next start opens its own part again, and rebuilds it too.
+    pub(crate) fn open_empty(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
-            let standing: Option<Standing> = read_meta(&*shared.store, &position_key(stored_as))?;
-            if standing.is_none() {
-                return Self::open_in(stored_as, number, shared);
+            let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
+            if meta.is_none() {
+                return Self::open_in(stored_as, number, context);
             }
         }
         Err(Fault::damaged_store("no part of the store is left to rebuild a partition in"))
     }
 
-    /// Removes the index of external ids of a partition that is not open. It is filled again from the log.
-    pub(crate) fn reset_index(number: u16, shared: &Shared) -> Result<(), Fault> {
-        ExternalIds::reset(&shared.external_ids_dir.join(number.to_string()), shared.index).map_err(fault::of_index)
+    /// Removes the index of external ids of a partition that is not open. Replaying the log fills it again.
+    pub(crate) fn reset_index(number: u16, context: &PartitionContext) -> Result<(), Fault> {
+        ExternalIds::reset(&context.external_ids_dir.join(number.to_string()), context.index).map_err(fault::of_index)
     }
 
-    /// The index of external ids must hold at least those of the checkpoint: otherwise a duplicate would count.
+    /// Checks that the index of external ids holds at least those of the checkpoint: otherwise a duplicate would count.
     fn check_index(&mut self, external_ids: u64) -> Result<(), Fault> {
         if external_ids == 0 {
             return Ok(());
         }
-        let unchecked = Arc::clone(&self.shared.unchecked);
+        let unchecked = Arc::clone(&self.context.unchecked);
         let index = self.index()?;
         unchecked.check(index).map_err(fault::of_index)?;
         match index.entries() {
@@ -207,41 +187,41 @@ impl Partition {
         self.number
     }
 
-    /// The part of the store that it is kept in.
+    /// The part of the store that holds the partition.
     pub(crate) fn stored_as(&self) -> PartitionId {
         PartitionId(self.stored_as)
     }
 
-    /// The highest position that was applied. Events of one project are applied in their order, those of different projects
-    /// in any order: what is below may still wait.
+    /// The highest position that was applied. Events of one project are applied in order, those of different projects in any
+    /// order: lower positions may still wait.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
 
-    /// Folds one event. Those of one project must come in the order of their positions, once.
+    /// Folds one event. Events of one project must come once, in the order of their positions.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
         let first = match &event.external_id {
             Some(external_id) => {
-                let fingerprint = self.shared.hasher.external_id(event.project, external_id);
+                let fingerprint = self.context.hasher.external_id(event.project, external_id);
                 let first = self.index()?.first(fingerprint, position);
-                first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?
+                first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?
             }
             None => position,
         };
         if first == position {
-            let Self { stored_as, shared, projects, external_ids, .. } = self;
-            let state = state(projects, shared, *stored_as, event.project)?;
-            // At a replay, what the checkpoint has of the project beyond its own position comes again.
+            let Self { stored_as, context, projects, external_ids, .. } = self;
+            let state = state(projects, context, *stored_as, event.project)?;
+            // During a replay, events come again that the checkpoint reflects beyond its own position.
             if position > state.last {
-                let source = state.source(&*shared.store, *stored_as, event.project);
-                state.project.apply(event, position, &shared.hasher, &source)?;
+                let source = state.source(&*context.store, *stored_as, event.project);
+                state.project.apply(event, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
                 state.version.store(position, Ordering::Release);
-                if state.count(shared) {
-                    shared.limits.set(event.project, state.reached);
+                if state.count(context) {
+                    context.limits.set(event.project, state.reached);
                 }
-                // Not the index's own count, which has an id twice where a table was written twice.
+                // Not the index's own count: it counts an id twice if a table was written twice.
                 *external_ids += u64::from(event.external_id.is_some());
             }
         }
@@ -249,7 +229,7 @@ impl Partition {
         Ok(Outcome { position, first })
     }
 
-    /// Passes over an event that was set aside.
+    /// Skips an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
         self.pass(position);
     }
@@ -259,66 +239,71 @@ impl Partition {
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
-    /// The position of the first event that no checkpoint has, or is about to have.
+    /// The position of the first event that is in no checkpoint, begun or durable.
     pub(crate) fn unsaved_from(&self) -> Option<Position> {
         self.unsaved_from
     }
 
-    /// Reads a project's rollups.
-    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        Ok(question(&state(projects, shared, *stored_as, project)?.project))
-    }
-
-    /// The position of a project's last event that counted.
+    /// The position of a project's last event that counted. Loads the project.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        Ok(state(projects, shared, *stored_as, project)?.last)
+        let Self { stored_as, context, projects, .. } = self;
+        Ok(state(projects, context, *stored_as, project)?.last)
     }
 
-    /// Answers a question about a project.
-    pub(crate) fn answer<Q: Question>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
-        let Self { stored_as, shared, projects, .. } = self;
-        let state = state(projects, shared, *stored_as, id)?;
-        let source = state.source(&*shared.store, *stored_as, id);
-        question.answer(&mut Reader { id, project: &mut state.project, hasher: &shared.hasher, source: &source })
+    /// Answers a query about a project.
+    pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
+        let Self { stored_as, context, projects, .. } = self;
+        let state = state(projects, context, *stored_as, id)?;
+        let source = state.source(&*context.store, *stored_as, id);
+        question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
-    /// Which quota each event would exceed, if any.
-    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
+    /// The quota that each event would exceed, if any.
+    pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
         let mut exceeded = Vec::with_capacity(asked.len());
-        for QuotaAsked { external_id, mentions, .. } in asked {
+        for QuotaCheck { external_id, mentions, .. } in asked {
             let first = match external_id {
                 Some(external_id) => self.index()?.get(*external_id),
                 None => Ok(None),
             };
-            let first = first.map_err(|error| self.shared.damage.noted(fault::of_index(error)))?;
-            let Self { stored_as, shared, projects, .. } = self;
-            let state = state(projects, shared, *stored_as, id)?;
-            let source = state.source(&*shared.store, *stored_as, id);
+            let first = first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?;
+            let Self { stored_as, context, projects, .. } = self;
+            let state = state(projects, context, *stored_as, id)?;
+            let source = state.source(&*context.store, *stored_as, id);
             exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
         }
         Ok(exceeded)
     }
 
-    /// How much of its projects is in memory.
+    /// A view of the external ids that are on disk or on their way there.
+    pub(crate) fn known_ids(&mut self) -> Result<ExternalIdsView, Fault> {
+        Ok(self.index()?.view())
+    }
+
+    /// The first positions that have these external ids.
+    pub(crate) fn first_positions(&mut self, ids: &[u128]) -> Result<Vec<Option<Position>>, Fault> {
+        let known = self.index()?;
+        ids.iter().map(|id| known.get(*id).map_err(fault::of_index)).collect()
+    }
+
+    /// Memory that its projects take.
     pub(crate) fn bytes(&mut self) -> Bytes {
         let mut total = Bytes::default();
         self.projects.values_mut().for_each(|state| total += state.project.bytes());
         total
     }
 
-    /// How many bytes of its projects' rollups are in memory, where they stay.
+    /// Memory that its projects' rollups take, which can't be evicted.
     pub(crate) fn rollup_bytes(&self) -> usize {
         self.projects.values().map(|state| state.project.rollup_bytes()).sum()
     }
 
-    /// How many records of one kind there are at most, if any can be let go of.
+    /// The largest number of records of one kind that can be evicted.
     pub(crate) fn evictable(&mut self) -> usize {
         self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
     }
 
-    /// Lets go of saved records that are not in use. Answers how many bytes were freed.
+    /// Evicts saved records that are not in use. Returns the number of freed bytes.
     pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for state in self.projects.values_mut() {
@@ -331,10 +316,10 @@ impl Partition {
 
     pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
         if self.index.is_none() {
-            let dir = self.shared.external_ids_dir.join(self.number.to_string());
-            let opened = ExternalIds::open(&dir, self.shared.index).map_err(|error| {
+            let dir = self.context.external_ids_dir.join(self.number.to_string());
+            let opened = ExternalIds::open(&dir, self.context.index).map_err(|error| {
                 let Fault { kind, message } = fault::of_index(error);
-                self.shared.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
+                self.context.damage.noted(Fault::new(kind, format!("{}: {message}", dir.display())))
             });
             self.index = Some(opened?);
         }
@@ -346,12 +331,12 @@ impl Partition {
         self.applied.max(self.ahead)
     }
 
-    /// Begins a checkpoint of what has been applied. Metas and the position are few, and copied at once; parts of rollups and
-    /// records follow by [`Partition::collect_records`]. `None`: external ids of an earlier checkpoint are still being written, and
-    /// a checkpoint must not count before the ids that it covers are durable.
+    /// Begins a checkpoint of everything that was applied. Metas and the position are few and copied at once; rollups and
+    /// records follow in [`Partition::collect_records`]. Returns `None` while external ids of an earlier checkpoint are still
+    /// being written: a checkpoint must not count before the ids that it covers are durable.
     ///
-    /// Everything up to the position `all_up_to` is applied, and some of what follows: a replay begins there, and finds by
-    /// the position of each project's last event what is applied already.
+    /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
+    /// is applied already by the position of each project's last event.
     pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
@@ -369,24 +354,24 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            collect.meta(ProjectMeta { last: state.last, names: state.project.names.counts })?;
+            collect.meta(ProjectMeta { last: state.last, names: state.project.dictionary.counts })?;
         }
-        // The position is the partition's, whatever the project of the collector.
+        // The position belongs to the partition, whatever the project of the collector.
         self.serial += 1;
-        let standing = Standing { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
+        let meta = PartitionMeta { position: all_up_to, external_ids: self.external_ids, serial: self.serial };
         let highest = self.reflected();
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
-        collect.standing(standing)?;
+        collect.partition_meta(meta)?;
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }
 
-    /// Moves the external ids that are not written yet aside.
+    /// Freezes the external ids that are not written yet.
     pub(super) fn freeze_ids(&mut self) -> Freeze {
         self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
     }
 
-    /// The next step of a checkpoint: up to `most` parts of rollups and records. `false`: that was all.
+    /// Collects up to `most` parts of rollups and records of a checkpoint. Returns whether there are more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
@@ -400,22 +385,22 @@ impl Partition {
         Ok(!self.freezing.is_empty())
     }
 
-    /// Everything of a checkpoint is collected, in so many bytes, and goes to the keeper.
+    /// Records that a complete checkpoint of `encoded_bytes` went to the checkpoint writer.
     pub(crate) fn handed_over(&mut self, encoded_bytes: usize) {
         self.writing_bytes += encoded_bytes;
     }
 
-    /// The checkpoint that went to the keeper is not in the store, and won't be soon.
+    /// Records that the writer could not write the checkpoint.
     pub(crate) fn set_stuck(&mut self) {
         self.is_stuck = true;
     }
 
-    /// Whether no further checkpoint can be begun: what the last one took would be missing from it.
+    /// Whether no further checkpoint can begin: it would lack what the last one took.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_stuck
     }
 
-    /// What a stuck partition keeps in memory until its checkpoint can be written: all that changed since the one before.
+    /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since the one before.
     pub(crate) fn stuck_bytes(&mut self) -> usize {
         if !self.is_stuck {
             return 0;
@@ -424,49 +409,49 @@ impl Partition {
         self.bytes().unsaved + self.writing_bytes + ids
     }
 
-    /// The checkpoint is durable.
-    pub(crate) fn settle(&mut self) {
-        self.projects.values_mut().for_each(|state| state.project.settle());
+    /// Records that the checkpoint is durable.
+    pub(crate) fn mark_durable(&mut self) {
+        self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
     }
 
-    /// Uses a run of external ids that was written, whatever became of the checkpoint.
+    /// Uses a table of external ids that was written, whatever became of its checkpoint.
     pub(crate) fn adopt(&mut self, run: Written) {
         if let Some(index) = &mut self.index {
             index.adopt(run);
         }
     }
 
-    /// Runs of external ids that are worth merging.
+    /// Tables of external ids that are worth merging.
     pub(crate) fn merge(&mut self) -> Option<Merge> {
         self.index.as_mut()?.merge()
     }
 }
 
 fn state<'p>(
-    projects: &'p mut HashMap<ProjectId, State>,
-    shared: &Shared,
+    projects: &'p mut HashMap<ProjectId, ProjectState>,
+    context: &PartitionContext,
     partition: u16,
     project: ProjectId,
-) -> Result<&'p mut State, Fault> {
+) -> Result<&'p mut ProjectState, Fault> {
     match projects.entry(project) {
         hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(shared, partition, project)?)),
+        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(context, partition, project)?)),
     }
 }
 
-fn load(shared: &Shared, partition: u16, id: ProjectId) -> Result<State, Fault> {
-    let meta: Option<ProjectMeta> = read_meta(&*shared.store, &meta_key(partition, id))?;
+fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
+    let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
     let mut project = Project::default();
-    load_cells(&*shared.store, partition, id, &mut project)?;
+    load_cells(&*context.store, partition, id, &mut project)?;
     let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.names.counts = names;
-    let reached = shared.limits.quotas().reached(project.cardinality(&shared.hasher));
-    // Before the version is there, which says that the project was loaded.
-    shared.limits.set(id, reached);
+    project.dictionary.counts = names;
+    let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
+    // Before the version is there, which marks the project as loaded.
+    context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
-    let version = Arc::clone(&shared.versions.entry(id).or_default());
+    let version = Arc::clone(&context.versions.entry(id).or_default());
     version.store(last, Ordering::Release);
-    Ok(State { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
+    Ok(ProjectState { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
 }

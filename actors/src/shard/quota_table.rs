@@ -1,23 +1,32 @@
-//! Which projects have as many things of a kind as their quota allows. Written by the shards, read before anything is logged.
+//! The projects that have reached a quota. Written by the shards, read before anything is logged.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headcount_domain::ids::ProjectId;
-use headcount_domain::quota::{Quota, Quotas, Reached};
+use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 
-/// The projects that reached a quota, and how many events quotas refused.
+/// A question about one event: would it exceed a quota?
+pub(crate) struct QuotaCheck {
+    /// The index of the event in its batch.
+    pub(crate) place: usize,
+    /// The fingerprint of its idempotency key: a duplicate creates nothing.
+    pub(crate) external_id: Option<u128>,
+    pub(crate) mentions: Mentions,
+}
+
+/// The projects that have reached a quota, and the number of events that quotas refused.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct QuotaTable {
     quotas: Quotas,
-    /// How many projects are in the table: almost always none, so that most events read only this.
+    /// Number of projects in the table: almost always 0, so that most events read only this.
     count: AtomicUsize,
     projects: Mutex<HashMap<ProjectId, Reached>>,
     refused: [AtomicU64; Quota::ALL.len()],
 }
 
-impl Limits {
+impl QuotaTable {
     pub(crate) fn new(quotas: Quotas) -> Self {
         Self { quotas, ..Self::default() }
     }
@@ -26,7 +35,7 @@ impl Limits {
         &self.quotas
     }
 
-    /// Notes which quotas a project has reached.
+    /// Sets the quotas that a project has reached.
     pub(crate) fn set(&self, project: ProjectId, reached: Reached) {
         let mut projects = self.projects();
         if reached.is_empty() {
@@ -37,7 +46,7 @@ impl Limits {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Which quotas a project has reached, as far as its state was loaded.
+    /// The quotas that a project has reached; none if it was not loaded since the start.
     pub(crate) fn reached(&self, project: ProjectId) -> Reached {
         if self.count.load(Ordering::Acquire) == 0 {
             return Reached::default();
@@ -45,7 +54,7 @@ impl Limits {
         self.projects().get(&project).copied().unwrap_or_default()
     }
 
-    /// How many projects reached a quota, of those that were loaded.
+    /// Number of projects that have reached a quota, of those that were loaded.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -55,7 +64,7 @@ impl Limits {
         self.refused[quota as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many events were refused since the start, by quota.
+    /// Number of refused events since the start, by quota.
     pub(crate) fn refusals(&self) -> [(Quota, u64); Quota::ALL.len()] {
         Quota::ALL.map(|quota| (quota, self.refused[quota as usize].load(Ordering::Relaxed)))
     }

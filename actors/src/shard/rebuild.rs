@@ -1,80 +1,64 @@
-//! Partitions that take no work for a while, since their state is rebuilt after a fault.
+//! Rebuilds a partition whose state was lost from its checkpoint and the log, while its neighbours are served.
 //!
-//! A rebuild opens the last checkpoint (or begins with nothing, where the store or the index is damaged) and replays the
-//! log up to what was applied before. A thread of its own reads; the shard applies what that thread hands over in slices,
-//! between which its other partitions are served. What arrives for the partition meanwhile is held, and then goes on.
+//! A thread opens the partition and reads the log; the shard applies what was read in slices between its other work.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::event::Position;
-use headcount_storage::log::{LogReader, Record};
+use headcount_domain::intake::event::{Event, Position};
+use headcount_storage::log::{History, Record};
 
-use super::checkpointer::TakenBack;
-use super::fair_queue::{Pace, SLICE};
 use super::health::Condition;
-use super::partition::{Outcome, Partition, Shared, partition_of};
-use super::shard::{Events, Queued, Shard};
-use crate::event_codec;
+use super::partition::{Partition, PartitionContext};
+use super::work::{Outcome, QueuedWork};
+use crate::checkpoint_writer::CancelledJobs;
+use crate::event_codec::{self, Events};
 use crate::fault;
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
-/// After so many attempts that failed a partition counts as failed. It is tried again all the same.
-const ATTEMPTS: u32 = 3;
+/// After this many failed attempts a partition counts as failed. It is retried all the same.
+const MAX_ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// A partition that is rebuilt, and its work meanwhile, by position.
-pub(super) struct Held {
-    works: BTreeMap<Position, Queued>,
-    mending: Mending,
-}
+/// Calls back when the reading thread has delivered something.
+pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 
-impl Held {
-    pub(super) fn hold(&mut self, queued: Queued) {
-        if matches!(self.mending.stage, Stage::Stuck) {
-            // The next start applies it. Its sender hears now that the outcome is not known.
-            return;
-        }
-        self.works.insert(queued.work.first, queued);
-    }
-}
-
-struct Mending {
+/// The rebuild of one partition, and the work that waits for it.
+pub(super) struct Rebuild {
+    works: BTreeMap<Position, QueuedWork>,
     fault: Fault,
-    /// What was applied before, and is to be applied again.
+    /// What was applied before the fault, and must be applied again.
     target: Position,
-    /// The part of the store that it was kept in.
-    stored_as: u16,
-    /// The state is rebuilt from the log alone.
-    is_afresh: bool,
-    /// The index of external ids, too.
+    /// The part of the store that holds the partition.
+    stored_in: u16,
+    /// Rebuild from the log alone.
+    ignores_checkpoint: bool,
+    /// Rebuild the index of external ids, too.
     resets_index: bool,
     attempts: u32,
     stage: Stage,
-    /// What was read, and is not applied yet.
+    /// Events that were read and are not applied yet.
     read: VecDeque<(Position, Box<Event>)>,
-    /// The state that is given up, to be dropped elsewhere: that takes time.
+    /// The lost state, dropped on the reading thread: that takes time.
     old: Option<Partition>,
-    /// What the keeper had of it, which must be over before it is opened again.
-    taken_back: TakenBack,
+    /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
+    cancelled: CancelledJobs,
 }
 
 enum Stage {
     Waiting(Stopwatch),
     Running(Receiver<Piece>),
-    /// Only a start can help.
-    Stuck,
+    /// Only a restart helps.
+    Failed,
 }
 
-/// What the reading thread hands over.
+/// What the reading thread delivers.
 enum Piece {
     Opened(Box<Partition>),
     Read(Position, Events),
@@ -82,273 +66,216 @@ enum Piece {
     Failed(Fault),
 }
 
-impl Shard {
-    /// The position up to which everything of a partition is applied.
-    pub(super) fn all_up_to(&self, number: u16) -> Position {
-        let applied = self.partitions.get(&number).map_or(0, Partition::applied);
-        if let Some(dropped) = self.dropped.get(&number) {
-            return applied.min(*dropped);
-        }
-        if self.held.contains_key(&number) {
-            // A replay goes by the order of the log.
-            return applied;
-        }
-        let of_partition = self.works.fronts().filter(|(project, _)| partition_of(*project) == number);
-        of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
-    }
+/// What a rebuild has received.
+pub(super) enum Received {
+    /// The partition as its checkpoint left it.
+    Opened(Box<Partition>),
+    /// Events to apply.
+    Events,
+    /// The end of the log.
+    End,
+    /// Nothing yet.
+    Nothing,
+}
 
-    fn take_works(&mut self, number: u16) -> BTreeMap<Position, Queued> {
-        let works = self.works.extract(|project| partition_of(project) == number);
-        works.into_iter().map(|queued| (queued.work.first, queued)).collect()
-    }
-
-    /// Lets what was held go on.
-    fn release(&mut self, number: u16) {
-        let Some(held) = self.held.remove(&number) else { return };
-        for queued in held.works.into_values() {
-            if queued.is_done() {
-                queued.finish();
-            } else {
-                self.works.push(queued.work.project, queued);
+impl Rebuild {
+    /// Begins after `fault`, or continues after the fault of an earlier attempt.
+    pub(super) fn after(
+        fault: &Fault,
+        number: u16,
+        old: Option<Partition>,
+        earlier: Option<Self>,
+        cancelled: CancelledJobs,
+    ) -> Self {
+        let target = old.as_ref().filter(|_| earlier.is_none()).map_or(0, Partition::applied);
+        let mut rebuild = match earlier {
+            Some(mut earlier) => {
+                earlier.attempts += 1;
+                earlier
             }
-        }
-    }
-
-    /// The first fault that a partition is not rebuilt from yet.
-    pub(super) fn failed(&self) -> Option<Fault> {
-        self.held.values().next().map(|held| held.mending.fault.clone())
-    }
-
-    /// Gives a partition's state up, and has it rebuilt.
-    pub(super) fn break_partition(&mut self, number: u16, fault: &Fault) {
-        // The next start opens the damaged part of the store again, and must not trust it.
-        self.shared.damage.noted(fault.clone());
-        let mut taken_back = self.cancel_checkpoint(number);
-        let old = self.partitions.remove(&number);
-        let mut works = self.take_works(number);
-        let before = self.held.remove(&number).map(|held| {
-            works.extend(held.works);
-            held.mending
-        });
-        let attempts = before.as_ref().map_or(0, |before| before.attempts + 1);
-        before.iter().for_each(|before| taken_back.extend(before.taken_back.clone()));
-        let mending = Mending {
-            fault: fault.clone(),
-            target: before.as_ref().map_or(0, |before| before.target),
-            stored_as: before.as_ref().map_or(number, |before| before.stored_as),
-            is_afresh: before.as_ref().is_some_and(|before| before.is_afresh),
-            resets_index: before.as_ref().is_some_and(|before| before.resets_index),
-            attempts,
-            stage: Stage::Waiting(Stopwatch::now() + pause(attempts)),
-            read: VecDeque::new(),
-            old: None,
-            taken_back,
+            None => Self {
+                works: BTreeMap::new(),
+                fault: fault.clone(),
+                target,
+                stored_in: number,
+                ignores_checkpoint: false,
+                resets_index: false,
+                attempts: 0,
+                stage: Stage::Failed,
+                read: VecDeque::new(),
+                old: None,
+                cancelled: CancelledJobs::default(),
+            },
         };
-        let mending = mending.after(fault, old, before.is_none());
-        let is_stuck = matches!(mending.stage, Stage::Stuck);
-        let condition = if is_stuck || attempts >= ATTEMPTS { Condition::Failed } else { Condition::Rebuilding };
-        self.shared.health.set(number, condition, &fault.to_string());
-        if is_stuck {
-            tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
-            works.clear();
-        } else {
-            tracing::error!(partition = number, %fault, attempts, "a partition's state is given up, and rebuilt from the log");
+        rebuild.cancelled.extend(cancelled);
+        rebuild.fault = fault.clone();
+        rebuild.read.clear();
+        rebuild.stage = Stage::Waiting(Stopwatch::now() + pause(rebuild.attempts));
+        if let Some(old) = old {
+            rebuild.stored_in = old.stored_as().0;
+            rebuild.old = Some(old);
         }
-        self.held.insert(number, Held { works, mending });
-    }
-
-    /// One slice of the rebuild that is under way; begins the next one that is due. `true`: there is more to apply now.
-    pub(super) fn mend(&mut self) -> bool {
-        if self.held.is_empty() {
-            return false;
-        }
-        let is_running = |held: &Held| matches!(held.mending.stage, Stage::Running(_));
-        let running = self.held.iter().find(|(_, held)| is_running(held)).map(|(number, _)| *number);
-        match running {
-            Some(number) => self.mend_some(number),
-            None => {
-                self.begin_to_mend();
-                false
+        match fault.kind {
+            FaultKind::Io | FaultKind::Defect => {}
+            FaultKind::DamagedStore => rebuild.ignores_checkpoint = true,
+            // The log behind the checkpoint does not have the ids that the index held.
+            FaultKind::DamagedIndex => (rebuild.ignores_checkpoint, rebuild.resets_index) = (true, true),
+            FaultKind::DamagedLog => {
+                rebuild.stage = Stage::Failed;
+                rebuild.works.clear();
             }
         }
+        rebuild
     }
 
-    fn begin_to_mend(&mut self) {
-        let now = Stopwatch::now();
-        let is_due = |mending: &Mending| matches!(mending.stage, Stage::Waiting(from) if from <= now);
-        let due = self.held.iter_mut().find(|(_, held)| is_due(&held.mending));
-        let Some((number, mending)) = due.map(|(number, held)| (*number, &mut held.mending)) else { return };
+    /// The fault that it repairs.
+    pub(super) fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// How many attempts have failed.
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The condition of the partition.
+    pub(super) fn condition(&self) -> Condition {
+        let is_failed = self.is_failed() || self.attempts >= MAX_ATTEMPTS;
+        if is_failed { Condition::Failed } else { Condition::Rebuilding }
+    }
+
+    /// Whether only a restart helps.
+    pub(super) fn is_failed(&self) -> bool {
+        matches!(self.stage, Stage::Failed)
+    }
+
+    /// Whether the reading thread is running.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
+
+    /// Whether its next attempt is due.
+    pub(super) fn is_due(&self, now: Stopwatch) -> bool {
+        matches!(self.stage, Stage::Waiting(from) if from <= now)
+    }
+
+    /// Holds work until the partition is rebuilt. If only a restart helps the work is dropped: the restart applies it.
+    pub(super) fn hold(&mut self, queued: QueuedWork) {
+        if !self.is_failed() {
+            self.works.insert(queued.work.first, queued);
+        }
+    }
+
+    /// The work that was held.
+    pub(super) fn into_works(self) -> impl Iterator<Item = QueuedWork> {
+        self.works.into_values()
+    }
+
+    /// Starts the reading thread.
+    pub(super) fn start(
+        &mut self,
+        number: u16,
+        context: &PartitionContext,
+        history: &Arc<dyn History>,
+        wake: &Wake,
+    ) -> Result<(), Fault> {
         let (pieces, receiver) = sync_channel(READ_AHEAD);
-        let order = Order {
+        let reader = Reader {
             number,
-            stored_as: mending.stored_as,
-            is_afresh: mending.is_afresh,
-            resets_index: mending.resets_index,
-            target: mending.target,
-            shared: self.shared.clone(),
-            log: self.log.clone(),
-            old: mending.old.take(),
-            taken_back: mending.taken_back.clone(),
+            stored_in: self.stored_in,
+            ignores_checkpoint: self.ignores_checkpoint,
+            resets_index: self.resets_index,
+            target: self.target,
+            context: context.clone(),
+            history: Arc::clone(history),
+            old: self.old.take(),
+            cancelled: self.cancelled.clone(),
             pieces,
-            wake: Arc::clone(&self.wake),
+            wake: Arc::clone(wake),
         };
-        mending.stage = Stage::Running(receiver);
-        let thread = std::thread::Builder::new().name("rebuild".into()).spawn(move || order.run());
-        if let Err(error) = thread {
-            self.break_partition(number, &Fault::io(format!("could not start a thread: {error}")));
+        self.stage = Stage::Running(receiver);
+        let thread = std::thread::Builder::new().name("rebuild".into()).spawn(move || reader.run());
+        thread.map(drop).map_err(|error| Fault::io(format!("could not start a thread: {error}")))
+    }
+
+    /// Takes the next event that was read.
+    pub(super) fn next_event(&mut self) -> Option<(Position, Box<Event>)> {
+        self.read.pop_front()
+    }
+
+    /// Whether events that were read wait to be applied.
+    pub(super) fn has_events(&self) -> bool {
+        !self.read.is_empty()
+    }
+
+    /// Takes what the reading thread has delivered.
+    pub(super) fn receive(&mut self) -> Result<Received, Fault> {
+        let Stage::Running(pieces) = &self.stage else { return Ok(Received::Nothing) };
+        match pieces.try_recv() {
+            Ok(Piece::Opened(partition)) => {
+                self.stored_in = partition.stored_as().0;
+                Ok(Received::Opened(partition))
+            }
+            Ok(Piece::Read(first, events)) => {
+                let target = self.target;
+                self.read = (first..).zip(events).take_while(|(position, _)| *position <= target).collect();
+                Ok(Received::Events)
+            }
+            Ok(Piece::End) => Ok(Received::End),
+            Ok(Piece::Failed(fault)) => Err(fault),
+            Err(TryRecvError::Empty) => Ok(Received::Nothing),
+            Err(TryRecvError::Disconnected) => Err(Fault::defect("a rebuild's thread ended")),
         }
     }
 
-    fn mend_some(&mut self, number: u16) -> bool {
-        let began = Stopwatch::now();
-        loop {
-            if self.is_stopped() {
-                return false;
-            }
-            if let Err(fault) = self.apply_read(number, began) {
-                self.break_partition(number, &fault);
-                return false;
-            }
-            let Some(mending) = self.mending(number) else { return false };
-            if !mending.read.is_empty() || began.elapsed() >= SLICE {
-                return true;
-            }
-            let Stage::Running(pieces) = &mending.stage else { return false };
-            match pieces.try_recv() {
-                Ok(Piece::Opened(partition)) => {
-                    mending.stored_as = partition.stored_as().number();
-                    self.partitions.insert(number, *partition);
-                }
-                Ok(Piece::Read(first, events)) => {
-                    let target = mending.target;
-                    mending.read = (first..).zip(events).take_while(|(position, _)| *position <= target).collect();
-                }
-                Ok(Piece::End) => return self.finish_mending(number),
-                Ok(Piece::Failed(fault)) => self.break_partition(number, &fault),
-                Err(TryRecvError::Empty) => return false,
-                Err(TryRecvError::Disconnected) => {
-                    self.break_partition(number, &Fault::defect("a rebuild's thread ended"));
-                }
-            }
-        }
-    }
-
-    fn mending(&mut self, number: u16) -> Option<&mut Mending> {
-        Some(&mut self.held.get_mut(&number)?.mending)
-    }
-
-    /// Applies what was read, for one slice.
-    fn apply_read(&mut self, number: u16, began: Stopwatch) -> Result<(), Fault> {
-        let mut pace = Pace::new(began);
-        let mut applied = 0;
-        while let Some((position, event)) = self.mending(number).and_then(|mending| mending.read.pop_front()) {
-            applied += usize::from(self.apply_again(number, position, &event)?);
-            if pace.is_over() {
-                break;
-            }
-        }
-        self.applied_some(applied);
-        Ok(())
-    }
-
-    /// Applies an event of the log, and notes its outcome where its sender still waits. `false`: the state reflects it already.
-    fn apply_again(&mut self, number: u16, position: Position, event: &Event) -> Result<bool, Fault> {
-        let Some(partition) = self.partitions.get_mut(&number).filter(|partition| position > partition.applied()) else {
-            return Ok(false);
-        };
-        let outcome = if self.dead.contains(position) {
-            partition.skip(position);
-            Outcome { position, first: position }
-        } else {
-            let probe = &self.probe;
-            let run = catch_unwind(AssertUnwindSafe(|| {
-                if let Some(probe) = probe {
-                    probe(event);
-                }
-                partition.apply(event, position)
-            }));
-            match run {
-                Ok(outcome) => outcome?,
-                Err(_) => {
-                    self.strike(position, event)?;
-                    return Err(Fault::defect(format!("the event at position {position} panicked at its replay")));
-                }
-            }
-        };
-        let held = self.held.get_mut(&number).and_then(|held| held.works.range_mut(..=position).next_back());
-        if let Some((_, queued)) = held
-            && queued.next() == position
+    /// Records the outcome of an event that was applied again, if its sender still waits.
+    pub(super) fn applied(&mut self, outcome: Outcome) {
+        if let Some((_, queued)) = self.works.range_mut(..=outcome.position).next_back()
+            && queued.next() == outcome.position
             && !queued.is_done()
         {
             queued.outcomes.push(outcome);
         }
-        Ok(true)
     }
 
-    /// Everything that the log has was applied.
-    fn finish_mending(&mut self, number: u16) -> bool {
-        let Some(target) = self.mending(number).map(|mending| mending.target) else { return false };
-        let applied = self.partitions.get(&number).map_or(0, Partition::applied);
-        if applied < target {
-            let fault = Fault::damaged_log(format!("the log has events up to position {applied}, not {target}"));
-            self.break_partition(number, &fault);
-            return false;
-        }
-        tracing::info!(partition = number, position = applied, "the partition is rebuilt");
-        self.release(number);
-        self.shared.health.set(number, Condition::Well, "");
-        true
-    }
-}
-
-impl Mending {
-    /// Decides what is to be done after a fault.
-    fn after(mut self, fault: &Fault, old: Option<Partition>, is_first: bool) -> Self {
-        if let Some(old) = old {
-            self.stored_as = old.stored_as().number();
-            if is_first {
-                self.target = self.target.max(old.applied());
+    /// Checks that everything was applied again.
+    pub(super) fn check_complete(&self, applied: Position) -> Result<(), Fault> {
+        match self.target {
+            target if applied < target => {
+                Err(Fault::damaged_log(format!("the log has events up to position {applied}, not {target}")))
             }
-            self.old = Some(old);
+            _ => Ok(()),
         }
-        match fault.kind {
-            FaultKind::Io | FaultKind::Defect => {}
-            FaultKind::DamagedStore => self.is_afresh = true,
-            // What the index held of the checkpoint is not in the log behind it.
-            FaultKind::DamagedIndex => (self.is_afresh, self.resets_index) = (true, true),
-            FaultKind::DamagedLog => self.stage = Stage::Stuck,
-        }
-        self
     }
 }
 
 fn pause(attempts: u32) -> Duration {
     match attempts {
         0 => Duration::ZERO,
-        attempts => (FIRST_PAUSE * 2u32.saturating_pow(attempts.min(16))).min(LONGEST_PAUSE),
+        attempts => (FIRST_PAUSE * 2u32.saturating_pow(attempts.min(16))).min(MAX_PAUSE),
     }
 }
 
-/// What the reading thread does.
-struct Order {
+/// The reading thread.
+struct Reader {
     number: u16,
-    stored_as: u16,
-    is_afresh: bool,
+    stored_in: u16,
+    ignores_checkpoint: bool,
     resets_index: bool,
     target: Position,
-    shared: Shared,
-    log: LogReader,
+    context: PartitionContext,
+    history: Arc<dyn History>,
     old: Option<Partition>,
-    taken_back: TakenBack,
+    cancelled: CancelledJobs,
     pieces: SyncSender<Piece>,
-    wake: Arc<dyn Fn() + Send + Sync>,
+    wake: Wake,
 }
 
-impl Order {
+impl Reader {
     fn run(mut self) {
         drop(self.old.take());
-        // A checkpoint that was being written counts or doesn't, before it is opened.
-        self.taken_back.wait(&*self.shared.store);
+        // A checkpoint that was being written counts or doesn't before the partition is opened.
+        self.cancelled.wait(&*self.context.store);
         let end = match self.read() {
             Ok(()) => Piece::End,
             Err(fault) => Piece::Failed(fault),
@@ -363,7 +290,7 @@ impl Order {
             return Ok(());
         }
         let mut result = Ok(());
-        let visit = |record: Record<'_>| {
+        let mut visit = |record: Record<'_>| {
             if record.first > self.target {
                 return ControlFlow::Break(());
             }
@@ -376,22 +303,22 @@ impl Order {
             };
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        self.log.read(|number| (number == self.number).then_some(after), visit).map_err(fault::of_log)?;
+        self.history.read(&|number| (number == self.number).then_some(after), &mut visit).map_err(fault::of_log)?;
         result
     }
 
     fn open(&self) -> Result<Partition, Fault> {
         if self.resets_index {
-            Partition::reset_index(self.number, &self.shared)?;
+            Partition::reset_index(self.number, &self.context)?;
         }
-        if self.is_afresh {
-            Partition::open_empty(self.number, self.shared.clone())
+        if self.ignores_checkpoint {
+            Partition::open_empty(self.number, self.context.clone())
         } else {
-            Partition::open_in(self.stored_as, self.number, self.shared.clone())
+            Partition::open_in(self.stored_in, self.number, self.context.clone())
         }
     }
 
-    /// `false`: the shard doesn't want it any more.
+    /// Delivers a piece. `false`: the shard doesn't want it any more.
     fn send(&self, piece: Piece) -> bool {
         let sent = self.pieces.send(piece).is_ok();
         (self.wake)();

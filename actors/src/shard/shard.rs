@@ -1,76 +1,34 @@
-//! A shard: some partitions, the events on their way into them, and their checkpoints. A plain struct; `actor.rs` is its shell.
+//! A shard: some partitions, the events and queries for them, and their checkpoints. A plain struct, driven by `actor.rs`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant as Stopwatch;
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
-use headcount_domain::project::Project;
-use headcount_domain::queries::Question;
+use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
-use headcount_storage::log::{LogReader, Record};
+use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::log::History;
 
-use super::checkpointer::Checkpoints;
-use super::evictor::Memory;
-use super::fair_queue::{Fair, Pace, SLICE};
-use super::health::PartitionHealth;
-use super::partition::{Outcome, Partition, Shared, partition_of};
-use super::rebuild::Held;
-use crate::dead_letters::DeadLetters;
-use crate::engine::QuotaAsked;
-use crate::event_codec;
-use crate::fault;
-use crate::ingest::Permit;
+use super::applier::Applier;
+use super::checkpointer::Next;
+use super::checkpoints::Checkpoints;
+use super::evictor::Evictor;
+use super::fair_queue::{FairQueue, SLICE};
+use super::partition::{Partition, PartitionContext};
+use super::pipeline::{Broken, EventPipeline, RebuildStep};
+use super::quota_table::QuotaCheck;
+use super::replay::{Replayed, replay};
+use super::shard_map::partition_of;
+use super::work::Work;
 
-/// How many panics at one position set its event aside.
-const STRIKES: u8 = 2;
+/// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
+const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);
 
-/// Events on their way: boxed, since an event is some hundred bytes and is handed on five times.
-pub(crate) type Events = Vec<Box<Event>>;
-
-/// A project's share of a commit, on its way into the state.
-pub(crate) struct Work {
-    pub(crate) partition: u16,
-    pub(crate) project: ProjectId,
-    pub(crate) first: Position,
-    pub(crate) events: Events,
-    /// What the events hold of the gate, until they are in the state.
-    pub(crate) permits: Vec<Permit>,
-    /// Called when all of it is in the state. Dropped where that can't be known.
-    pub(crate) reply: Box<dyn FnOnce(Vec<Outcome>) + Send>,
-}
-
-/// Work of which some events are in the state.
-pub(super) struct Queued {
-    pub(super) work: Work,
-    pub(super) outcomes: Vec<Outcome>,
-}
-
-impl Queued {
-    /// The position of its first event that is not in the state.
-    pub(super) fn next(&self) -> Position {
-        self.work.first + self.outcomes.len() as u64
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.outcomes.len() >= self.work.events.len()
-    }
-
-    /// Everything is in the state.
-    pub(super) fn finish(self) {
-        let Self { work, outcomes } = self;
-        drop(work.permits);
-        (work.reply)(outcomes);
-    }
-}
-
-/// A question on its way to a shard; it brings its own way to answer.
-pub(crate) trait Asking: Send {
+/// A request that a shard answers on its thread.
+pub(crate) trait ShardRequest: Send {
     /// Whether anybody still waits for the answer.
     fn is_wanted(&self) -> bool;
 
@@ -78,86 +36,41 @@ pub(crate) trait Asking: Send {
     fn answer(self: Box<Self>, shard: &mut Shard);
 }
 
-/// Why applying stopped.
-enum Stop {
-    /// All of it is done.
-    Finished,
-    /// The slice is over.
-    Interrupted,
-    /// The state of the partition can't be trusted any more.
-    Broken(Fault),
-}
-
 /// See the module.
 ///
 /// # Fairness
-/// Events wait in a queue per project, questions in one per organization; both are served by turns of measured time
-/// ([`Fair`]). An event is applied after at most one [`QUANTUM`](super::fair_queue::QUANTUM) per other project of the shard, one slice of questions
-/// and one of a rebuild, plus what single events or questions take beyond that, since those can't be interrupted: however
-/// many events another project has queued, and however costly they are. Events of one project are applied in their order.
+/// Events wait in a queue per project, requests in one per organization; both are served by turns of measured time
+/// ([`FairQueue`]). An event is applied after at most one [`QUANTUM`](super::fair_queue::QUANTUM) per other project of the
+/// shard, one slice of requests and one of a rebuild, plus what single events or requests take beyond that, since those can't
+/// be interrupted: however many events another project has queued, and however costly they are. Events of one project are
+/// applied in their order.
 pub(crate) struct Shard {
-    pub(super) shared: Shared,
-    pub(super) partitions: BTreeMap<u16, Partition>,
-    pub(super) log: LogReader,
-    pub(super) dead: Arc<DeadLetters>,
-    pub(super) works: Fair<ProjectId, Queued>,
-    /// The work of partitions that take none now.
-    pub(super) held: BTreeMap<u16, Held>,
-    questions: Fair<Option<OrganizationId>, Box<dyn Asking>>,
-    /// The positions up to which everything was applied when the queues were dropped.
-    pub(super) dropped: BTreeMap<u16, Position>,
-    strikes: HashMap<Position, u8>,
-    pub(super) probe: Probe,
-    replayed: u64,
-    /// Has the shard's thread call [`Shard::advance`].
-    pub(super) wake: Arc<dyn Fn() + Send + Sync>,
+    pub(super) pipeline: EventPipeline,
     pub(super) checkpoints: Checkpoints,
-    pub(super) memory: Memory,
+    evictor: Evictor,
+    requests: FairQueue<Option<OrganizationId>, Box<dyn ShardRequest>>,
+    replayed: u64,
 }
-
-/// What a test plants before each event is folded.
-pub(crate) type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
 
 impl Shard {
     /// Opens the partitions as their last checkpoints left them, and brings them up to the end of the log.
     pub(crate) fn open(
         numbers: &[u16],
-        shared: Shared,
-        log: LogReader,
-        dead: Arc<DeadLetters>,
-        probe: Probe,
+        context: PartitionContext,
+        history: Arc<dyn History>,
+        applier: Applier,
         checkpoints: Checkpoints,
-        memory: Memory,
+        evictor: Evictor,
     ) -> Result<Self, Fault> {
-        let mut partitions = BTreeMap::new();
-        for number in numbers {
-            partitions.insert(*number, Partition::open(*number, shared.clone())?);
-        }
-        let mut shard = Self {
-            shared,
-            partitions,
-            log,
-            dead,
-            works: Fair::default(),
-            held: BTreeMap::new(),
-            questions: Fair::default(),
-            dropped: BTreeMap::new(),
-            strikes: HashMap::new(),
-            probe,
-            replayed: 0,
-            wake: Arc::new(|| ()),
-            checkpoints,
-            memory,
-        };
-        let mut replayed = 0;
-        shard.catch_up(None, Position::MAX, &mut |_| replayed += 1)?;
-        shard.replayed = replayed;
+        let pipeline = EventPipeline::open(numbers, context, history, applier)?;
+        let mut shard = Self { pipeline, checkpoints, evictor, requests: FairQueue::default(), replayed: 0 };
+        shard.catch_up()?;
         Ok(shard)
     }
 
-    /// The last position that any of its partitions reflects.
-    pub(crate) fn reflected(&self) -> Position {
-        self.partitions.values().map(Partition::reflected).max().unwrap_or(0)
+    /// The last position that each partition reflects.
+    pub(crate) fn reflected(&self) -> impl Iterator<Item = (u16, Position)> {
+        self.pipeline.partitions.iter().map(|(number, partition)| (*number, partition.reflected()))
     }
 
     /// How many events were replayed from the log.
@@ -165,108 +78,78 @@ impl Shard {
         self.replayed
     }
 
-    /// Which partitions take events and questions.
-    pub(crate) fn health(&self) -> Arc<PartitionHealth> {
-        Arc::clone(&self.shared.health)
-    }
-
-    /// Has `wake` called when a rebuild has something to apply. It must have [`Shard::advance`] called.
+    /// Calls `wake` when a rebuild has something to apply. It must cause a call of [`Shard::advance`].
     pub(crate) fn set_wake(&mut self, wake: impl Fn() + Send + Sync + 'static) {
-        self.wake = Arc::new(wake);
+        self.pipeline.set_wake(wake);
     }
 
-    /// Takes work in; [`Shard::advance`] does it.
+    /// Calls `notify` whenever there is something for [`Shard::hear_writer`].
+    pub(crate) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
+        self.checkpoints.notify_with(notify);
+    }
+
+    /// Queues work; [`Shard::advance`] does it.
     pub(crate) fn enqueue(&mut self, work: Work) {
-        let outcomes = Vec::with_capacity(work.events.len());
-        let queued = Queued { work, outcomes };
-        match self.held.get_mut(&queued.work.partition) {
-            Some(held) => held.hold(queued),
-            None => self.works.push(queued.work.project, queued),
-        }
+        self.pipeline.enqueue(work);
     }
 
-    /// Takes a question in; [`Shard::advance`] answers it, unless nobody waits for it any more.
-    pub(crate) fn enqueue_question(&mut self, organization: Option<OrganizationId>, question: Box<dyn Asking>) {
-        self.questions.push(organization, question);
+    /// Queues a request; [`Shard::advance`] answers it, unless nobody waits for it any more.
+    pub(crate) fn enqueue_request(&mut self, organization: Option<OrganizationId>, request: Box<dyn ShardRequest>) {
+        self.requests.push(organization, request);
     }
 
-    /// Does a slice of what there is to do: events, questions, a rebuild. `true`: there is more.
+    /// Does a slice of events, of requests and of a rebuild. Returns whether there is more to do.
     pub(crate) fn advance(&mut self) -> bool {
-        if self.shared.health.is_stopping() {
+        if self.pipeline.context.health.is_stopping() {
             self.drop_queues();
             return false;
         }
         self.advance_events();
-        self.advance_questions();
-        let mending = self.mend();
-        mending || !self.is_folded() || !self.questions.is_empty()
+        self.advance_requests();
+        let rebuilding = self.advance_rebuild();
+        let has_events = self.pipeline.has_queued() && !self.is_backpressured();
+        rebuilding || has_events || !self.requests.is_empty()
     }
 
-    /// Whether no event waits to be applied that can be applied now.
-    pub(crate) fn is_folded(&self) -> bool {
-        self.works.is_empty() || self.is_stopped()
-    }
-
-    /// Whether events or questions wait, for whatever reason.
+    /// Whether events or requests wait, for whatever reason.
     pub(crate) fn has_queued(&self) -> bool {
-        !self.works.is_empty() || !self.questions.is_empty() || !self.held.is_empty()
+        self.pipeline.has_queued() || self.pipeline.is_rebuilding() || !self.requests.is_empty()
     }
 
     /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
     pub(crate) fn drop_queues(&mut self) {
-        // Checkpoints go on, so that they must know what waited.
-        for number in self.partitions.keys().copied().collect::<Vec<_>>() {
-            let all_up_to = self.all_up_to(number);
-            self.dropped.entry(number).and_modify(|known| *known = all_up_to.min(*known)).or_insert(all_up_to);
-        }
-        let waited = !self.works.is_empty() || !self.held.is_empty();
-        if waited {
-            tracing::warn!("some events that are in the log are not counted yet; the next start counts them");
-        }
-        self.works = Fair::default();
-        self.held.clear();
-        self.questions = Fair::default();
+        self.pipeline.drop_queues();
+        self.requests = FairQueue::default();
     }
 
     fn advance_events(&mut self) {
         let began = Stopwatch::now();
         let mut started = began;
-        while !self.is_stopped()
-            && let Some((project, mut next)) = self.works.next()
+        while !self.is_backpressured()
+            && let Some(turn) = self.pipeline.apply_next(started)
         {
-            let before = next.outcomes.len();
-            let stop = self.apply(&mut next, started);
-            let now = Stopwatch::now();
-            let applied = next.outcomes.len() - before;
-            self.works.charge(project, now - started);
-            match stop {
-                Stop::Finished => next.finish(),
-                Stop::Interrupted => self.works.put_back(project, next),
-                Stop::Broken(fault) => {
-                    let partition = next.work.partition;
-                    self.works.put_back(project, next);
-                    self.break_partition(partition, &fault);
-                }
-            }
-            self.applied_some(applied);
-            if now - began >= SLICE {
+            turn.broken.into_iter().for_each(|broken| self.break_partition(broken));
+            self.applied(turn.applied);
+            if turn.ended - began >= SLICE {
                 break;
             }
-            started = now;
+            started = turn.ended;
         }
     }
 
-    fn advance_questions(&mut self) {
+    fn advance_requests(&mut self) {
         let began = Stopwatch::now();
         let mut started = began;
-        while let Some((organization, question)) = self.questions.next() {
-            if !question.is_wanted() {
+        while let Some((organization, request)) = self.requests.next() {
+            if !request.is_wanted() {
                 continue;
             }
-            question.answer(self);
+            request.answer(self);
             let now = Stopwatch::now();
-            self.questions.charge(organization, now - started);
-            self.answered_one(now - started);
+            self.requests.charge(organization, now - started);
+            if let Some(patience) = self.evictor.answered(now - started) {
+                self.check_memory(Some(patience));
+            }
             if now - began >= SLICE {
                 break;
             }
@@ -274,213 +157,200 @@ impl Shard {
         }
     }
 
-    /// Reads one project's rollups.
-    pub(crate) fn read<R>(&mut self, project: ProjectId, question: impl FnOnce(&Project) -> R) -> Result<R, Fault> {
-        let partition = self.partition_for(project)?;
-        let answer = catch_unwind(AssertUnwindSafe(|| partition.read(project, question)));
-        self.watch(project, answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked"))))
+    /// One slice of the rebuild that is under way, or the start of the next one. Returns whether there is more to apply now.
+    fn advance_rebuild(&mut self) -> bool {
+        let Some(number) = self.pipeline.running_rebuild() else {
+            if let Err(broken) = self.pipeline.start_rebuild() {
+                self.break_partition(broken);
+            }
+            return false;
+        };
+        let began = Stopwatch::now();
+        while !self.is_backpressured() {
+            let mut applied = 0;
+            let step = self.pipeline.step_rebuild(number, began, &mut applied);
+            self.applied(applied);
+            match step {
+                Ok(RebuildStep::Again) => {}
+                Ok(step) => return step == RebuildStep::More,
+                Err(fault) => {
+                    self.break_partition((number, fault));
+                    return false;
+                }
+            }
+        }
+        false
     }
 
-    /// Answers a question about a project. Where the state is found damaged, its partition is rebuilt.
-    pub(crate) fn answer<Q: Question>(&mut self, project: ProjectId, question: &Q) -> Result<Q::Part, Fault> {
-        let partition = self.partition_for(project)?;
-        let answer = catch_unwind(AssertUnwindSafe(|| partition.answer(project, question)));
-        let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));
-        self.watch(project, answer)
+    /// Gives a partition's state up, and has it rebuilt.
+    pub(super) fn break_partition(&mut self, broken: Broken) {
+        let cancelled = self.checkpoints.cancel(broken.0);
+        self.pipeline.begin_rebuild(broken, cancelled);
     }
 
-    /// Which quota of its project each event would exceed, if any.
-    pub(crate) fn over_quota(&mut self, project: ProjectId, asked: &[QuotaAsked]) -> Result<Vec<Option<Quota>>, Fault> {
-        let partition = self.partition_for(project)?;
-        let exceeded = catch_unwind(AssertUnwindSafe(|| partition.over_quota(project, asked)));
-        self.watch(project, exceeded.unwrap_or_else(|_| Err(Fault::defect("a question panicked"))))
+    /// Answers a query about a project.
+    pub(crate) fn answer<Q: Query>(&mut self, project: ProjectId, query: &Q) -> Result<Q::Partial, Fault> {
+        self.read(project, |partition| partition.answer(project, query))
     }
 
-    /// The position of a project's last event that counted.
+    /// The quota of its project that each event would exceed, if any.
+    pub(crate) fn over_quota(&mut self, project: ProjectId, checks: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
+        self.read(project, |partition| partition.over_quota(project, checks))
+    }
+
+    /// The position of a project's last event that counted. Loads the project.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
-        let last = self.partition_for(project)?.last(project);
-        self.watch(project, last)
+        self.read(project, |partition| partition.last(project))
     }
 
-    /// Reading changes no state. So after an error of the operating system the next question may succeed; any other fault
-    /// says that the state, or what it is read from, is not what it was.
-    pub(super) fn watch<R>(&mut self, project: ProjectId, answer: Result<R, Fault>) -> Result<R, Fault> {
+    /// The external ids of a project's partition that are on disk or on their way there.
+    pub(crate) fn known_ids(&mut self, project: ProjectId) -> Result<ExternalIdsView, Fault> {
+        self.read(project, Partition::known_ids)
+    }
+
+    /// The first positions that have these external ids.
+    pub(crate) fn first_positions(&mut self, project: ProjectId, ids: &[u128]) -> Result<Vec<Option<Position>>, Fault> {
+        self.read(project, |partition| partition.first_positions(ids))
+    }
+
+    /// Reads a project's partition. Reading changes no state, so after an error of the operating system the next request may
+    /// succeed; after any other fault the partition is rebuilt.
+    fn read<R>(&mut self, project: ProjectId, read: impl FnOnce(&mut Partition) -> Result<R, Fault>) -> Result<R, Fault> {
+        let number = partition_of(project);
+        self.pipeline.context.health.check(number).map_err(Fault::io)?;
+        let partition = self.pipeline.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))?;
+        let answer = catch_unwind(AssertUnwindSafe(|| read(partition)));
+        let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));
         if let Err(fault) = &answer {
             match fault.kind {
-                FaultKind::Io => tracing::warn!(partition = partition_of(project), %fault, "a question could not be answered"),
+                FaultKind::Io => tracing::warn!(partition = number, %fault, "a question could not be answered"),
                 FaultKind::DamagedStore | FaultKind::DamagedIndex | FaultKind::DamagedLog | FaultKind::Defect => {
-                    self.break_partition(partition_of(project), fault);
+                    self.break_partition((number, fault.clone()));
                 }
             }
         }
         answer
     }
 
-    pub(super) fn partition_for(&mut self, project: ProjectId) -> Result<&mut Partition, Fault> {
-        let number = partition_of(project);
-        self.shared.health.check(number).map_err(Fault::io)?;
-        self.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))
+    fn applied(&mut self, events: usize) {
+        if self.evictor.applied(events) {
+            self.evict_if_needed();
+        }
     }
 
-    /// Applies a share from where it stopped, for a slice of time from `began` on.
-    fn apply(&mut self, queued: &mut Queued, began: Stopwatch) -> Stop {
-        let Queued { work, outcomes } = queued;
-        let Some(partition) = self.partitions.get_mut(&work.partition) else {
-            return Stop::Broken(Fault::defect("not a partition of this shard"));
+    /// Evicts records if more than the budget is in memory.
+    pub(crate) fn evict_if_needed(&mut self) {
+        self.check_memory(None);
+    }
+
+    fn check_memory(&mut self, patience: Option<Duration>) {
+        let EventPipeline { partitions, context, .. } = &mut self.pipeline;
+        self.evictor.evict_if_needed(partitions, &context.checkpoints, patience);
+    }
+
+    /// Whether a checkpoint should begin before its time, for lack of memory.
+    pub(crate) fn checkpoint_due(&self) -> bool {
+        self.evictor.checkpoint_due()
+    }
+
+    /// Whether applying events must wait for a checkpoint.
+    pub(crate) fn is_backpressured(&self) -> bool {
+        self.evictor.is_backpressured()
+    }
+
+    /// Begins a round of checkpoints if one is due, or if `force` is set.
+    pub(crate) fn begin_checkpoints(&mut self, force: bool) -> Next {
+        self.checkpoints.begin_round(force, &self.pipeline.partitions, &*self.pipeline.history)
+    }
+
+    /// Performs one step of the round.
+    pub(crate) fn step_checkpoint(&mut self) -> Next {
+        let (number, result) = match self.checkpoints.checkpointer.next() {
+            Next::Freeze(number) => {
+                let all_up_to = self.pipeline.all_up_to(number);
+                let partition = self.pipeline.partitions.get_mut(&number);
+                (number, self.checkpoints.freeze(number, partition, all_up_to))
+            }
+            Next::Collect(number) => (number, self.checkpoints.collect(number, self.pipeline.partitions.get_mut(&number))),
+            next => return next,
         };
-        let (probe, dead, some_are_dead) = (&self.probe, &self.dead, !self.strikes.is_empty());
-        let from = outcomes.len();
-        let mut pace = Pace::new(began);
-        let run = catch_unwind(AssertUnwindSafe(|| -> Result<(), Fault> {
-            for (event, position) in work.events[from..].iter().zip(work.first + from as u64..) {
-                if some_are_dead && dead.contains(position) {
-                    partition.skip(position);
-                    outcomes.push(Outcome { position, first: position });
-                    continue;
+        if let Err(fault) = result {
+            self.break_partition((number, fault));
+        }
+        self.checkpoints.checkpointer.next()
+    }
+
+    /// Handles what the checkpoint writer has reported.
+    pub(crate) fn hear_writer(&mut self) -> Next {
+        while let Some(report) = self.checkpoints.try_receive() {
+            self.checkpoints.handle(report, &mut self.pipeline.partitions);
+            self.evict_if_needed();
+        }
+        self.checkpoints.checkpointer.next()
+    }
+
+    /// Writes each partition a last time, and retries once what the writer has postponed. `Rest`: that is over, whether or
+    /// not everything could be written.
+    pub(crate) fn drain(&mut self) -> Next {
+        match self.checkpoints.checkpointer.next() {
+            Next::Rest if self.has_queued() => Next::Wait,
+            Next::Rest => {
+                if self.checkpoints.begin_last_round() {
+                    self.begin_checkpoints(true);
                 }
-                if let Some(probe) = probe {
-                    probe(event);
-                }
-                outcomes.push(partition.apply(event, position)?);
-                if outcomes.len() < work.events.len() && pace.is_over() {
-                    break;
-                }
+                self.checkpoints.checkpointer.next_of_last_round()
             }
-            Ok(())
-        }));
-        match run {
-            Ok(Ok(())) if queued.is_done() => Stop::Finished,
-            Ok(Ok(())) => Stop::Interrupted,
-            Ok(Err(fault)) => Stop::Broken(fault),
-            Err(_) => {
-                let position = queued.next();
-                tracing::error!(partition = queued.work.partition, position, "an event made its shard panic");
-                match self.strike(position, &queued.work.events[queued.outcomes.len()]) {
-                    Ok(()) => Stop::Broken(Fault::defect(format!("the event at position {position} panicked"))),
-                    Err(fault) => Stop::Broken(fault),
-                }
-            }
+            next => next,
         }
     }
 
-    /// Opens a partition again as its last checkpoint left it: at a start, where nobody waits for its neighbours.
-    fn reopen(&mut self, number: u16) -> Result<(), Fault> {
-        self.abandon_checkpoint(number);
-        self.partitions.insert(number, Partition::open(number, self.shared.clone())?);
-        Ok(())
-    }
-
-    pub(super) fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {
-        let strikes = self.strikes.entry(position).or_insert(0);
-        *strikes += 1;
-        if *strikes >= STRIKES {
-            tracing::error!(position, "the event panicked twice and is set aside");
-            self.dead
-                .add(position, "panicked twice", event)
-                .map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
-        }
-        Ok(())
-    }
-
-    /// Replays the log into one partition (or all of this shard) up to `last`, setting aside what panics twice.
-    fn catch_up(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<(), Fault> {
+    /// Replays the log into the partitions, setting aside what panics twice.
+    fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
-            match self.replay(only, last, seen)? {
+            let limit_bytes = self.evictor.replay_bytes();
+            let EventPipeline { partitions, applier, history, context, .. } = &mut self.pipeline;
+            match replay(partitions, applier, &**history, limit_bytes, &context.progress, &mut self.replayed)? {
                 Replayed::All => return Ok(()),
                 Replayed::Enough => self.make_room()?,
-                Replayed::Panicked(partition, position, event) => {
-                    tracing::error!(partition, position, "an event made its shard panic at replay; starting over");
-                    self.strike(position, &event)?;
-                    self.reopen(partition)?;
+                Replayed::Panicked(number) => {
+                    // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
+                    self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);
+                    let partition = Partition::open(number, self.pipeline.context.clone())?;
+                    self.pipeline.partitions.insert(number, partition);
                 }
             }
         }
     }
 
-    /// One pass over the log, from where each partition stands.
-    fn replay(&mut self, only: Option<u16>, last: Position, seen: &mut dyn FnMut(Outcome)) -> Result<Replayed, Fault> {
-        let limit = self.memory.replay_bytes();
-        let (partitions, dead, probe) = (&mut self.partitions, &self.dead, &self.probe);
-        let after: BTreeMap<u16, Position> = partitions
-            .values()
-            .filter(|partition| only.is_none_or(|number| number == partition.number()))
-            .map(|partition| (partition.number(), partition.applied()))
-            .collect();
-        // Of a shard that hosts partition n and others above, n is the number.
-        let (progress, number) = (&self.shared.progress, partitions.keys().next().map_or(0, |number| usize::from(*number)));
-        let mut end: Result<Replayed, Fault> = Ok(Replayed::All);
-        let mut read = 0;
-        let mut visit = |record: Record<'_>| -> ControlFlow<()> {
-            let Some(partition) = partitions.get_mut(&record.partition) else { return ControlFlow::Continue(()) };
-            if record.first > last {
-                return ControlFlow::Break(());
+    /// Writes checkpoints until there is room: during a start, nobody else drives them.
+    fn make_room(&mut self) -> Result<(), Fault> {
+        self.evict_if_needed();
+        if self.checkpoint_due() {
+            let mut next = self.begin_checkpoints(true);
+            while next != Next::Rest {
+                next = if next.is_step() { self.step_checkpoint() } else { self.wait_for_writer(None)? };
             }
-            match replay_record(partition, &record, last, dead, probe, seen) {
-                Ok(None) => {}
-                Ok(Some((partition, position, event))) => {
-                    end = Ok(Replayed::Panicked(partition, position, event));
-                    return ControlFlow::Break(());
-                }
-                Err(fault) => {
-                    end = Err(fault);
-                    return ControlFlow::Break(());
-                }
+            if let Some(fault) = self.pipeline.first_fault() {
+                return Err(fault);
             }
-            progress.reached(number, record.first);
-            read += record.payload.len();
-            if read < limit {
-                return ControlFlow::Continue(());
-            }
-            end = Ok(Replayed::Enough);
-            ControlFlow::Break(())
-        };
-        self.log.read(|number| after.get(&number).copied(), &mut visit).map_err(fault::of_log)?;
-        end
+            self.evict_if_needed();
+        }
+        let began = Stopwatch::now();
+        // Stuck partitions keep too much, and events of the log can't be refused.
+        while self.evictor.is_exhausted() {
+            let left = MAX_WAIT_FOR_STUCK.checked_sub(began.elapsed());
+            let left = left.ok_or_else(|| Fault::io("checkpoints can't be written, and too much is in memory only"))?;
+            self.wait_for_writer(Some(left))?;
+            self.evict_if_needed();
+        }
+        Ok(())
     }
-}
 
-/// How a pass over the log ended.
-enum Replayed {
-    /// With all of it.
-    All,
-    /// With as much as should be read before the memory is looked at.
-    Enough,
-    /// With an event that panicked, in a partition.
-    Panicked(u16, Position, Box<Event>),
-}
-
-type Panicked = (u16, Position, Box<Event>);
-
-fn replay_record(
-    partition: &mut Partition,
-    record: &Record<'_>,
-    last: Position,
-    dead: &DeadLetters,
-    probe: &Probe,
-    seen: &mut dyn FnMut(Outcome),
-) -> Result<Option<Panicked>, Fault> {
-    let events = event_codec::decode(record.payload).map_err(fault::of_logged)?;
-    for (event, position) in events.into_iter().zip(record.first..) {
-        if position > last {
-            break;
+    fn wait_for_writer(&mut self, timeout: Option<Duration>) -> Result<Next, Fault> {
+        if let Some(report) = self.checkpoints.receive(timeout)? {
+            self.checkpoints.handle(report, &mut self.pipeline.partitions);
+            self.evict_if_needed();
         }
-        if position <= partition.applied() {
-            continue;
-        }
-        if dead.contains(position) {
-            partition.skip(position);
-            continue;
-        }
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(probe) = probe {
-                probe(&event);
-            }
-            partition.apply(&event, position)
-        }));
-        match run {
-            Ok(outcome) => seen(outcome?),
-            Err(_) => return Ok(Some((record.partition, position, event))),
-        }
+        Ok(self.checkpoints.checkpointer.next())
     }
-    Ok(None)
 }

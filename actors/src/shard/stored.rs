@@ -1,57 +1,60 @@
-//! Records and parts of rollups between the domain's types and the store's bytes.
+//! Conversion of records and rollups between the domain's types and the store's bytes.
 
 use std::ops::ControlFlow;
 
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{ProjectId, RecordKey};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::Source;
 use headcount_storage::codec;
-use headcount_storage::keys::{Key, Prefix};
-use headcount_storage::store::{PartitionId, Store};
+use headcount_storage::keyspace::{Key, PartitionId, Space};
+use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::entries::Entries;
+use crate::checkpoint_writer::Entries;
 use crate::fault;
 
-/// The versions of what is kept beside the domain's records. Raise one when its shape changes: stores of an earlier version are rebuilt.
+/// Versions of the values beside the domain's records. Raise one when its shape changes: stores of an earlier version are
+/// rebuilt.
 const META_VERSION: u8 = 1;
 const PART_VERSION: u8 = 1;
 
-/// What a store consists of, in one line for each kind of value. One that consists of anything else was made by another version.
+/// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
+/// version.
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
+    types.extend(Space::ALL.iter().map(Space::to_string));
     types.push(format!("meta of partitions and projects version {META_VERSION}"));
     types.push(format!("parts of rows version {PART_VERSION}"));
     types
 }
 
-/// The key space of [`ProjectMeta`]; one record, with the id 0. The others are those of the domain's [`Record`]s.
+/// The key space of [`ProjectMeta`]; one record, with the id 0. All other spaces are those of the domain's [`Record`]s.
 const PROJECTS: u8 = 2;
 
-/// Where a project stands; saved with every checkpoint that changed it.
+/// The saved position of a project; part of every checkpoint that changes the project.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct ProjectMeta {
     /// The position of its last event that counted.
     pub(crate) last: Position,
-    /// How many texts its dictionary holds.
-    pub(crate) names: NameCounts,
+    /// The number of terms in its dictionary.
+    pub(crate) names: TermCounts,
 }
 
-/// Where a partition stands; the last entry of each of its checkpoints.
+/// The saved position of a partition; the last entry of each of its checkpoints.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PartitionMeta {
     /// The position up to which the checkpoint reflects everything.
     pub(crate) position: Position,
-    /// How many different external ids the events that it reflects have.
+    /// The number of different external ids of the events that it reflects.
     pub(crate) external_ids: u64,
-    /// The number of the checkpoint. Its position may be that of the one before.
+    /// The serial number of the checkpoint. Its position may equal that of the one before.
     pub(crate) serial: u64,
 }
 
@@ -61,7 +64,7 @@ pub(crate) struct StoreSource<'s> {
     pub(crate) store: &'s dyn Store,
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
-    /// Whether every record is in memory, so that the store need not be asked for unknown ones.
+    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     pub(crate) complete: bool,
 }
 
@@ -79,7 +82,7 @@ impl Source for StoreSource<'_> {
     }
 }
 
-/// Reads where a partition or a project stands.
+/// Reads the meta of a partition or a project.
 pub(crate) fn read_meta<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
     decoded(store, key, META_VERSION)
 }
@@ -91,45 +94,50 @@ fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> R
     }
 }
 
-/// The number of a partition's last checkpoint; 0 if there is none.
+/// Reads the serial number of a partition's last checkpoint; 0 if there is none.
 pub(crate) fn saved_serial(store: &dyn Store, partition: u16) -> Result<u64, Fault> {
-    let standing: Option<Standing> = read_meta(store, &position_key(partition))?;
-    Ok(standing.unwrap_or_default().serial)
+    let meta: Option<PartitionMeta> = read_meta(store, &position_key(partition))?;
+    Ok(meta.unwrap_or_default().serial)
 }
 
-/// Adds a partition's standing to a checkpoint that a test makes.
+/// Adds a partition's meta to a checkpoint that a test makes.
 #[cfg(test)]
-pub(crate) fn standing_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
-    Collect { partition, project: ProjectId(0), entries }.standing(Standing { position: serial, external_ids: 0, serial })
+pub(crate) fn partition_meta_entry(entries: &mut Entries, partition: u16, serial: u64) -> Result<(), Fault> {
+    Collect { partition, project: ProjectId(0), entries }.partition_meta(PartitionMeta {
+        position: serial,
+        external_ids: 0,
+        serial,
+    })
 }
 
 /// Reads the rollups of a project.
 pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, into: &mut Project) -> Result<(), Fault> {
     let mut problem = None;
-    store
-        .scan(&Prefix::cells(PartitionId(partition), project.0), &mut |key, bytes| {
-            match restore(key, bytes, into) {
-                Ok(()) => return ControlFlow::Continue(()),
-                Err(fault) => problem = Some(fault),
+    for prefix in Key::cells_of(PartitionId(partition), project.0) {
+        let visit = &mut |key: &[u8], bytes: &[u8]| match restore(key, bytes, into) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(fault) => {
+                problem = Some(fault);
+                ControlFlow::Break(())
             }
-            ControlFlow::Break(())
-        })
-        .map_err(fault::of_store)?;
+        };
+        store.scan(&prefix, visit).map_err(fault::of_store)?;
+    }
     problem.map_or(Ok(()), Err)
 }
 
 fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
-    let Ok(Key::Cells { rollup, part, .. }) = Key::decode(key) else {
+    let Ok(Key::Cells { tag, part, .. }) = Key::decode(key) else {
         return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
     let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
-    match into.rollups.restore(rollup, part, rows) {
+    match into.rollups.restore(tag, part, rows) {
         true => Ok(()),
-        false => Err(Fault::damaged_store(format!("part {part} of rollup {rollup} is not one of its own"))),
+        false => Err(Fault::damaged_store(format!("part {part} of the rows {tag} is not one of its own"))),
     }
 }
 
-/// Collects what a checkpoint of one project writes.
+/// Collects the entries of a checkpoint of one project.
 pub(crate) struct Collect<'e> {
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
@@ -137,7 +145,7 @@ pub(crate) struct Collect<'e> {
 }
 
 impl Collect<'_> {
-    /// A page that no record has any more.
+    /// Deletes a page that no record refers to any more.
     pub(crate) fn orphan(&mut self, space: u8, key: RecordKey) {
         self.entries.delete(&record_key(self.partition, self.project, space, key));
     }
@@ -146,13 +154,13 @@ impl Collect<'_> {
         self.put(&meta_key(self.partition, self.project), META_VERSION, &meta)
     }
 
-    /// The highest position of which the checkpoint reflects anything.
+    /// Adds the highest position that the checkpoint reflects.
     pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
         self.put(&highest_key(self.partition), META_VERSION, &position)
     }
 
-    pub(crate) fn standing(&mut self, standing: Standing) -> Result<(), Fault> {
-        self.put(&position_key(self.partition), META_VERSION, &standing)
+    pub(crate) fn partition_meta(&mut self, meta: PartitionMeta) -> Result<(), Fault> {
+        self.put(&position_key(self.partition), META_VERSION, &meta)
     }
 
     fn put<T: Serialize>(&mut self, key: &[u8], version: u8, value: &T) -> Result<(), Fault> {
@@ -160,7 +168,7 @@ impl Collect<'_> {
     }
 }
 
-/// Collects parts and records; the first that can't be encoded ends it.
+/// Collects parts and records; the first one that can't be encoded ends the collection.
 pub(crate) struct Records<'c, 'e> {
     pub(crate) collect: &'c mut Collect<'e>,
     pub(crate) result: Result<(), Fault>,
@@ -184,7 +192,7 @@ impl RecordVisitor for Records<'_, '_> {
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
         let Records { collect, result } = self;
         let (partition, project) = (PartitionId(collect.partition), collect.project.0);
-        let key = Key::Cells { partition, project, rollup: tag, part: number }.encode();
+        let key = Key::Cells { partition, project, tag, part: number }.encode();
         match part {
             Some(_) if result.is_err() => {}
             Some(part) => *result = collect.put(&key, PART_VERSION, part),
@@ -193,22 +201,53 @@ impl RecordVisitor for Records<'_, '_> {
     }
 }
 
-/// Where a project's [`ProjectMeta`] is.
+/// The key of a project's [`ProjectMeta`].
 pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
     record_key(partition, project, PROJECTS, RecordKey(0))
 }
 
-/// Where the highest position is that a partition's checkpoint reflects anything of: no project has the id 0. Checkpoints of
-/// before have none: they reflect everything up to their position, and nothing beyond.
+/// The key of the highest position that a partition's checkpoint reflects; no project has the id 0. Checkpoints of earlier
+/// versions have none: they reflect everything up to their position, and nothing beyond.
 pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
-/// Where a partition's [`Standing`] is.
+/// The key of a partition's [`PartitionMeta`].
 pub(crate) fn position_key(partition: u16) -> Vec<u8> {
     Key::Position { partition: PartitionId(partition) }.encode()
 }
 
 fn record_key(partition: u16, project: ProjectId, space: u8, key: RecordKey) -> Vec<u8> {
     Key::Record { partition: PartitionId(partition), project: project.0, space, id: key.0 }.encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::cache::table::Table;
+
+    use super::*;
+
+    fn pages<T: Record>(_: &Table<T>) -> String {
+        format!("record {} {} version {}", T::PAGE_SPACE, T::NAME, T::VERSION)
+    }
+
+    /// The keyspace has what the domain stores, each once and in its version.
+    #[test]
+    fn the_keyspace_lists_each_record_and_rollup_once() {
+        let without_keys = |line: &String| line.split(',').next().unwrap_or_default().to_owned();
+        let mut stored: Vec<String> = Project::stored_types().iter().map(without_keys).collect();
+        let project = Project::default();
+        stored.extend([pages(&project.people), pages(&project.accounts), pages(&project.groups), pages(&project.emails)]);
+        stored.push("record 2 project version 1".to_owned());
+        let in_domain = |space: &Space| {
+            let line = space.to_string();
+            let record = line.strip_prefix("space 3 ").map(|rest| format!("record {rest}"));
+            let rows = line.strip_prefix("space 2 ").or(line.strip_prefix("space 5 ")).map(|rest| format!("rows {rest}"));
+            record.or(rows)
+        };
+        let mut listed: Vec<String> = Space::ALL.iter().filter_map(in_domain).collect();
+        stored.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, stored);
+    }
 }

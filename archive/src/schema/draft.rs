@@ -4,7 +4,7 @@ use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Money, Position, Who};
+use headcount_domain::intake::event::{Details, Event, Money, Position, SentIds};
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::time::{Day, Instant};
 
@@ -19,7 +19,7 @@ pub struct Draft {
     pub(super) day: Day,
     pub(super) name: Box<str>,
     pub(super) consented: bool,
-    pub(super) who: Who,
+    pub(super) who: SentIds,
     pub(super) external_id: Option<Box<str>>,
     pub(super) money: MoneyDraft,
     pub(super) company: Option<CompanyKey>,

@@ -10,7 +10,7 @@ use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::country::Country;
-use headcount_domain::intake::event::{Details, Event, Money, Position, Who};
+use headcount_domain::intake::event::{Details, Event, Money, Position, SentIds};
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::time::{Day, Instant, MS_PER_DAY};
 use proptest::collection::vec;
@@ -39,7 +39,7 @@ pub(crate) fn sample() -> Vec<Row> {
         received: Instant(1_700_000_000_250),
         day: Day(19_675),
         name: "order".into(),
-        who: Who { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
+        who: SentIds { user_id: text("ada"), anonymous_id: text("a-1"), visitor: Some(u128::MAX - 1) },
         external_id: text("o-1"),
         money: Some(Money {
             amount: Amount::parse("12.5").unwrap(),
@@ -99,7 +99,7 @@ fn bare() -> Event {
         received: Instant(0),
         day: Day(-1),
         name: "\u{e9}".into(),
-        who: Who::default(),
+        who: SentIds::default(),
         external_id: None,
         money: None,
         company: None,
@@ -139,7 +139,7 @@ pub(crate) fn plausible(position: Position, after_ms: i64) -> Row {
         received,
         day,
         name: if is_order { "order" } else { "pageview" }.into(),
-        who: Who { user_id: text(format!("u{}", position % 97)), ..Who::default() },
+        who: SentIds { user_id: text(format!("u{}", position % 97)), ..SentIds::default() },
         external_id: text(format!("e-{position}")),
         money,
         details,
@@ -305,7 +305,7 @@ fn event() -> impl Strategy<Value = Event> {
             received: Instant(received),
             day: Day(day),
             name,
-            who: Who { user_id, anonymous_id, visitor },
+            who: SentIds { user_id, anonymous_id, visitor },
             external_id,
             money,
             company: companies.0,

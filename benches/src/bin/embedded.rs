@@ -1,17 +1,18 @@
-//! The embedded engine's throughput: `track_batch`, durable and counted.
+//! Benchmarks the throughput of the embedded engine: `track_batch`, durable and counted.
 //!
-//! `embedded [EVENTS] [BATCH] [IN_FLIGHT]`, by default 1,000,000 events in batches of 1,000, 8 in flight.
+//! Usage: `embedded [EVENTS] [BATCH] [IN_FLIGHT]`; by default 1,000,000 events in batches of 1,000, 8 in flight.
 
-#![allow(clippy::unwrap_used, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, reason = "a benchmark: a panic is a failure")]
 
 use std::time::Instant;
 
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::{Engine, EngineConfig};
 
-/// As in the program.
+/// The allocator of the `headcount` binary.
 #[global_allocator]
 static ALLOCATOR: headcount_allocator::MiMalloc = headcount_allocator::MiMalloc;
 
@@ -52,7 +53,7 @@ async fn run() {
     let dir = std::env::temp_dir().join(format!("headcount-embedded-bench-{}", std::process::id()));
     let engine = Engine::open(EngineConfig::new(&dir)).unwrap();
     let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
-    // Newest last: the queue is popped from its end.
+    // Reversed, since batches are popped from the end.
     let batches: Vec<Vec<NewEvent>> = (0..events / batch)
         .rev()
         .map(|at| (at * batch..(at + 1) * batch).map(|number| event(number, events)).collect())
@@ -70,10 +71,10 @@ async fn run() {
     let window = Window { start: first, end: first.plus(59) };
     let began = Instant::now();
     for _ in 0..1_000 {
-        engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+        engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
     }
-    println!("unique users of 60 days: {:.1?} a question", began.elapsed() / 1_000);
-    let users = engine.ask(project, move |project| project.unique_users(window).total).await.unwrap();
+    println!("unique users of 60 days: {:.1?} per query", began.elapsed() / 1_000);
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap().total;
     println!("{users} unique users");
     engine.close().await;
     std::fs::remove_dir_all(dir).unwrap();

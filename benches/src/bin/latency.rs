@@ -1,10 +1,10 @@
-//! Latency of single requests on one connection that is kept alive, one after the other.
+//! Measures the latency of sequential requests on one keep-alive connection.
 //!
-//! `latency ADDRESS`, with a bearer token in `HEADCOUNT_TOKEN`. Each line of standard input is `METHOD<tab>PATH<tab>BODY`; each is
-//! answered by a line of JSON: how many requests, the 50th and 99th percentile in microseconds, the same with `If-None-Match`
-//! (answers 304, no body), and the body. All answers to a line must be the same, byte for byte.
+//! Usage: `latency ADDRESS`, with a bearer token in `HEADCOUNT_TOKEN`. Each line of standard input is `METHOD<tab>PATH<tab>BODY`.
+//! For each, the program prints a line of JSON: the number of requests, the 50th and 99th percentile in microseconds, the same with
+//! `If-None-Match` (304 without a body), and the body. All responses to a line must be equal, byte by byte.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark: a panic is a failure")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 const WARM_UPS: usize = 200;
 const REQUESTS: usize = 2_000;
-/// Slow answers are asked for less often: no line takes much longer than this, twice.
-const MOST: Duration = Duration::from_secs(10);
+/// Time limit of a measurement; slow queries get fewer requests.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-struct Answer {
+struct Response {
     status: u16,
     tag: Option<String>,
     body: Vec<u8>,
@@ -26,7 +26,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn send(&mut self, request: &[u8]) -> Answer {
+    fn send(&mut self, request: &[u8]) -> Response {
         self.stream.get_mut().write_all(request).unwrap();
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
@@ -39,30 +39,30 @@ impl Connection {
             match name.to_ascii_lowercase().as_str() {
                 "etag" => tag = Some(value.to_owned()),
                 "content-length" if status != 304 => length = value.parse().unwrap(),
-                "transfer-encoding" => panic!("answers have a length"),
+                "transfer-encoding" => panic!("responses must have Content-Length"),
                 _ => {}
             }
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).unwrap();
-        Answer { status, tag, body }
+        Response { status, tag, body }
     }
 }
 
-/// Requests until there are enough, or time is up: how many, and the two percentiles, as JSON.
-fn measure(connection: &mut Connection, request: &[u8], expected: &Answer) -> String {
+/// Repeats a request until the count or the time limit is reached. Returns the number of requests and the percentiles as JSON fields.
+fn measure(connection: &mut Connection, request: &[u8], expected: &Response) -> String {
     let began = Instant::now();
     let mut took = Vec::with_capacity(REQUESTS);
     for number in 0..WARM_UPS + REQUESTS {
-        let asked = Instant::now();
-        let answer = connection.send(request);
-        let elapsed = asked.elapsed();
-        assert!(answer.status == expected.status && answer.body == expected.body, "an answer that differs from the first");
-        // What takes long is warm sooner.
-        if number >= WARM_UPS || began.elapsed() > MOST / 10 {
+        let sent = Instant::now();
+        let response = connection.send(request);
+        let elapsed = sent.elapsed();
+        assert!(response.status == expected.status && response.body == expected.body, "the response differs from the first");
+        // Slow queries need fewer warm-up requests.
+        if number >= WARM_UPS || began.elapsed() > TIME_LIMIT / 10 {
             took.push(elapsed);
         }
-        if took.len() >= REQUESTS || began.elapsed() > MOST {
+        if took.len() >= REQUESTS || began.elapsed() > TIME_LIMIT {
             break;
         }
     }
@@ -82,7 +82,7 @@ fn request(method: &str, path: &str, body: &str, token: &str, extra: &str) -> Ve
 }
 
 fn main() {
-    let address = std::env::args().nth(1).expect("the address");
+    let address = std::env::args().nth(1).expect("expected an address");
     let token = std::env::var("HEADCOUNT_TOKEN").unwrap_or_default();
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -90,13 +90,13 @@ fn main() {
     let mut connection = Connection { stream: BufReader::new(stream) };
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
-        let [method, path, body] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("three fields a line") };
+        let [method, path, body] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("expected three fields per line") };
         let plain = request(method, path, body, &token, "");
         let first = connection.send(&plain);
         let figures = measure(&mut connection, &plain, &first);
         let conditional = first.tag.as_ref().map_or("null".to_owned(), |tag| {
             let request = request(method, path, body, &token, &format!("if-none-match: {tag}\r\n"));
-            let unchanged = Answer { status: 304, tag: None, body: Vec::new() };
+            let unchanged = Response { status: 304, tag: None, body: Vec::new() };
             format!("{{{}}}", measure(&mut connection, &request, &unchanged))
         });
         let body = String::from_utf8(first.body).unwrap();

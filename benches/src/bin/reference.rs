@@ -1,13 +1,14 @@
-//! The reference that every HTTP figure is compared with: a bare actix-web handler that takes a body and answers an empty
-//! 202. No parsing, no routing to speak of, nothing durable: what the framework itself can do on this machine, now.
+//! The reference for all HTTP benchmarks: a bare actix-web handler that reads the body and returns an empty 202.
 //!
-//! `reference PORT [WORKERS]`; it stops by itself after ten minutes.
+//! It parses and stores nothing, and so shows what the framework itself achieves on this machine.
+//!
+//! Usage: `reference PORT [WORKERS]`. The server stops after ten minutes.
 
 use std::time::Duration;
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 
-async fn none(body: web::Bytes) -> HttpResponse {
+async fn accept(body: web::Bytes) -> HttpResponse {
     std::hint::black_box(body.len());
     HttpResponse::Accepted().finish()
 }
@@ -17,7 +18,7 @@ async fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let port = arguments.next().and_then(|port| port.parse().ok()).unwrap_or(8081u16);
     let workers = arguments.next().and_then(|workers| workers.parse().ok()).unwrap_or(1);
-    let server = HttpServer::new(|| App::new().app_data(web::PayloadConfig::new(1 << 22)).route("/none", web::post().to(none)))
+    let server = HttpServer::new(|| App::new().app_data(web::PayloadConfig::new(1 << 22)).route("/none", web::post().to(accept)))
         .workers(workers)
         .bind(("127.0.0.1", port))?
         .run();

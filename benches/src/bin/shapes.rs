@@ -1,8 +1,8 @@
-//! What histories of an unusual shape cost to fold: whether the time grows with the number of events, or with its square.
+//! Benchmarks folding for unusual histories, to show whether the time is linear or quadratic in the number of events.
 //!
-//! `shapes [SHAPE] [EVENTS...]`, by default every shape at 20,000, 40,000 and 80,000 events.
+//! Usage: `shapes [SHAPE] [EVENTS...]`; by default every shape at 20,000, 40,000 and 80,000 events.
 
-#![allow(clippy::unwrap_used, reason = "a measurement: a panic is a failed one")]
+#![allow(clippy::unwrap_used, reason = "a benchmark: a panic is a failure")]
 
 use std::time::Instant as Clock;
 
@@ -11,15 +11,15 @@ use headcount_domain::agent::Agent;
 use headcount_domain::ids::KeyHasher;
 use headcount_domain::intake::event::Event;
 use headcount_domain::project::Project;
-use headcount_domain::queries::{AskAttribution, Dimension, EntityLevel, Question, Reader, TouchModel};
+use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, Query, Reader, TouchModel};
 use headcount_domain::records::NoSource;
 use headcount_domain::time::{Day, Instant, Window};
 
-/// Just too far apart to be one session.
+/// Time between events: slightly more than the timeout of a session.
 const APART_MS: usize = 31 * 60 * 1000;
 const LAST_MS: usize = 1_780_272_000_000;
 
-/// A shape: its name, and the body of its event of this number, of so many.
+/// A shape: its name, and the function from an event's number and the number of events to the event's body.
 type Shape = (&'static str, fn(usize, usize) -> String);
 
 const SHAPES: &[Shape] = &[
@@ -27,15 +27,15 @@ const SHAPES: &[Shape] = &[
     ("a company, newest first", |number, _| order(number, number % 1000)),
     ("an identity, newest first", |number, _| order(number, 0)),
     ("an identity, orders first, then touches", |number, of| orders_then_touches(number, of)),
-    ("an identity, always another address", |number, of| identify(of - number, 0, number)),
-    ("an address, always another identity", |number, of| identify(of - number, number, 0)),
+    ("an identity, a new address with each event", |number, of| identify(of - number, 0, number)),
+    ("an address, a new identity with each event", |number, of| identify(of - number, number, 0)),
 ];
 
 fn at_ms(before: usize) -> usize {
     LAST_MS - before * APART_MS
 }
 
-/// An order with a source, so long before the last one.
+/// Returns an order with a source, `before` intervals before the last one.
 fn order(before: usize, user: usize) -> String {
     let (at, source) = (at_ms(before), before % 20);
     format!(
@@ -43,7 +43,7 @@ fn order(before: usize, user: usize) -> String {
     )
 }
 
-/// Half of them orders, then a touch a few minutes before each, the oldest first.
+/// Returns the orders first, then a touch before each order, oldest first.
 fn orders_then_touches(number: usize, of: usize) -> String {
     let half = of / 2;
     let at = at_ms(2 * (half - number % half));
@@ -55,7 +55,7 @@ fn orders_then_touches(number: usize, of: usize) -> String {
     }
 }
 
-/// A user tells an address.
+/// Returns an event that reports the e-mail address of a user.
 fn identify(before: usize, user: usize, address: usize) -> String {
     let at = at_ms(before);
     format!(r#"{{"name":"identify","user_id":"u{user}","timestamp":{at},"metadata":{{"email":"a{address}@example.com"}}}}"#)
@@ -73,10 +73,10 @@ fn measure((name, body): &Shape, events: usize) {
     let took = began.elapsed();
     let window = Window { start: Day(0), end: Day(30_000) };
     let (model, level, dimension) = (TouchModel::FirstTouch, EntityLevel::Account, Dimension::Source);
-    let question = AskAttribution { model, level, dimension, window, limit: 100 };
+    let query = AttributionQuery { model, level, dimension, window, limit: 100 };
     let began = Clock::now();
     let mut reader = Reader { id: policy.project, project: &mut project, hasher: &hasher, source: &NoSource };
-    let rows = question.answer(&mut reader).unwrap().touches.rows.len();
+    let rows = query.answer(&mut reader).unwrap().touches.rows.len();
     let per_event = took.as_secs_f64() * 1e6 / events.len() as f64;
     println!(
         "{name}: {} events in {took:.2?}, {per_event:.1} µs each; {rows} first touches in {:.0?}",

@@ -1,17 +1,17 @@
-//! Sites that are counted by their brand rather than by their host.
+//! Sites that are counted by brand instead of by host.
 
 use super::category::Category;
 
-/// A site that is known by a name.
+/// A site with a brand name.
 pub(super) struct Brand {
-    /// The source as which its hosts are counted.
+    /// The source under which its hosts are counted.
     pub(super) name: &'static str,
-    /// `None` for a site that merely links.
+    /// `None` for a site that only links.
     pub(super) category: Option<Category>,
-    /// Other words that mean it as a `utm_source`.
+    /// Other words that identify it in a `utm_source`.
     pub(super) words: &'static [&'static str],
-    /// `host` (it alone, and its `m.`), `.host` (with everything below it), or `name.*` (under any country). The hosts of
-    /// Android apps are the names of their packages.
+    /// `host` (that host and its `m.`), `.host` (including all subdomains), or `name.*` (under any country suffix). The
+    /// hosts of Android apps are their package names.
     pub(super) hosts: &'static [&'static str],
 }
 
@@ -23,7 +23,7 @@ use Category::{AiAssistant, Search, Shopping, Social, Video};
 
 #[rustfmt::skip]
 pub(super) static BRANDS: &[Brand] = &[
-    // Search engines. Portals have hosts that search nothing (mail, documents): each host that does is named.
+    // Search engines. Portals have hosts without search (mail, documents), so each search host is listed.
     brand("google", Search, &[], &[
         "google.*", "images.google.*", "encrypted.google.com", "com.google.android.googlequicksearchbox", "cse.google.com",
     ]),

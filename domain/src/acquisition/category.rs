@@ -1,6 +1,6 @@
 //! Categories of sites.
 
-/// What kind of site a source is.
+/// The category of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Category {
     Search,

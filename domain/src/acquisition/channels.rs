@@ -1,25 +1,24 @@
-//! Channels, and the rules that tell them: GA4's default channel group (Analytics Help, answer 9756891, "Channels for
-//! manual traffic") as a table, in the order in which the rules are tried.
+//! Channels and their rules: GA4's default channel group (Analytics Help, answer 9756891, "Channels for manual traffic")
+//! as a table, in the order of evaluation.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
-use super::sources;
-use super::{DIRECT, NONE};
+use super::{DIRECT, NONE, sources};
 
 macro_rules! channels {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// The channel through which a visit came, by the names of GA4's default channel group, with `AI Assistants` added.
+        /// The channel of a visit, named as in GA4's default channel group, plus `AI Assistants`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Channel { $($(#[$doc])* $variant,)+ }
 
         impl Channel {
-            /// Every channel, in the order in which their rules are tried.
+            /// Every channel, in the order in which their rules are evaluated.
             pub const ALL: &[Channel] = &[$(Channel::$variant,)+];
 
-            /// The name that answers show.
+            /// The name in responses.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Channel::$variant => $name,)+ }
@@ -28,7 +27,7 @@ macro_rules! channels {
     };
 }
 
-// What is stored is the place in this list: new channels go to its end.
+// The index in this list is stored, so append new channels at its end.
 channels! {
     /// Ads over several networks at once.
     CrossNetwork = "Cross-network",
@@ -66,25 +65,25 @@ channels! {
     MobilePush = "Mobile Push Notifications",
     /// Links on any other site.
     Referral = "Referral",
-    /// No link at all, as far as is known.
+    /// No known link.
     Direct = "Direct",
-    /// No rule fits.
+    /// No rule matches.
     Unassigned = "Unassigned",
 }
 
 impl Channel {
-    /// The channel of a name, in any case and surrounded by any white space.
+    /// Returns the channel of a name, ignoring case and surrounding white space.
     #[must_use]
     pub fn parse(name: &str) -> Option<Channel> {
         let name = name.trim();
         Channel::ALL.iter().copied().find(|channel| channel.name().eq_ignore_ascii_case(name))
     }
 
-    /// The channel of a source, medium and campaign, all of them trimmed and lower-cased: that of the first rule that
-    /// holds.
+    /// Returns the channel of the first rule that matches a source, medium and campaign, all of them trimmed and
+    /// lower-cased.
     #[must_use]
     pub fn of(source: &str, medium: &str, campaign: &str) -> Channel {
-        // Most visits tell nothing, and the last rule is theirs.
+        // Most visits have no acquisition data and match only the last rule.
         if (source, medium, campaign) == (DIRECT, NONE, NONE) {
             return Channel::Direct;
         }
@@ -117,7 +116,7 @@ enum Test {
     /// `^(.*cp.*|ppc|retargeting|paid.*)$`
     MediumIsPaid,
     CampaignContains(&'static str),
-    /// `^(.*(([^a-df-z]|^)shop|shopping).*)$`: "shop" unless a letter other than e (as in "eshop") stands before it.
+    /// `^(.*(([^a-df-z]|^)shop|shopping).*)$`: "shop" unless preceded by a letter other than e (as in "eshop").
     CampaignIsShopping,
 }
 
@@ -145,7 +144,7 @@ fn is_shopping(campaign: &str) -> bool {
     campaign.contains("shopping") || campaign.match_indices("shop").any(|(at, _)| stands_free(at))
 }
 
-/// A channel, and what makes a visit its own: any of these lists of tests, all of which hold.
+/// A channel, and its alternatives: a visit matches if all tests of any one list hold.
 struct Rule {
     channel: Channel,
     any_of: &'static [&'static [Test]],

@@ -1,7 +1,7 @@
-//! Where a visit came from: its source, medium, campaign and channel.
+//! Acquisition: the source, medium, campaign and channel of a visit.
 //!
-//! What is told comes first (overrides, then the parameters of the page's URL), then what the click or the referrer tells,
-//! and each of the four is decided by itself.
+//! Explicit values take precedence (overrides, then the parameters of the page's URL), followed by the click id and the
+//! referrer. Each of the four is resolved on its own.
 
 mod brands;
 mod category;
@@ -16,14 +16,14 @@ pub use channels::Channel;
 
 use crate::text;
 
-/// The source of a visit that nothing tells.
+/// The source of a visit whose source is unknown.
 pub const DIRECT: &str = "(direct)";
-/// The medium and campaign of a visit for which nothing tells one.
+/// The medium or campaign of a visit for which it is unknown.
 pub const NONE: &str = "(none)";
-/// The most characters of a value; what follows is cut.
+/// The maximum number of characters of a value; longer values are truncated.
 pub const MAX_VALUE_CHARS: usize = 255;
 
-/// What brought a visit. All values are trimmed and lower-cased.
+/// The acquisition of a visit. All values are trimmed and lower-cased.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Acquisition {
     /// The site or sender, or [`DIRECT`].
@@ -32,18 +32,18 @@ pub struct Acquisition {
     pub medium: String,
     /// The campaign, or [`NONE`].
     pub campaign: String,
-    /// The channel that these make.
+    /// The channel that follows from the other three.
     pub channel: Channel,
 }
 
 impl Acquisition {
-    /// That of a visit of which nothing is known.
+    /// Returns the acquisition of a visit about which nothing is known.
     #[must_use]
     pub fn direct() -> Acquisition {
         Acquisition { source: DIRECT.to_owned(), medium: NONE.to_owned(), campaign: NONE.to_owned(), channel: Channel::Direct }
     }
 
-    /// Whether no source is known: such a visit is no touch of an attribution while there is another.
+    /// Whether the source is unknown. Attribution ignores such a visit if there is any other.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.source == DIRECT
@@ -56,7 +56,7 @@ impl Default for Acquisition {
     }
 }
 
-/// What the sender says of the visit outright: the event's `_acOverrides`. Empty values are as if absent.
+/// Values that the sender sets explicitly: the event's `_acOverrides`. Empty values count as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Overrides {
     /// The source.
@@ -65,22 +65,22 @@ pub struct Overrides {
     pub medium: Option<String>,
     /// The campaign.
     pub campaign: Option<String>,
-    /// The channel, by its name in any case; any other name is ignored.
+    /// The channel's name, in any case; unknown names are ignored.
     pub channel: Option<String>,
 }
 
-/// What an event tells of where its visit came from.
+/// The fields of an event from which its acquisition is resolved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Touchpoint<'a> {
-    /// The page's URL as sent, with its query; it may be relative.
+    /// The page's URL as sent, including its query; may be relative.
     pub url: Option<&'a str>,
-    /// The external referrer's host, as [`text::referrer_host`] gives it.
+    /// The external referrer's host, as returned by [`text::referrer_host`].
     pub referrer_host: Option<&'a str>,
     /// The event's `_acOverrides`.
     pub overrides: Option<&'a Overrides>,
 }
 
-/// Campaign parameters of a page's URL, trimmed, lower-cased and cut; `None` where absent or empty.
+/// The campaign parameters of a page's URL, trimmed, lower-cased and truncated; `None` if absent or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Utm {
     /// `utm_source`
@@ -95,7 +95,7 @@ pub struct Utm {
     pub content: Option<String>,
 }
 
-/// Parameters that advertisers' links carry, in order of precedence, with the source and medium that they mean.
+/// Click-id parameters of advertisers' links, in order of precedence, with the source and medium that they imply.
 const CLICK_IDS: [(&str, &str, &str); 6] = [
     ("gclid", "google", "cpc"),
     ("msclkid", "bing", "cpc"),
@@ -105,21 +105,21 @@ const CLICK_IDS: [(&str, &str, &str); 6] = [
     ("li_fat_id", "linkedin", "paid_social"),
 ];
 
-/// The campaign parameters of a page's URL, absolute or relative. Of a repeated parameter the first value counts.
+/// Reads the campaign parameters of a page's URL, absolute or relative. The first value of a repeated parameter counts.
 #[must_use]
 pub fn utm(url: &str) -> Utm {
-    Query::read(url).utm
+    UrlQuery::read(url).utm
 }
 
-/// Where a visit came from, by the first that tells:
+/// Resolves the acquisition of a visit. The first known value counts:
 ///
 /// - source: override, `utm_source`, `source`, `ref`, click id, referrer (its brand, else its host), `(direct)`;
 /// - medium: override, `utm_medium`, click id, referrer (`organic`, `social`, `referral`), `(none)`;
 /// - campaign: override, `utm_campaign`, `(none)`;
-/// - channel: override, if it is the name of one, else that of the above ([`Channel::of`]).
+/// - channel: override, if it names a channel, else the channel of the three values above ([`Channel::of`]).
 #[must_use]
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
-    let query = touchpoint.url.map(Query::read).unwrap_or_default();
+    let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
     let overrides = touchpoint.overrides;
     let told = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
     let click = query.click_id.map(|index| CLICK_IDS[index]);
@@ -143,19 +143,19 @@ pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     Acquisition { source, medium, campaign, channel }
 }
 
-/// What a page's query tells.
+/// The acquisition parameters of a page's query.
 #[derive(Default)]
-struct Query {
+struct UrlQuery {
     utm: Utm,
     source: Option<String>,
     reference: Option<String>,
-    /// The first of [`CLICK_IDS`] that is there.
+    /// The index in [`CLICK_IDS`] of the first that is present.
     click_id: Option<usize>,
 }
 
-impl Query {
-    fn read(url: &str) -> Query {
-        let mut query = Query::default();
+impl UrlQuery {
+    fn read(url: &str) -> UrlQuery {
+        let mut query = UrlQuery::default();
         for (name, value) in text::query_params(url) {
             query.take(&name, &value);
         }
@@ -184,7 +184,7 @@ impl Query {
     }
 }
 
-/// What an external referrer means.
+/// The source and medium that an external referrer implies.
 struct Referrer {
     source: String,
     medium: &'static str,
@@ -205,7 +205,8 @@ impl Referrer {
     }
 }
 
-/// A value as it is compared and shown: trimmed, lower-cased, cut at [`MAX_VALUE_CHARS`]; `None` if nothing remains.
+/// Normalizes a value for comparison and display: trimmed, lower-cased, truncated to [`MAX_VALUE_CHARS`]; `None` if
+/// empty.
 fn clean(value: &str) -> Option<String> {
     let value = text::non_empty(value)?.to_lowercase();
     Some(text::cut_chars(&value, MAX_VALUE_CHARS).to_owned())

@@ -1,8 +1,8 @@
-//! Which site a referrer or a `utm_source` stands for: the tables, and how they are looked up.
+//! The tables of sites, and the lookup of a referrer or `utm_source` in them.
 //!
 //! Categories follow the list of sources that Google publishes with the GA4 default channel group (Analytics Help, answer
-//! 9756891, "source categories"), without its webmail hosts, which are no searches, and with networks and engines that it
-//! lacks. AI assistants are compiled by hand from the hosts from which they refer.
+//! 9756891, "source categories"), without its webmail hosts, which are not search engines, and with networks and engines
+//! that the list lacks. The AI assistants are compiled by hand from the hosts that they refer from.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,21 +12,21 @@ use super::brands::{BRANDS, Brand};
 use super::category::Category;
 use super::sites::{SEARCH, SHOPPING, SOCIAL, VIDEO};
 
-/// What is known of a host.
+/// The data about a host's site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Site {
-    /// The name as which it is counted; `None` if that is its host.
+    /// The name under which the site is counted; `None` for its host.
     pub(super) brand: Option<&'static str>,
     pub(super) category: Option<Category>,
 }
 
-/// Second-level labels under which countries register: `google.co.uk`, `google.com.br`.
+/// Second-level labels under which countries register domains: `google.co.uk`, `google.com.br`.
 const SECOND_LEVELS: [&str; 6] = ["co", "com", "net", "org", "ne", "or"];
 
 struct Index {
-    /// Words that stand for a site in a `utm_source`.
+    /// Words that identify a site in a `utm_source`.
     words: HashMap<&'static str, Option<Category>>,
-    /// Hosts, `.host` for what lies below one, and `name.` for a name under any country.
+    /// Hosts, `.host` for all subdomains of a host, and `name.` for a name under any country suffix.
     hosts: HashMap<Cow<'static, str>, Site>,
 }
 
@@ -42,7 +42,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 impl Index {
-    /// A word without a dot stands for itself and for `word.com`; one with a dot is a host.
+    /// Adds a listed source. A word without a dot stands for itself and for `word.com`; one with a dot is a host.
     fn add_listed(&mut self, word: &'static str, category: Category) {
         let site = Site { brand: None, category: Some(category) };
         if word.contains('.') {
@@ -59,7 +59,7 @@ impl Index {
             self.words.insert(word, brand.category);
         }
         for pattern in brand.hosts {
-            // `name.*` is kept as `name.`, `.host` also stands for the host itself.
+            // `name.*` is stored as `name.`; `.host` also stands for the host itself.
             self.hosts.insert(Cow::Borrowed(pattern.trim_end_matches('*')), site);
             if let Some(host) = pattern.strip_prefix('.') {
                 self.hosts.insert(Cow::Borrowed(host), site);
@@ -68,7 +68,7 @@ impl Index {
     }
 }
 
-/// What is known of a lower-case host without `www.`.
+/// Looks up a lower-case host without `www.`.
 pub(super) fn site_of(host: &str) -> Option<Site> {
     let hosts = &INDEX.hosts;
     let exact = || hosts.get(host).or_else(|| hosts.get(host.strip_prefix("m.")?));
@@ -77,7 +77,7 @@ pub(super) fn site_of(host: &str) -> Option<Site> {
     exact().or_else(parent).or_else(by_name).copied()
 }
 
-/// The category of a lower-case source: a word such as `google`, or a host.
+/// Returns the category of a lower-case source: a word such as `google`, or a host.
 pub(super) fn category_of(source: &str) -> Option<Category> {
     if let Some(category) = INDEX.words.get(source) {
         return *category;
@@ -86,7 +86,7 @@ pub(super) fn category_of(source: &str) -> Option<Category> {
     site_of(host)?.category
 }
 
-/// `google.` of `google.de`, `google.com` and `google.co.uk`; `None` if the host has no such suffix.
+/// Returns `google.` for `google.de`, `google.com` and `google.co.uk`; `None` if the host has no such suffix.
 fn name_under_country(host: &str) -> Option<&str> {
     let (rest, last) = host.rsplit_once('.')?;
     let is_country = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());

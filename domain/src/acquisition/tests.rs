@@ -1,9 +1,9 @@
-//! Events in, acquisitions out.
+//! Tests from touchpoints to acquisitions.
 
 use super::*;
 use proptest::prelude::*;
 
-/// `source / medium / campaign / channel` of a page and the host that referred to it.
+/// Resolves a page and its referrer's host to `source / medium / campaign / channel`.
 fn of(url: &str, referrer_host: Option<&str>, overrides: &Overrides) -> String {
     let touchpoint = Touchpoint { url: Some(url), referrer_host, overrides: Some(overrides) };
     let found = resolve(&touchpoint);

@@ -1,17 +1,18 @@
-//! The names of crawlers, monitors and previewers: a maintained list, as data.
+//! The maintained list of names of crawlers, monitors and previewers.
 
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// One name a line; `#` begins a comment, `^` a name that agents begin with, `$` ends one that they end with.
+/// One name per line; `#` starts a comment. A leading `^` anchors the name to the start of the agent, a trailing `$` to
+/// its end.
 const LIST: &str = include_str!("data/names.txt");
 
-/// Names up to this length must be whole words, in the case that the list has: `Yeti`, but not `FEVER` nor `Sogou` in
-/// `SogouMobileBrowser`.
+/// Names up to this length must match whole words and the case of the list: `Yeti` matches, but neither `FEVER` nor the
+/// `Sogou` of `SogouMobileBrowser`.
 const SHORT_NAME_BYTES: usize = 6;
 
-/// A name, and where in an agent it must be.
+/// A name, and the position that it must have in an agent.
 #[derive(Debug, Clone, Copy)]
 struct Name {
     text: &'static str,
@@ -21,11 +22,11 @@ struct Name {
 
 struct Names {
     finder: AhoCorasick,
-    /// By the finder's patterns.
+    /// The names, by pattern index of the finder.
     names: Vec<Name>,
 }
 
-/// `None` can't be: the list is part of the program, and a test builds it.
+/// Never `None` in practice: the list is compiled in, and a test builds it.
 static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
     let names: Vec<Name> = LIST.lines().filter(|line| !line.starts_with('#')).map(name).collect();
     let texts = names.iter().map(|name| name.text);
@@ -33,14 +34,14 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
     Some(Names { finder, names })
 });
 
-/// A line's name.
+/// Parses a line of the list.
 fn name(line: &'static str) -> Name {
     let (at_start, text) = line.strip_prefix('^').map_or((false, line), |text| (true, text));
     let (at_end, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
     Name { text, at_start, at_end }
 }
 
-/// Whether the agent has one of the names.
+/// Whether the agent contains one of the names.
 pub(super) fn has_name(user_agent: &str) -> bool {
     let Some(names) = NAMES.as_ref() else {
         return false;
@@ -56,7 +57,7 @@ pub(super) fn has_name(user_agent: &str) -> bool {
     })
 }
 
-/// Whether a word may begin or end between these two bytes.
+/// Whether a word boundary lies at this index.
 fn is_edge(agent: &[u8], at: usize) -> bool {
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     let before = at.checked_sub(1).and_then(|before| agent.get(before));

@@ -1,4 +1,4 @@
-//! Agents as they were sent, most of them in the access log of a public web site (2014) and by current browsers.
+//! User agents as sent, most of them from the access log of a public web site (2014) and from current browsers.
 
 use super::*;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ fn words_are_in_lower_case_and_each_is_needed() {
     }
 }
 
-/// The lines of a file of `data/` without its comments.
+/// The lines of a file of `data/`, without comments.
 fn agents(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.lines().filter(|line| !line.starts_with('#'))
 }
@@ -113,7 +113,7 @@ fn the_examples_of_the_list_of_crawlers_are_bots() {
     let examples: Vec<&str> = agents(include_str!("data/crawlers.txt")).collect();
     assert!(examples.len() > 2_000);
     let missed: Vec<&str> = examples.iter().copied().filter(|user_agent| !is_bot(user_agent)).collect();
-    // Whatever runs on App Engine, not only crawlers.
+    // App Engine marks every program that runs there, not only crawlers.
     assert!(missed.iter().all(|user_agent| user_agent.contains("AppEngine-Google")), "{missed:#?}");
     assert!(missed.len() * 100 <= examples.len());
 }

@@ -1,18 +1,18 @@
-//! The words by which bots, and programs that are none, are told.
+//! Words that identify bots, and the agents of programs that are not bots.
 
-/// What crawlers, monitors and previewers call themselves, whatever their name is; in lower case, found in any case.
+/// Words that crawlers, monitors and previewers use, in lower case; matched in any case.
 #[rustfmt::skip]
 pub(super) const BOT_WORDS: &[&str] = &[
     "bot", "crawl", "spider", "slurp", "scrap", "archiver", "indexer", "monitor", "uptime", "preview", "headless",
     "fetcher", "feedparser", "feed parser", "feedburner", "rss", "validator", "scanner", "probe",
     "linkcheck", "link check", "checklink", "sitemap", "favicon", "imageproxy", "imgproxy", "lighthouse",
     "healthcheck", "health check", "health-check",
-    // Names that the list does not have, or writes in another case.
+    // Names that the maintained list lacks or spells in another case.
     "feedbin", "feedwrangler", "theoldreader", "googlehc/", "visualping", "hyperping", "gomezagent", "ezooms", "daumoa",
     "mediapartners-google", "whatsapp/",
 ];
 
-/// What the agents of programs and libraries that speak HTTP start with, in lower case.
+/// Prefixes of the agents of HTTP programs and libraries, in lower case.
 #[rustfmt::skip]
 pub(super) const HTTP_PROGRAMS: &[&str] = &[
     "aiohttp", "apache-httpasyncclient", "apache-httpclient", "axios", "bun/", "cpp-httplib", "curl", "dart", "deno", "ecto",

@@ -1,4 +1,4 @@
-//! Records of one kind: in memory while in use, known to be saved or not, read back from the store on demand.
+//! The resident records of one kind: loaded on demand, collected by checkpoints, evicted by second chance.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -29,17 +29,17 @@ impl Hasher for Passthrough {
     }
 }
 
-/// Makes hash maps by record key quick.
+/// Hashes record keys by taking their low half.
 pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
 
 #[derive(Debug, Clone)]
-struct Slot<T> {
+struct CachedRecord<T> {
     value: T,
     /// The generation in which it last changed; 0: as collected or saved.
     changed_in: u32,
     /// The generation whose checkpoint collected it last; 0: it was read back.
     collected_in: u32,
-    /// What it takes in memory, when that was last looked at.
+    /// Its approximate memory in bytes, when last measured.
     weight: u32,
     /// Whether it was asked for since it was last passed over by [`Table::evict`].
     used: bool,
@@ -50,7 +50,7 @@ struct Slot<T> {
 /// After how many changes a record is weighed again: one that grows all the time is never clean.
 const CHANGES_A_WEIGHING: u8 = 64;
 
-impl<T: Record> Slot<T> {
+impl<T: Record> CachedRecord<T> {
     /// One that is as it was saved.
     fn saved(value: T) -> Box<Self> {
         let weight = weigh(&value);
@@ -93,10 +93,10 @@ impl std::ops::AddAssign for Bytes {
 #[derive(Debug)]
 pub struct Table<T> {
     /// Boxed, since a hash table of many large slots is half empty, and there are two of it while it grows.
-    slots: HashMap<RecordKey, Box<Slot<T>>, KeyHashBuilder>,
+    slots: HashMap<RecordKey, Box<CachedRecord<T>>, KeyHashBuilder>,
     generation: u32,
     /// The last generation whose checkpoint is in the store.
-    settled: u32,
+    durable: u32,
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,
     spilled: Vec<(RecordKey, T)>,
@@ -112,7 +112,7 @@ impl<T> Default for Table<T> {
         Self {
             slots: HashMap::default(),
             generation: 1,
-            settled: 0,
+            durable: 0,
             dirty: Vec::new(),
             frozen: Vec::new(),
             spilled: Vec::new(),
@@ -160,7 +160,7 @@ impl<T: Record> Table<T> {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => match load()? {
                 Some(value) => {
-                    let slot = Slot::saved(value);
+                    let slot = CachedRecord::saved(value);
                     queue.push_back(key);
                     *resident_bytes += slot.weight as usize;
                     entry.insert(slot)
@@ -192,7 +192,7 @@ impl<T: Record> Table<T> {
     /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
         if let Entry::Vacant(entry) = self.slots.entry(key) {
-            let slot = Box::new(Slot { changed_in: self.generation, ..*Slot::saved(value) });
+            let slot = Box::new(CachedRecord { changed_in: self.generation, ..*CachedRecord::saved(value) });
             self.dirty.push(key);
             self.queue.push_back(key);
             self.resident_bytes += slot.weight as usize;
@@ -210,7 +210,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut Slot<T>>, Fault>
+    fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut CachedRecord<T>>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
     {
@@ -222,7 +222,7 @@ impl<T: Record> Table<T> {
             }
             Entry::Vacant(entry) => match load()? {
                 Some(value) => {
-                    let slot = Slot::saved(value);
+                    let slot = CachedRecord::saved(value);
                     self.queue.push_back(key);
                     self.resident_bytes += slot.weight as usize;
                     Ok(Some(entry.insert(slot)))
@@ -232,20 +232,20 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// What it keeps, in one line: key space, name and version.
+    /// The stored type in one line: key space, name and version.
     #[must_use]
     pub fn stored_type(&self) -> String {
         format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
     }
 
-    /// How much is in memory.
+    /// The bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
     }
 
-    /// Lets go of saved records that were not asked for since this last passed over them, until `enough` bytes are freed or
-    /// `most` records were looked at. Answers how many bytes were freed.
+    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed or `most` records were looked
+    /// at. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for _ in 0..most.min(self.queue.len()) {
@@ -256,7 +256,7 @@ impl<T: Record> Table<T> {
             let Entry::Occupied(mut entry) = self.slots.entry(key) else { continue };
             let slot = entry.get_mut();
             // What is collected and not in the store yet is nowhere else.
-            let is_saved = slot.changed_in == 0 && slot.collected_in <= self.settled;
+            let is_saved = slot.changed_in == 0 && slot.collected_in <= self.durable;
             if is_saved && !slot.used {
                 freed += slot.weight as usize;
                 entry.remove();
@@ -264,7 +264,7 @@ impl<T: Record> Table<T> {
             }
             slot.used = false;
             // What it was when the last checkpoint collected it is in the store, and so are the pages that did not change since.
-            let pages_are_saved = is_saved || (self.frozen.is_empty() && self.settled + 1 == self.generation);
+            let pages_are_saved = is_saved || (self.frozen.is_empty() && self.durable + 1 == self.generation);
             if pages_are_saved {
                 slot.value.shed();
                 let (before, now) = slot.weigh();
@@ -280,7 +280,7 @@ impl<T: Record> Table<T> {
         freed
     }
 
-    /// Begins a checkpoint: what has changed so far is its content. Cheap, whatever the number of records.
+    /// Begins a checkpoint of all changes so far. Cheap, whatever the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
         self.frozen = std::mem::take(&mut self.dirty);
@@ -288,12 +288,12 @@ impl<T: Record> Table<T> {
         self.generation += 1;
     }
 
-    /// The checkpoint that was collected last is in the store.
-    pub fn settle(&mut self) {
-        self.settled = self.generation - 1;
+    /// Records that the last collected checkpoint is in the store.
+    pub fn mark_durable(&mut self) {
+        self.durable = self.generation - 1;
     }
 
-    /// Hands up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. `false`: that was all.
+    /// Passes up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. Returns `false` after the last.
     pub fn drain_frozen(&mut self, most: usize, mut visit: impl FnMut(RecordKey, &T)) -> bool {
         for (key, value) in self.spilled.drain(..) {
             visit(key, &value);
@@ -388,10 +388,10 @@ mod tests {
         grow(&mut table);
         while table.drain_frozen(1, |_, _| {}) {}
         assert!(table.bytes().resident > 1_900 && table.bytes().unsaved > 1_900, "{:?}", table.bytes());
-        table.settle();
+        table.mark_durable();
         table.freeze();
         while table.drain_frozen(1, |_, _| {}) {}
-        table.settle();
+        table.mark_durable();
         assert_eq!(table.bytes(), Bytes { resident: 2_000 + SLOT_BYTES, unsaved: 0 });
     }
 
@@ -443,7 +443,7 @@ mod tests {
         while table.drain_frozen(4, |_, _| {}) {}
         assert_eq!(table.bytes(), Bytes { unsaved: 0, ..all });
         assert_eq!(table.evict(usize::MAX, 100), 0, "it is not in the store yet");
-        table.settle();
+        table.mark_durable();
         *table.get_mut(RecordKey(3), || Ok(None)).unwrap().unwrap() = 8;
         assert_eq!(table.get(RecordKey(4), || Ok(None)), Ok(Some(&7)));
         table.freeze();
@@ -453,7 +453,7 @@ mod tests {
             "all but the changed one and the one in use, also during a checkpoint"
         );
         while table.drain_frozen(4, |_, _| {}) {}
-        table.settle();
+        table.mark_durable();
         assert_eq!(table.resident(), 2);
         assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "no more than is enough");
         assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "not asked for again");

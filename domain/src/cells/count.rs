@@ -1,17 +1,17 @@
-//! Counts that sums show: a negative one is a defect, which is counted.
+//! Counts from sums. A negative one is a defect and is counted as such.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many negative counts were seen since the process started.
 static NEGATIVE_COUNTS: AtomicU64 = AtomicU64::new(0);
 
-/// How many negative counts were seen since the process started: each is a defect.
+/// The number of negative counts since the process started; each is a defect.
 #[must_use]
 pub fn negative_counts() -> u64 {
     NEGATIVE_COUNTS.load(Ordering::Relaxed)
 }
 
-/// The count that a sum is. A negative one is a defect: something was taken out that was never put in. It is shown as 0, and noted.
+/// The count of a sum. A negative sum is a defect: something was taken out that was never added. It is shown as 0 and counted.
 #[must_use]
 pub fn count_of(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or_else(|_| {

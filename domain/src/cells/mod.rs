@@ -18,4 +18,4 @@ mod tests;
 pub use count::{count_of, negative_counts};
 pub use keys::{Key, Value, signed, unsigned};
 pub use rows::Cells;
-pub use stored::Kept;
+pub use stored::StoredCells;

@@ -233,7 +233,7 @@ impl Packed {
         self.write_value(start, columns);
     }
 
-    /// Adds a row at the place that [`Packed::find`] told.
+    /// Inserts a row at the index that [`Packed::find`] returned.
     pub fn insert(&mut self, at: usize, key: &KeyBytes, columns: &Columns) {
         self.make_fit(key, columns);
         let stride = self.stride();

@@ -3,17 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
-
-/// How many bytes of rows a part holds before it is split.
-static PART_BYTES: AtomicUsize = AtomicUsize::new(4096);
-
-/// Changes how many bytes a part holds: answers don't depend on it, and tests show that with tiny parts.
-pub fn set_part_bytes(bytes: usize) {
-    PART_BYTES.store(bytes, Ordering::Relaxed);
-}
 
 /// A key as numbers that sort as it does: they are compared with fewer instructions than bytes.
 type Place = [u64; MAX_KEY / 8];
@@ -34,18 +25,20 @@ fn weight(part: &Packed) -> usize {
 pub type FrozenPart = (u32, Option<Arc<Packed>>);
 
 #[derive(Debug, Clone, Default)]
-struct Slot {
+struct PartSlot {
     part: Option<Arc<Packed>>,
     dirty: bool,
 }
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Parts {
+    /// How many bytes of rows a part holds before it is split.
+    part_bytes: usize,
     /// The numbers of the parts, by their first keys.
     index: BTreeMap<Place, u32>,
     /// The parts, by number: the last one is there.
-    slots: Vec<Slot>,
+    slots: Vec<PartSlot>,
     /// The numbers of no part, below the greatest of one.
     free: BTreeSet<u32>,
     /// The numbers of the parts that changed, or are no more, since the last checkpoint; some may be in here twice.
@@ -62,6 +55,19 @@ impl PartialEq for Parts {
 }
 
 impl Parts {
+    /// No rows, in parts of up to `part_bytes` bytes.
+    pub fn new(part_bytes: usize) -> Self {
+        Self {
+            part_bytes,
+            index: BTreeMap::new(),
+            slots: Vec::new(),
+            free: BTreeSet::new(),
+            dirty: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
@@ -73,7 +79,7 @@ impl Parts {
     }
 
     /// The part that a key belongs to: the last one that begins at or before it.
-    fn number_of(&self, key: &KeyBytes) -> Option<u32> {
+    fn part_of(&self, key: &KeyBytes) -> Option<u32> {
         let before = self.index.range(..=place(key)).next_back();
         before.or_else(|| self.index.first_key_value()).map(|(_, number)| *number)
     }
@@ -84,13 +90,13 @@ impl Parts {
 
     /// The value of a row.
     pub fn get(&self, key: &KeyBytes) -> Option<Columns> {
-        let part = self.part(self.number_of(key)?)?;
+        let part = self.part(self.part_of(key)?)?;
         part.find(key).ok().map(|at| part.columns(at))
     }
 
     /// Changes the value of a row; `None`: there is none before, or none from here on. Keys have `key_len` bytes.
     pub fn change(&mut self, key_len: usize, key: &KeyBytes, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
-        let Some(number) = self.number_of(key) else {
+        let Some(number) = self.part_of(key) else {
             if let Some(columns) = change(None) {
                 self.rows += 1;
                 self.add(Packed::new(key_len, key, &columns));
@@ -124,15 +130,15 @@ impl Parts {
         self.bytes = self.bytes + weight(part) - was;
         let part_bytes = part.bytes();
         self.mark(number);
-        if first.is_some() || part_bytes > PART_BYTES.load(Ordering::Relaxed) {
-            self.settle(number, first, at_end);
+        if first.is_some() || part_bytes > self.part_bytes {
+            self.rebalance(number, first, at_end);
         }
     }
 
     /// A part changed, whose first key was `first` if that may be another one now: brings the index up to date, and the part
     /// to its size. Where rows are added at its end, it keeps most of them, since more
     /// come after them. Not all: they may come in descending order between it and the next part, and each would be a part of its own.
-    fn settle(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
+    fn rebalance(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
         let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
         if part.count() == 0 {
             self.bytes -= weight(part);
@@ -146,7 +152,7 @@ impl Parts {
             self.index.remove(&place(&first));
             self.index.insert(place(&part.key(0)), number);
         }
-        if part.bytes() > PART_BYTES.load(Ordering::Relaxed) && part.count() > 1 {
+        if part.bytes() > self.part_bytes && part.count() > 1 {
             let was = weight(part);
             let part = Arc::make_mut(part);
             let kept = if at_end { part.count() * 7 / 8 } else { part.count() / 2 };
@@ -159,7 +165,7 @@ impl Parts {
     /// Takes a part in, under the least number that is free.
     fn add(&mut self, part: Packed) {
         let number = self.free.pop_first().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(PartSlot::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         self.mark(number);
@@ -198,7 +204,7 @@ impl Parts {
         let known = self.slots.len();
         let needed = (number as usize).saturating_add(1);
         if known < needed {
-            self.slots.resize_with(needed, Slot::default);
+            self.slots.resize_with(needed, PartSlot::default);
             self.free.extend((known..needed).filter_map(|number| u32::try_from(number).ok()));
         }
         self.free.remove(&number);

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::keys::{Key, Value};
 use super::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use super::parts::{FrozenPart, Parts};
+use crate::limits::Limits;
 
 /// The rows of one kind in one project, sorted by key.
 pub struct Cells<K, V> {
@@ -14,7 +15,7 @@ pub struct Cells<K, V> {
 
 impl<K, V> Default for Cells<K, V> {
     fn default() -> Self {
-        Self { parts: Parts::default(), kind: PhantomData }
+        Self::new(&Limits::DEFAULT)
     }
 }
 
@@ -58,12 +59,12 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.parts.get(&whole(key)).map(|columns| V::from_columns(&columns))
     }
 
-    /// Puts a row in, or another value into one.
+    /// Inserts or replaces a row.
     pub fn set(&mut self, key: K, value: V) {
         self.parts.change(K::BYTES, &whole(key), |_| Some(value.columns()));
     }
 
-    /// Takes a row out, if there is one.
+    /// Removes a row, if there is one.
     pub fn remove(&mut self, key: K) {
         self.parts.change(K::BYTES, &whole(key), |_| None);
     }
@@ -84,7 +85,7 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY]).map(row)
     }
 
-    /// Puts a saved part back; it counts as saved. `false`: it is not one of these rows.
+    /// Restores a saved part. Returns `false` if its keys do not fit.
     pub fn restore(&mut self, number: u32, part: Packed) -> bool {
         let fits = part.key_len() == K::BYTES && number <= MAX_NUMBER;
         if fits {
@@ -95,7 +96,7 @@ impl<K: Key, V: Value> Cells<K, V> {
 }
 
 impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
-    /// Changes a sum; one that nothing is left of goes, so that equal sums are equal rows.
+    /// Changes a sum. A sum that becomes zero is removed, so that equal sums are equal rows.
     pub fn change(&mut self, key: K, change: impl FnOnce(&mut V)) {
         self.parts.change(K::BYTES, &whole(key), |columns| {
             let mut value = columns.map_or_else(V::default, |columns| V::from_columns(&columns));
@@ -109,7 +110,13 @@ impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
 const MAX_NUMBER: u32 = 1 << 26;
 
 impl<K, V> Cells<K, V> {
-    /// How many rows there are.
+    /// No rows.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self { parts: Parts::new(limits.part_bytes), kind: PhantomData }
+    }
+
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.rows()
@@ -121,13 +128,13 @@ impl<K, V> Cells<K, V> {
         self.parts.rows() == 0
     }
 
-    /// What the rows take in memory, in bytes, roughly.
+    /// The approximate memory of the rows, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.parts.bytes()
     }
 
-    /// The rows, as they are cut into parts.
+    /// The parts of the rows.
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::cells::Cells;
-use crate::cells::packed::KeyBytes;
-use crate::cells::packed::{MAX_COLUMNS, Packed};
+use crate::cells::packed::{KeyBytes, MAX_COLUMNS, Packed};
 use crate::cells::parts::Parts;
+use crate::limits::Limits;
 
 /// One change of a row; the last column is as wide as the number of the key says.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ fn save(parts: &mut Parts, disk: &mut Disk) {
 }
 
 fn restored(disk: &Disk) -> Parts {
-    let mut parts = Parts::default();
+    let mut parts = Parts::new(Limits::DEFAULT.part_bytes);
     for (number, part) in disk {
         parts.restore(*number, part.clone());
     }
@@ -66,7 +66,7 @@ fn set(parts: &mut Parts, number: u16, value: Option<u64>) {
 proptest! {
     #[test]
     fn rows_are_those_of_a_map(steps in steps()) {
-        let (mut straight, mut stopped, mut disk) = (Parts::default(), Parts::default(), Disk::new());
+        let (mut straight, mut stopped, mut disk) = (Parts::new(Limits::DEFAULT.part_bytes), Parts::new(Limits::DEFAULT.part_bytes), Disk::new());
         let mut map = BTreeMap::new();
         for step in steps {
             match step {
@@ -101,7 +101,7 @@ proptest! {
         let mut whole = Disk::new();
         save(&mut straight, &mut whole);
         prop_assert!(whole == disk);
-        let mut packed_anew = Parts::default();
+        let mut packed_anew = Parts::new(Limits::DEFAULT.part_bytes);
         all(&straight).iter().rev().for_each(|(key, columns)| packed_anew.change(4, key, |_| Some(*columns)));
         prop_assert!(packed_anew == straight && stopped == straight);
         prop_assert_eq!(straight.bytes() == 0, map.is_empty());
@@ -110,7 +110,7 @@ proptest! {
 
 #[test]
 fn a_checkpoint_has_what_changed_as_it_was() {
-    let mut parts = Parts::default();
+    let mut parts = Parts::new(Limits::DEFAULT.part_bytes);
     (0..20_000).for_each(|number| parts.change(4, &key_of(number), |_| Some(columns(number.into()))));
     let first = parts.freeze();
     assert!(first.len() > 20);

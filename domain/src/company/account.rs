@@ -7,13 +7,13 @@ use crate::facts::{Facts, FactsPage};
 use crate::ids::RecordKey;
 use crate::records::{Record, page_key};
 
-/// What a company key stands for.
+/// What the key of a company refers to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AccountSlot {
-    /// A company of its own.
-    Account(Box<Account>),
-    /// A company that was told its domain; for ever.
-    Linked(RecordKey),
+    /// The company itself.
+    Canonical(Box<Account>),
+    /// A company that is linked to its domain, for ever.
+    Alias(RecordKey),
 }
 
 /// The record of one company in one project.
@@ -32,28 +32,28 @@ impl Record for AccountSlot {
     type Page = FactsPage;
 
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
-        if let Self::Account(account) = self {
+        if let Self::Canonical(account) = self {
             account.facts.dirty(&mut |serial, page| visit(page_key(key, serial), page));
         }
     }
 
     fn saved(&mut self) {
-        if let Self::Account(account) = self {
+        if let Self::Canonical(account) = self {
             account.facts.saved();
         }
     }
 
     fn weight(&self) -> usize {
         match self {
-            Self::Account(account) => {
+            Self::Canonical(account) => {
                 size_of::<Self>() + size_of::<Account>() + account.key.as_str().len() + 64 + account.facts.weight()
             }
-            Self::Linked(_) => size_of::<Self>(),
+            Self::Alias(_) => size_of::<Self>(),
         }
     }
 
     fn shed(&mut self) {
-        if let Self::Account(account) = self {
+        if let Self::Canonical(account) = self {
             account.facts.shed();
         }
     }

@@ -59,7 +59,7 @@ fn reads_as_domain(text: &str) -> bool {
     text.len() <= MAX_DOMAIN_LEN && text.contains('.') && text.split('.').all(is_label)
 }
 
-/// What tells one company from another within an organization: its domain where there is one, else the id that was sent.
+/// The key of a company within an organization: its domain where there is one, else the id that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CompanyKey(String);
 
@@ -87,7 +87,7 @@ impl CompanyKey {
         domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(CompanyKey)
     }
 
-    /// The key that was recorded earlier as this text, which is taken as it is.
+    /// The key that was recorded as `key`, without normalising it again.
     #[must_use]
     pub fn from_recorded(key: &str) -> CompanyKey {
         CompanyKey(key.to_owned())

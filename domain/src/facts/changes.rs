@@ -1,12 +1,12 @@
-//! What a change of facts will touch, before it is made.
+//! Computes the dirty range of a change of facts before it is made.
 
 use super::day::Sums;
-use super::dirty_range::{Change, Span, Times};
+use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
 use super::moment::Moment;
 use super::session::Session;
 use super::touch::TouchAt;
-use crate::cache::paged::number_of_day;
+use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
 use crate::time::{Day, Instant};
 
@@ -14,8 +14,8 @@ impl Facts {
     /// What adding (or taking out) `sums` on `day` will change. A day that becomes active, or stops, also changes the gap of
     /// the next one.
     #[must_use]
-    pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> Change {
-        let number = number_of_day(day);
+    pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
+        let number = day_sort_key(day);
         let there = self.days.get(number).map_or(0, |entry| entry.sums.events);
         let new_day = match sign {
             Sign::Plus => there == 0,
@@ -24,24 +24,24 @@ impl Facts {
         let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
         let next = || self.days.after(number).and_then(|next| i32::try_from(next).ok()).map(Day);
         let last = if new_day { next().unwrap_or(day) } else { day };
-        Change { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..Change::NONE }
+        DirtyRange { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..DirtyRange::NONE }
     }
 
     /// What putting `session` in the place of the sessions that it was joined from will change.
     #[must_use]
-    pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> Change {
+    pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> DirtyRange {
         let entries = || joined.iter().map(|session| session.at);
         let (from, to) = (entries().fold(session.at, Moment::min), entries().fold(session.at, Moment::max));
         let sessions = Times { from, to };
         let before: Vec<TouchAt> = joined.iter().filter_map(Session::touch_at).collect();
         let after: Vec<TouchAt> = session.touch_at().into_iter().collect();
-        Change { sessions, ..self.change_of_touches(&before, &after) }
+        DirtyRange { sessions, ..self.change_of_touches(&before, &after) }
     }
 
     /// What putting some touches in the place of others will change: the orders from the first of them up to the next touch
     /// after all of them; by first touch all orders, if that is another one then and they are in no bundle.
     #[must_use]
-    pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> Change {
+    pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> DirtyRange {
         let gone = before.iter().filter(|touch| !after.contains(touch));
         let new = after.iter().filter(|touch| !before.contains(touch));
         let (mut from, mut to, mut first_touch, mut new_touch) = (Instant(i64::MAX), Instant(i64::MIN), false, None);
@@ -55,11 +55,11 @@ impl Facts {
             first_touch |= self.first_touch().is_none_or(|first| touch.at < first.at);
         }
         if to < from {
-            return Change::NONE;
+            return DirtyRange::NONE;
         }
         let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
         let loose = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
         let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
-        Change { loose, runs: loose, new_touch, last_touch: to, orders_by_first, first_touch, ..Change::NONE }
+        DirtyRange { loose, runs: loose, new_touch, last_touch: to, orders_by_first, first_touch, ..DirtyRange::NONE }
     }
 }

@@ -1,39 +1,39 @@
-//! How often pages and referrers were seen on a day.
+//! Counts of pages and referrers by day.
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Number, number_in_day};
+use crate::cache::paged::{SortKey, sort_key_in_day};
 use crate::ids::RecordKey;
-use crate::indexes::dictionary::NameId;
+use crate::indexes::dictionary::TermId;
 use crate::time::Day;
 
-/// What an event counts under, beside itself.
+/// The term that an event is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum HitKind {
+pub enum CountKey {
     /// A pageview of this page.
-    Page(NameId),
+    Page(TermId),
     /// An event with this external referrer.
-    Referrer(NameId),
+    Referrer(TermId),
 }
 
-/// How often on one day.
+/// The count of a term on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hit {
+pub struct DailyCount {
     /// The day.
     pub day: Day,
     /// What.
-    pub what: HitKind,
+    pub what: CountKey,
     /// How often.
     pub count: u32,
 }
 
-impl Hit {
-    pub(super) fn number(&self) -> Number {
-        let (kind, NameId(name)) = match self.what {
-            HitKind::Page(name) => (0, name),
-            HitKind::Referrer(name) => (1, name),
+impl DailyCount {
+    pub(super) fn sort_key(&self) -> SortKey {
+        let (kind, TermId(name)) = match self.what {
+            CountKey::Page(name) => (0, name),
+            CountKey::Referrer(name) => (1, name),
         };
         // Names are numbered as they come: their numbers lie in the order of time.
-        number_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
+        sort_key_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::group_ref::Named;
+use super::group_ref::GroupRef;
 use crate::contribution::Sign;
 use crate::money::{Amount, Currency};
-use crate::time::{Day, Instant};
+use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// Money over some events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +68,6 @@ pub struct SeenOnDay {
     last_ms: i32,
 }
 
-const DAY_MS: i64 = 86_400_000;
-
 impl SeenOnDay {
     /// No event.
     pub const NEVER: Self = Self { first_ms: i32::MAX, last_ms: i32::MIN };
@@ -77,7 +75,7 @@ impl SeenOnDay {
     /// One event at `time`, which lies on `day` in the organization's timezone.
     #[must_use]
     pub fn once(day: Day, time: Instant) -> Self {
-        let ms = time.0 - i64::from(day.0) * DAY_MS;
+        let ms = time.0 - i64::from(day.0) * MS_PER_DAY;
         let ms = i32::try_from(ms).unwrap_or(if ms < 0 { i32::MIN + 1 } else { i32::MAX - 1 });
         Self { first_ms: ms, last_ms: ms }
     }
@@ -91,7 +89,7 @@ impl SeenOnDay {
     /// When they were, if there were any; `day` is the one that they were on.
     #[must_use]
     pub fn at(self, day: Day) -> Option<(Instant, Instant)> {
-        let at = |ms: i32| Instant(i64::from(day.0) * DAY_MS + i64::from(ms));
+        let at = |ms: i32| Instant(i64::from(day.0) * MS_PER_DAY + i64::from(ms));
         (self.first_ms <= self.last_ms).then(|| (at(self.first_ms), at(self.last_ms)))
     }
 }
@@ -135,8 +133,8 @@ pub struct DayEntry {
     /// The day.
     pub day: Day,
     /// The group that its events named themselves, if all of them named the same.
-    pub named: Option<Box<Named>>,
-    /// Whether they named several groups, or some of them none: then each has a [`NamedDay`].
+    pub named: Option<Box<GroupRef>>,
+    /// Whether they named several groups, or some of them none: then each has a [`GroupDay`].
     pub several: bool,
     /// Their sums.
     pub sums: Sums,
@@ -144,11 +142,11 @@ pub struct DayEntry {
 
 /// One day, one named group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedDay {
+pub struct GroupDay {
     /// The day.
     pub day: Day,
     /// The group that its events named themselves.
-    pub named: Option<Named>,
+    pub named: Option<GroupRef>,
     /// Their sums.
     pub sums: Sums,
 }

@@ -1,7 +1,7 @@
 //! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
 
 use super::moment::Moment;
-use crate::time::{Day, Instant};
+use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// A range of days, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +43,16 @@ impl Times {
     /// All moments that can lie on the days of `span`, in whatever timezone.
     #[must_use]
     pub fn around(span: Span) -> Self {
-        let at = |day: i64| Instant(day.saturating_mul(86_400_000));
+        let at = |day: i64| Instant(day.saturating_mul(MS_PER_DAY));
         let (from, to) = (at(i64::from(span.first.0) - 1), at(i64::from(span.last.0) + 2));
         Self { from: Moment::first_of(from), to: Moment::last_of(to) }
     }
 }
 
-/// What a change touches. Wider is always sound: everything in it is taken out before the change, and put in after it.
+/// The range that a change of facts touches. Wider is always sound: contributions within it are taken out before the change and
+/// added again after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct DirtyRange {
     /// The days whose contributions it touches.
     pub days: Span,
     /// A day becomes active, or stops being active.
@@ -60,7 +61,7 @@ pub struct Change {
     pub first_day: bool,
     /// Money changes.
     pub money: bool,
-    /// The orders that are counted elsewhere by last touch, or that come or go.
+    /// Orders whose row by last touch changes, or that come or go.
     pub orders: Times,
     /// The orders in no run whose last touch changes; their runs stay as they are.
     pub loose: Times,
@@ -70,7 +71,7 @@ pub struct Change {
     pub new_touch: Option<Instant>,
     /// When the last touch is that comes or goes: from there on there is no other up to the end of `loose`.
     pub last_touch: Instant,
-    /// The orders that are counted elsewhere by first touch, or that come or go.
+    /// Orders whose row by first touch changes, or that come or go.
     pub orders_by_first: Times,
     /// The first touch of all changes.
     pub first_touch: bool,
@@ -78,8 +79,8 @@ pub struct Change {
     pub sessions: Times,
 }
 
-impl Change {
-    /// Anything may change.
+impl DirtyRange {
+    /// Everything may change.
     pub const ANY: Self = Self {
         days: Span::ALL,
         new_day: true,
@@ -95,7 +96,7 @@ impl Change {
         sessions: Times::ALL,
     };
 
-    /// Nothing that a rollup sees.
+    /// No change that a rollup sees.
     pub const NONE: Self = Self {
         days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
         new_day: false,
@@ -118,7 +119,7 @@ impl Change {
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
-    /// Only how many events the session of this entry has.
+    /// The number of events of the session with this entry.
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
         Self { sessions: Times { from: at, to: at }, ..Self::NONE }

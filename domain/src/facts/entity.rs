@@ -1,37 +1,36 @@
 //! The facts of one entity.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::{Deserialize, Serialize};
 
-use super::daily_count::Hit;
-use super::day::{self, DayEntry, MoneySums, NamedDay, Sums};
-use super::dirty_range::{Change, Span, Times};
-use super::group_ref::Named;
+use super::daily_count::DailyCount;
+use super::day::{self, DayEntry, GroupDay, MoneySums, Sums};
+use super::dirty_range::{DirtyRange, Span, Times};
+use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
 use super::moment::Moment;
 use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
 use super::touch::{Touch, TouchAt};
-use crate::cache::paged::{Item as _, Number, Paged, first_in_day, insert_tight, last_in_day, number_of_day, place_near_end};
+use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::time::{Day, Instant};
 
-/// Everything known of one entity in one project.
+/// The facts of one entity in one project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub(super) days: Paged<DayEntry>,
-    /// Of the days on which several groups were named.
-    pub(super) named: Paged<NamedDay>,
-    /// Of an identity: by their entries.
+    /// By group, for days on which several groups were named.
+    pub(super) named: Paged<GroupDay>,
+    /// Of an identity, by their entries.
     pub(super) sessions: Paged<Session>,
     /// Of a company: the touches of the sessions that are its own.
     pub(super) touches: Paged<TouchAt>,
     pub(super) orders: Paged<Order>,
-    /// By day and name.
-    pub(super) hits: Paged<Hit>,
+    /// By day and term.
+    pub(super) daily_counts: Paged<DailyCount>,
     /// The first touch of all.
     pub(super) first_touch: Option<TouchAt>,
     /// All money of all time.
@@ -42,16 +41,8 @@ pub struct Facts {
     pub(super) runs: Option<Box<Runs>>,
 }
 
-/// How many orders an entity has at most before another first touch makes a bundle of them.
-static LOOSE_ORDERS: AtomicUsize = AtomicUsize::new(32);
-
-/// Changes how many orders an entity has before they are bundled: answers don't depend on it, and tests show that with few.
-pub fn set_loose_orders(orders: usize) {
-    LOOSE_ORDERS.store(orders, Ordering::Relaxed);
-}
-
 impl Facts {
-    /// Whether nothing is known.
+    /// Whether there are no facts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first_day().is_none()
@@ -71,16 +62,16 @@ impl Facts {
     /// The last active day before `day`.
     #[must_use]
     pub fn active_before(&self, day: Day) -> Option<Day> {
-        self.days.before(number_of_day(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
+        self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
     /// The days of `span`, in order.
     pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
-        self.days.range(number_of_day(span.first), number_of_day(span.last))
+        self.days.range(day_sort_key(span.first), day_sort_key(span.last))
     }
 
     /// The days of `span` by the group that was named, in order of day.
-    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<Named>, &Sums)> {
+    pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
         let mut alone = self.days(span).filter(|entry| !entry.several).peekable();
         let mut several = self.named.range(first_in_day(span.first), last_in_day(span.last)).peekable();
         std::iter::from_fn(move || {
@@ -105,17 +96,17 @@ impl Facts {
 
     /// The sessions whose entries lie in `times`, in order.
     pub fn sessions(&self, times: Times) -> impl Iterator<Item = &Session> {
-        self.sessions.range(times.from.number(), times.to.number())
+        self.sessions.range(times.from.sort_key(), times.to.sort_key())
     }
 
     /// The orders and refunds in `times`, in order.
     pub fn orders(&self, times: Times) -> impl Iterator<Item = &Order> {
-        self.orders.range(times.from.number(), times.to.number())
+        self.orders.range(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// What was counted on the days of `span`.
-    pub fn hits(&self, span: Span) -> impl Iterator<Item = Hit> {
-        self.hits.range(first_in_day(span.first), last_in_day(span.last)).copied()
+    /// The counts of the days of `span`.
+    pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
+        self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
 
     /// All touches of a company, in order.
@@ -136,9 +127,9 @@ impl Facts {
         self.bundle.as_deref().copied()
     }
 
-    /// Bundles the orders under `key`, from here on and for good, if `change` moves them all and they are many.
-    pub fn bundle_orders(&mut self, key: RecordKey, change: Change) {
-        let is_many = || self.orders.len() > LOOSE_ORDERS.load(Ordering::Relaxed);
+    /// Defers attribution of the orders under `key`, from here on and for good, if `change` moves them all and they are many.
+    pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
+        let is_many = || self.orders.len() > limits.max_inline_orders;
         if change.first_touch && self.bundle.is_none() && is_many() {
             self.bundle = Some(Box::new(key));
         }
@@ -159,24 +150,24 @@ impl Facts {
     }
 
     /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
-    pub fn add_day(&mut self, day: Day, named: Option<Named>, sums: &Sums, sign: Sign) {
+    pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
-        let number = number_of_day(day);
+        let number = day_sort_key(day);
         let Some(known) = self.days.get(number) else {
             let sums = sums.clone();
-            return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums });
+            return self.days.insert(DayEntry { day, named: named.map(Box::new), several: false, sums }, limits);
         };
         let several = known.several;
         let differs = !several && known.named.as_deref() != named.as_ref();
         if differs {
             // From here on each that was named is kept for itself.
-            let former = NamedDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
-            self.named.insert(former);
+            let former = GroupDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
+            self.named.insert(former, limits);
         }
         if several || differs {
-            self.add_named(day, named, sums, sign);
+            self.add_named(day, named, sums, sign, limits);
         }
-        self.days.change(number, |days| {
+        self.days.change(number, limits, |days| {
             let at = days.partition_point(|entry| entry.day < day);
             let entry = &mut days[at];
             if differs {
@@ -189,59 +180,59 @@ impl Facts {
         });
     }
 
-    fn add_named(&mut self, day: Day, named: Option<Named>, sums: &Sums, sign: Sign) {
-        let number = lists::number_of_named(day, named);
+    fn add_named(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
+        let number = lists::group_sort_key(day, named);
         let there = self.named.get(number).is_some();
         if !there {
-            return self.named.insert(NamedDay { day, named, sums: sums.clone() });
+            return self.named.insert(GroupDay { day, named, sums: sums.clone() }, limits);
         }
-        self.named.change(number, |days| {
-            let at = days.partition_point(|entry| entry.number() < number);
+        self.named.change(number, limits, |days| {
+            let at = days.partition_point(|entry| entry.sort_key() < number);
             days[at].sums.add(sums, sign);
         });
     }
 
     /// Adds an order or a refund.
-    pub fn add_order(&mut self, order: Order) {
-        self.orders.insert(order);
+    pub fn add_order(&mut self, order: Order, limits: &Limits) {
+        self.orders.insert(order, limits);
     }
 
     /// Takes out the order of the moment `at`.
-    pub fn remove_order(&mut self, at: Moment) {
-        self.orders.remove(at.number());
+    pub fn remove_order(&mut self, at: Moment, limits: &Limits) {
+        self.orders.remove(at.sort_key(), limits);
     }
 
-    /// Counts a hit.
-    pub fn add_hit(&mut self, hit: Hit) {
-        let number = hit.number();
-        self.hits.change(number, |hits| {
-            let at = place_near_end(hits, |other| other.number() < number);
-            match hits.get_mut(at) {
-                Some(there) if there.number() == number => there.count += hit.count,
-                _ => insert_tight(hits, at, hit),
+    /// Adds to the count of a term on a day.
+    pub fn add_count(&mut self, hit: DailyCount, limits: &Limits) {
+        let number = hit.sort_key();
+        self.daily_counts.change(number, limits, |daily_counts| {
+            let at = place_near_end(daily_counts, |other| other.sort_key() < number);
+            match daily_counts.get_mut(at) {
+                Some(there) if there.sort_key() == number => there.count += hit.count,
+                _ => insert_tight(daily_counts, at, hit),
             }
         });
     }
 
     /// Adds a touch, of a company.
-    pub fn add_touch(&mut self, touch: TouchAt) {
-        self.touches.insert(touch);
+    pub fn add_touch(&mut self, touch: TouchAt, limits: &Limits) {
+        self.touches.insert(touch, limits);
         self.saw_touch(touch);
     }
 
     /// Takes out the touch of the moment `at`, of a company.
-    pub fn remove_touch(&mut self, at: Moment) {
-        self.touches.remove(at.number());
+    pub fn remove_touch(&mut self, at: Moment, limits: &Limits) {
+        self.touches.remove(at.sort_key(), limits);
         self.lost_touch(at);
     }
 
-    /// Puts `session` in the place of those that it was joined from.
-    pub fn replace_sessions(&mut self, joined: &[Session], session: Session) {
+    /// Replaces the sessions that `session` was joined from.
+    pub fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
         for former in joined {
-            self.sessions.remove(former.at.number());
+            self.sessions.remove(former.at.sort_key(), limits);
         }
         let touch = session.touch_at();
-        self.sessions.insert(session);
+        self.sessions.insert(session, limits);
         for former in joined.iter().filter_map(Session::touch_at) {
             self.lost_touch(former.at);
         }
@@ -264,13 +255,13 @@ impl Facts {
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
-        let earlier = self.sessions.range(Number::MIN, last.number()).rev();
+        let earlier = self.sessions.range(SortKey::MIN, last.sort_key()).rev();
         let mut met: Vec<Session> = earlier.take_while(|other| session.meets(other)).cloned().collect();
         met.reverse();
         met
     }
 
-    /// The last session, if an event of the moment `at` does nothing but make it longer: what most events do.
+    /// The last session, if an event at `at` only extends it, as most events do.
     #[must_use]
     pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
         let last = self.last_session()?;
@@ -283,9 +274,9 @@ impl Facts {
         self.sessions.recent().last()
     }
 
-    /// Makes the last session longer by an event at `time`.
-    pub fn extend_last_session(&mut self, time: Instant) {
-        self.sessions.change(Number::MAX, |sessions| {
+    /// Extends the last session by an event at `time`.
+    pub fn extend_last_session(&mut self, time: Instant, limits: &Limits) {
+        self.sessions.change(SortKey::MAX, limits, |sessions| {
             if let Some(session) = sessions.last_mut() {
                 session.events += 1;
                 session.last = session.last.max(time);
@@ -295,59 +286,59 @@ impl Facts {
 }
 
 impl Facts {
-    /// Hands the pages that changed since [`Facts::saved`] to `visit`, with their names.
+    /// Passes the pages that changed since [`Facts::saved`] to `visit`, with their serials.
     pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
         self.days.dirty(visit);
         self.named.dirty(visit);
         self.sessions.dirty(visit);
         self.touches.dirty(visit);
         self.orders.dirty(visit);
-        self.hits.dirty(visit);
+        self.daily_counts.dirty(visit);
     }
 
-    /// All changes are on their way to the store.
+    /// Marks all pages as collected by a checkpoint.
     pub fn saved(&mut self) {
         self.days.saved();
         self.named.saved();
         self.sessions.saved();
         self.touches.saved();
         self.orders.saved();
-        self.hits.saved();
+        self.daily_counts.saved();
     }
 
-    /// Lets go of pages that are saved.
+    /// Evicts saved pages.
     pub fn shed(&mut self) {
         self.days.shed();
         self.named.shed();
         self.sessions.shed();
         self.touches.shed();
         self.orders.shed();
-        self.hits.shed();
+        self.daily_counts.shed();
     }
 
-    /// The names of all sealed pages.
+    /// The serials of all sealed pages.
     pub fn serials(&self) -> impl Iterator<Item = u32> {
-        let by_day = self.days.serials().chain(self.named.serials()).chain(self.hits.serials());
+        let by_day = self.days.serials().chain(self.named.serials()).chain(self.daily_counts.serials());
         by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
     }
 
-    /// How many items there are: what going through them costs.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
-        let by_day = self.days.len() + self.named.len() + self.hits.len();
+        let by_day = self.days.len() + self.named.len() + self.daily_counts.len();
         by_day + self.sessions.len() + self.touches.len() + self.orders.len()
     }
 
-    /// What they take in memory beside themselves, in bytes, roughly.
+    /// The approximate heap memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        // Named groups and money are boxed; a day in two has one.
-        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<Named>()
+        // Groups and money are boxed; a day in two has one.
+        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<GroupRef>()
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
             + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
             + self.runs.as_ref().map_or(0, |runs| runs.weight());
-        boxed + lists + self.orders.weight() + self.hits.weight() + alone
+        boxed + lists + self.orders.weight() + self.daily_counts.weight() + alone
     }
 }

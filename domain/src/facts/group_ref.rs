@@ -9,7 +9,7 @@ use crate::ids::RecordKey;
 /// Lists by group are in the order of type and number, not of the key: groups are numbered as they come, so new ones go to
 /// the end of a list, and its other pages stay as they are saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Named {
+pub struct GroupRef {
     /// The key of its record.
     key: RecordKey,
     /// The first 64 bits of the key of its type.
@@ -19,7 +19,7 @@ pub struct Named {
     is_company: bool,
 }
 
-impl Named {
+impl GroupRef {
     /// A group that is the `number`-th of its type.
     #[must_use]
     pub fn new(key: RecordKey, kind: RecordKey, number: u32, is_company: bool) -> Self {

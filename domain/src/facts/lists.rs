@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::daily_count::Hit;
-use super::day::{DayEntry, NamedDay};
-use super::group_ref::Named;
+use super::daily_count::DailyCount;
+use super::day::{DayEntry, GroupDay};
+use super::group_ref::GroupRef;
 use super::order::Order;
 use super::session::Session;
 use super::touch::TouchAt;
-use crate::cache::paged::{Item, Number, Paged, first_in_day, number_in_day, number_of_day};
+use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, sort_key_in_day};
 use crate::ids::RecordKey;
 use crate::time::{Day, Instant};
 
@@ -18,7 +18,7 @@ pub enum FactsPage {
     /// Days.
     Days(Vec<DayEntry>),
     /// Days by the group that was named.
-    Named(Vec<NamedDay>),
+    GroupRef(Vec<GroupDay>),
     /// Sessions.
     Sessions(Vec<Session>),
     /// Touches.
@@ -26,7 +26,7 @@ pub enum FactsPage {
     /// Orders.
     Orders(Vec<Order>),
     /// Hits.
-    Hits(Vec<Hit>),
+    Counts(Vec<DailyCount>),
 }
 
 /// The first and the last touch of a page.
@@ -45,7 +45,7 @@ macro_rules! item {
             const LISTS: u32 = 6;
             const SIZE: usize = $size;
 
-            fn number(&self) -> Number {
+            fn sort_key(&self) -> SortKey {
                 let $it = self;
                 $number
             }
@@ -66,24 +66,24 @@ macro_rules! item {
 }
 
 // What had no rate is kept by currency, of which there are some 180: so days can be large.
-item!(DayEntry, 0, Days, (), 8, |entry| number_of_day(entry.day), |_items| ());
-item!(NamedDay, 1, Named, (), 8, |entry| number_of_named(entry.day, entry.named), |_items| ());
-item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.number(), |items| TouchEnds {
+item!(DayEntry, 0, Days, (), 8, |entry| day_sort_key(entry.day), |_items| ());
+item!(GroupDay, 1, GroupRef, (), 8, |entry| group_sort_key(entry.day, entry.named), |_items| ());
+item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.sort_key(), |items| TouchEnds {
     first: items.iter().find_map(Session::touch_at),
     last: items.iter().rev().find_map(Session::touch_at),
 });
-item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.number(), |items| TouchEnds {
+item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.sort_key(), |items| TouchEnds {
     first: items.first().copied(),
     last: items.last().copied(),
 });
-item!(Order, 4, Orders, (), 1, |order| order.at.number(), |_items| ());
-item!(Hit, 5, Hits, (), 1, |hit| hit.number(), |_items| ());
+item!(Order, 4, Orders, (), 1, |order| order.at.sort_key(), |_items| ());
+item!(DailyCount, 5, Counts, (), 1, |count| count.sort_key(), |_items| ());
 
 /// The number of what was named on a day.
-pub(super) fn number_of_named(day: Day, named: Option<Named>) -> Number {
+pub(super) fn group_sort_key(day: Day, named: Option<GroupRef>) -> SortKey {
     match named {
         None => first_in_day(day),
-        Some(named) => number_in_day(day, RecordKey(named.place() << 32)),
+        Some(named) => sort_key_in_day(day, RecordKey(named.place() << 32)),
     }
 }
 
@@ -106,13 +106,13 @@ impl Touching for TouchAt {
 }
 
 /// The greatest number of an instant.
-pub(super) fn last_number(time: Instant) -> Number {
-    Number::from(time.0) << 64 | Number::from(u64::MAX)
+pub(super) fn last_number(time: Instant) -> SortKey {
+    SortKey::from(time.0) << 64 | SortKey::from(u64::MAX)
 }
 
 /// The first touch of a list.
 pub(super) fn first_touch<T: Touching>(list: &Paged<T>) -> Option<TouchAt> {
-    let sealed = list.digests_after(Number::MIN).find_map(|digest| digest.first);
+    let sealed = list.digests_after(SortKey::MIN).find_map(|digest| digest.first);
     sealed.or_else(|| list.recent().iter().find_map(T::touch))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn first_touch<T: Touching>(list: &Paged<T>) -> Option<TouchAt> {
 pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
     let of = |items: &[T]| {
-        let until = items.partition_point(|item| item.number() <= last);
+        let until = items.partition_point(|item| item.sort_key() <= last);
         items[..until].iter().rev().find_map(T::touch)
     };
     if let Some(found) = of(list.recent()) {
@@ -136,7 +136,7 @@ pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<To
 pub(super) fn touch_after<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
     let of = |items: &[T]| {
-        let from = items.partition_point(|item| item.number() <= last);
+        let from = items.partition_point(|item| item.sort_key() <= last);
         items[from..].iter().find_map(T::touch)
     };
     // Of the pages after that the digests are enough.

@@ -1,77 +1,77 @@
-//! Which pages a step needs: those are brought into memory before it, and no others.
+//! Loads the pages that a step needs before it runs, and no others.
 
-use super::daily_count::Hit;
-use super::dirty_range::{Change, Span, Times};
+use super::daily_count::DailyCount;
+use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
-use super::group_ref::Named;
-use super::lists::{FactsPage, number_of_named};
+use super::group_ref::GroupRef;
+use super::lists::{FactsPage, group_sort_key};
 use super::moment::Moment;
 use super::session::{SESSION_GAP_MS, Session};
-use crate::cache::paged::{Number, first_in_day, last_in_day, number_of_day};
+use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day};
 use crate::fault::Fault;
 use crate::time::{Day, Instant};
 
-/// A page by its name.
-pub trait Pages: FnMut(u32) -> Result<FactsPage, Fault> {}
+/// Loads a page by its serial.
+pub trait LoadFactsPage: FnMut(u32) -> Result<FactsPage, Fault> {}
 
-impl<F: FnMut(u32) -> Result<FactsPage, Fault>> Pages for F {}
+impl<F: FnMut(u32) -> Result<FactsPage, Fault>> LoadFactsPage for F {}
 
 impl Facts {
-    /// Brings everything into memory.
+    /// Loads all pages.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_all(&mut self, mut page: impl Pages) -> Result<(), Fault> {
-        let (first, last) = (Number::MIN, Number::MAX);
+    pub fn load_all(&mut self, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let (first, last) = (SortKey::MIN, SortKey::MAX);
         self.days.load(first, last, &mut page)?;
         self.named.load(first, last, &mut page)?;
         self.sessions.load(first, last, &mut page)?;
         self.touches.load(first, last, &mut page)?;
         self.orders.load(first, last, &mut page)?;
-        self.hits.load(first, last, page)
+        self.daily_counts.load(first, last, page)
     }
 
-    /// Brings the days of `span` into memory.
+    /// Loads the days of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_days(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
-        self.days.load(number_of_day(span.first), number_of_day(span.last), page)
+    pub fn load_days(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.days.load(day_sort_key(span.first), day_sort_key(span.last), page)
     }
 
-    /// Brings the groups that were named on the days of `span` into memory.
+    /// Loads the group days of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_named(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
+    pub fn load_named(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.named.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
-    /// Brings the sessions whose entries lie in `times` into memory.
+    /// Loads the sessions whose entries lie in `times`.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_sessions(&mut self, times: Times, page: impl Pages) -> Result<(), Fault> {
-        self.sessions.load(times.from.number(), times.to.number(), page)
+    pub fn load_sessions(&mut self, times: Times, page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
-    /// Brings the hits of the days of `span` into memory.
+    /// Loads the counts of `span`.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_hits(&mut self, span: Span, page: impl Pages) -> Result<(), Fault> {
-        self.hits.load(first_in_day(span.first), last_in_day(span.last), page)
+    pub fn load_counts(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.daily_counts.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
     /// For [`Facts::change_of_day`] and [`Facts::add_day`].
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_day(&mut self, day: Day, named: Option<Named>, mut page: impl Pages) -> Result<(), Fault> {
-        self.days.load(number_of_day(day), number_of_day(day), &mut page)?;
-        let Some(known) = self.days.get(number_of_day(day)) else { return Ok(()) };
+    pub fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.days.load(day_sort_key(day), day_sort_key(day), &mut page)?;
+        let Some(known) = self.days.get(day_sort_key(day)) else { return Ok(()) };
         for named in [named, known.named.as_deref().copied()] {
-            let number = number_of_named(day, named);
+            let number = group_sort_key(day, named);
             self.named.load(number, number, &mut page)?;
         }
         Ok(())
@@ -81,10 +81,10 @@ impl Facts {
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_session(&mut self, session: &Session, mut page: impl Pages) -> Result<(), Fault> {
-        let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).number();
+    pub fn load_session(&mut self, session: &Session, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).sort_key();
         // One session before it may reach it, and the one before that is looked at.
-        let mut first = session.at.number();
+        let mut first = session.at.sort_key();
         for _ in 0..2 {
             self.sessions.load_before(first, &mut page)?;
             first = self.sessions.before(first).unwrap_or(first);
@@ -96,9 +96,9 @@ impl Facts {
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_touches(&mut self, touches: &[Moment], mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_touches(&mut self, touches: &[Moment], mut page: impl LoadFactsPage) -> Result<(), Fault> {
         for at in touches {
-            for number in [at.number(), Moment::last_of(at.time).number()] {
+            for number in [at.sort_key(), Moment::last_of(at.time).sort_key()] {
                 self.touches.load(number, number, &mut page)?;
             }
         }
@@ -109,40 +109,40 @@ impl Facts {
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_order(&mut self, at: Moment, page: impl Pages) -> Result<(), Fault> {
-        self.orders.load(at.number(), at.number(), page)
+    pub fn load_order(&mut self, at: Moment, page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.orders.load(at.sort_key(), at.sort_key(), page)
     }
 
-    /// For [`Facts::add_hit`].
+    /// For [`Facts::add_count`].
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_hit(&mut self, hit: &Hit, page: impl Pages) -> Result<(), Fault> {
-        self.hits.load(hit.number(), hit.number(), page)
+    pub fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
+        self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
     }
 
-    /// What contributions read of what `change` touches.
+    /// Loads what contributions within `change` read.
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_change(&mut self, change: Change, mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_change(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.days.first <= change.days.last {
             self.load_days(change.days, &mut page)?;
-            self.days.load_before(number_of_day(change.days.first), &mut page)?;
+            self.days.load_before(day_sort_key(change.days.first), &mut page)?;
         }
         if !change.sessions.is_empty() {
             self.load_sessions(change.sessions, &mut page)?;
         }
         for orders in [change.orders, change.orders_by_first].into_iter().filter(|orders| !orders.is_empty()) {
-            self.orders.load(orders.from.number(), orders.to.number(), &mut page)?;
+            self.orders.load(orders.from.sort_key(), orders.to.sort_key(), &mut page)?;
         }
         for gap in self.between_runs(change.loose) {
-            self.orders.load(gap.from.number(), gap.to.number(), &mut page)?;
+            self.orders.load(gap.from.sort_key(), gap.to.sort_key(), &mut page)?;
         }
         for times in [change.orders, change.loose, change.runs].into_iter().filter(|times| !times.is_empty()) {
             // Touches between them are part of the change; of those before them the digests are enough.
             for at in [times.from, times.to] {
-                let number = Moment::last_of(at.time).number();
+                let number = Moment::last_of(at.time).sort_key();
                 self.sessions.load(number, number, &mut page)?;
                 self.touches.load(number, number, &mut page)?;
             }

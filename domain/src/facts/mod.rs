@@ -1,4 +1,4 @@
-//! What is known of one entity: the facts that its contributions to every rollup are computed from.
+//! The facts of one entity, from which its contributions to every rollup are computed.
 //!
 //! Facts only ever grow by adding: an event is the smallest of them, and linking two identities is their sum. So the
 //! order of arrival can't change them. What a company holds can also be taken out again, item by item.
@@ -18,15 +18,15 @@ mod runs;
 mod session;
 mod touch;
 
-pub use daily_count::{Hit, HitKind};
-pub use day::{DayEntry, MoneySums, NamedDay, SeenOnDay, Sums};
-pub use dirty_range::{Change, Span, Times};
-pub use entity::{Facts, set_loose_orders};
-pub use group_ref::Named;
+pub use daily_count::{CountKey, DailyCount};
+pub use day::{DayEntry, GroupDay, MoneySums, SeenOnDay, Sums};
+pub use dirty_range::{DirtyRange, Span, Times};
+pub use entity::Facts;
+pub use group_ref::GroupRef;
 pub use lists::{FactsPage, TouchEnds};
-pub use load::Pages;
+pub use load::LoadFactsPage;
 pub use moment::Moment;
 pub use order::Order;
-pub use recut::{Recut, set_loose_run};
+pub use recut::Recut;
 pub use session::{SESSION_GAP_MS, Session};
 pub use touch::{Touch, TouchAt};

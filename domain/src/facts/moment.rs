@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::Number;
+use crate::cache::paged::SortKey;
 use crate::time::Instant;
 
 /// When an event happened; two at the same millisecond keep the order in which they were recorded.
@@ -29,7 +29,7 @@ impl Moment {
 
     /// Its number in lists that are ordered by time.
     #[must_use]
-    pub fn number(self) -> Number {
-        Number::from(self.time.0) << 64 | Number::from(self.position)
+    pub fn sort_key(self) -> SortKey {
+        SortKey::from(self.time.0) << 64 | SortKey::from(self.position)
     }
 }

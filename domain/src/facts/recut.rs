@@ -1,24 +1,15 @@
-//! Changes of runs, which change no touch.
+//! Cuts runs of orders before a change of touches.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use super::dirty_range::{Change, Times};
+use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
-use super::load::Pages;
+use super::load::LoadFactsPage;
 use super::moment::Moment;
 use super::order::Order;
 use super::runs::{Run, Runs};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::time::Instant;
-
-/// How many orders are moved one by one at most when their touch changes.
-static LOOSE_RUN: AtomicUsize = AtomicUsize::new(256);
-
-/// Changes how many orders are moved one by one when their touch changes: answers don't depend on it, and tests show that with few.
-pub fn set_loose_run(orders: usize) {
-    LOOSE_RUN.store(orders, Ordering::Relaxed);
-}
 
 /// A change of runs, which changes no touch.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +20,13 @@ pub struct Recut {
     left: Option<Run>,
     /// The time of a new run.
     new: Option<(Instant, Instant)>,
-    change: Change,
+    change: DirtyRange,
 }
 
 impl Recut {
     /// What it will change.
     #[must_use]
-    pub fn change(&self) -> Change {
+    pub fn change(&self) -> DirtyRange {
         self.change
     }
 }
@@ -83,29 +74,29 @@ impl Facts {
     }
 
     /// The orders in `times` that are in no run, in order.
-    pub fn loose_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
+    pub fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
         self.between_runs(times).into_iter().flat_map(|gap| self.orders(gap))
     }
 
     fn count_orders(&self, times: Times) -> usize {
-        self.orders.count(times.from.number(), times.to.number())
+        self.orders.count(times.from.sort_key(), times.to.sort_key())
     }
 
     /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
     /// than a few orders may lie outside of runs where only the touch changes. All that [`Facts::load_recut`] loads must be there.
     #[must_use]
-    pub fn recut(&self, change: Change) -> Option<Recut> {
+    pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
         if change.loose.is_empty() {
             return None;
         }
-        let most = LOOSE_RUN.load(Ordering::Relaxed);
+        let most = limits.max_inline_run;
         let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
         if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
             return Some(self.cut(run, at, most));
         }
         let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
         let gap = self.between_runs(tail).into_iter().find(|gap| self.count_orders(*gap) > most)?;
-        let change = Change { orders: gap, runs: gap, ..Change::NONE };
+        let change = DirtyRange { orders: gap, runs: gap, ..DirtyRange::NONE };
         Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
     }
 
@@ -122,12 +113,12 @@ impl Facts {
         // Runs of few orders go: there are never many more runs than orders make necessary.
         let is_left = large_count > most / 2;
         let moved = if is_left { small } else { run };
-        let change = Change { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..Change::NONE };
+        let change = DirtyRange { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..DirtyRange::NONE };
         let new = (small_count > most).then_some((small.from, small.to));
         Recut { old: Some(run), left: is_left.then_some(large), new, change }
     }
 
-    /// Does what [`Facts::recut`] told. `owner` is the entity's own key.
+    /// Applies what [`Facts::recut`] returned. `owner` is the entity's own key.
     pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
         let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {
@@ -145,7 +136,7 @@ impl Facts {
     ///
     /// # Errors
     /// What `page` fails with.
-    pub fn load_recut(&mut self, change: Change, mut page: impl Pages) -> Result<(), Fault> {
+    pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.loose.is_empty() {
             return Ok(());
         }
@@ -157,8 +148,8 @@ impl Facts {
         let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
         ends.extend(self.between_runs(tail));
         for end in ends.iter().flat_map(|times| [times.from, times.to]) {
-            self.orders.load(end.number(), end.number(), &mut page)?;
-            let number = Moment::last_of(end.time).number();
+            self.orders.load(end.sort_key(), end.sort_key(), &mut page)?;
+            let number = Moment::last_of(end.time).sort_key();
             self.sessions.load(number, number, &mut page)?;
             self.touches.load(number, number, &mut page)?;
         }

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::moment::Moment;
-use crate::indexes::dictionary::NameId;
+use crate::indexes::dictionary::TermId;
 
 /// What brought a session, if it has a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
     /// The source; never `(direct)`.
-    pub source: NameId,
+    pub source: TermId,
     /// The medium.
-    pub medium: NameId,
+    pub medium: TermId,
     /// The campaign.
-    pub campaign: NameId,
+    pub campaign: TermId,
 }
 
 /// A touch, and when it was.

@@ -1,15 +1,15 @@
-//! Which events a question is about: those of one name, for which all filters hold.
+//! Predicates on events: an event name, and filters that must all hold.
 //!
-//! Operands are read and checked once, so that matching can't fail. Where a property is absent, null, an object or an
-//! array, it is null; built-in fields are text.
+//! Operands are parsed and checked once, so matching can't fail. A property that is absent, null, an object or an array
+//! reads as null; built-in fields are text.
 //!
 //! | operator | operand | holds if the property is |
 //! |---|---|---|
-//! | `is` | a scalar, or a list of one or more | one of them: of the same JSON type, numbers by their exact value. null is null |
-//! | `contains` | text that is not empty | text that contains it; case is ignored |
-//! | `gt`, `gte`, `lt`, `lte` | a number | a number that compares so |
+//! | `is` | a scalar, or a non-empty list of scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
+//! | `contains` | non-empty text | text that contains it, ignoring case |
+//! | `gt`, `gte`, `lt`, `lte` | a number | a number for which the comparison holds |
 //! | `is_set` | none | not null |
-//! | `is_not`, `not_contains`, `is_not_set` | as without the "not" | anything for which that one doesn't hold, null included |
+//! | `is_not`, `not_contains`, `is_not_set` | as without the "not" | anything for which the positive operator does not hold, including null |
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -21,14 +21,14 @@ use crate::intake::fields::{Entry, Field, Number, Scalar};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::text;
 
-/// How many filters a question may have.
+/// The maximum number of filters of a query.
 pub const MAX_FILTERS: usize = 20;
-/// How much of what was given a message repeats.
+/// The number of characters of an invalid value that an error message repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 
 macro_rules! operators {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// How a filter compares.
+        /// A comparison operator of a filter.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Operator { $($(#[$doc])* $variant,)+ }
 
@@ -36,7 +36,7 @@ macro_rules! operators {
             /// Every operator.
             pub const ALL: &[Operator] = &[$(Operator::$variant,)+];
 
-            /// The name by which questions ask for it.
+            /// The operator's name in queries.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Operator::$variant => $name,)+ }
@@ -48,19 +48,19 @@ macro_rules! operators {
 operators! {
     /// Equal to the operand, or to one of its list.
     Is = "is",
-    /// Not [`Operator::Is`].
+    /// The negation of [`Operator::Is`].
     IsNot = "is_not",
-    /// Text that contains the operand in any case.
+    /// Text that contains the operand, ignoring case.
     Contains = "contains",
-    /// Not [`Operator::Contains`].
+    /// The negation of [`Operator::Contains`].
     NotContains = "not_contains",
-    /// A larger number.
+    /// Greater than the operand.
     Gt = "gt",
-    /// A number as large or larger.
+    /// Greater than or equal to the operand.
     Gte = "gte",
-    /// A smaller number.
+    /// Less than the operand.
     Lt = "lt",
-    /// A number as small or smaller.
+    /// Less than or equal to the operand.
     Lte = "lte",
     /// Not null.
     IsSet = "is_set",
@@ -69,7 +69,7 @@ operators! {
 }
 
 impl Operator {
-    /// The operator of this name, in exactly this spelling.
+    /// Returns the operator with exactly this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Operator> {
         Operator::ALL.iter().copied().find(|operator| operator.as_str() == name)
@@ -84,26 +84,25 @@ impl Operator {
 #[derive(Debug, Clone)]
 pub struct Filter {
     field: Field,
-    test: Test,
-    /// The filter holds where the test does not.
+    test: Condition,
+    /// Whether the result of `test` is negated.
     negated: bool,
 }
 
-/// An operator, but for its "not", with its operand.
+/// An operator without its "not", together with its operand.
 #[derive(Debug, Clone)]
-enum Test {
+enum Condition {
     AnyOf(HashSet<Scalar<'static>>),
-    /// The operand is in [`lower_case`].
+    /// The operand, converted by [`lower_case`].
     Contains(String),
     Compares(fn(Ordering) -> bool, Number),
     Set,
 }
 
 impl Filter {
-    /// Reads a filter. `value` is the JSON text of the operand; null is as if absent where there must be none.
+    /// Creates a filter. `value` is the JSON text of the operand; where no operand is allowed, null counts as absent.
     ///
-    /// # Errors
-    /// One of the three is not allowed; `param` of the error is `field`, `operator` or `value`.
+    /// # Errors [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or `value`.
     pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
         let field = Field::parse(field).map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
         let operator = Operator::parse(operator).ok_or_else(|| {
@@ -111,41 +110,41 @@ impl Filter {
             let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
             Invalid::parameter("operator", format!("`operator` must be one of {}, not {given:?}", names.join(", ")))
         })?;
-        Ok(Filter { field, test: Test::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
+        Ok(Filter { field, test: Condition::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
     }
 
-    /// Whether it can only be decided with the entry of the event's session.
+    /// Whether evaluating the filter requires the entry of the event's session.
     #[must_use]
     pub fn needs_session(&self) -> bool {
         self.field.of_session()
     }
 
-    /// Whether it holds for `event`, of a session with this `entry`.
+    /// Whether the filter holds for `event`, whose session has this `entry`.
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.test.holds(&self.field.value(event, entry)) != self.negated
     }
 }
 
-impl Test {
-    fn read(operator: Operator, value: Option<&str>) -> Result<Test, Invalid> {
+impl Condition {
+    fn read(operator: Operator, value: Option<&str>) -> Result<Condition, Invalid> {
         if matches!(operator, Operator::IsSet | Operator::IsNotSet) {
             return match value {
-                None | Some("null") => Ok(Test::Set),
+                None | Some("null") => Ok(Condition::Set),
                 Some(given) => Err(wrong_value(operator, "absent", given)),
             };
         }
         let value = value.ok_or_else(|| Invalid::missing("value"))?;
         match operator {
             Operator::Contains | Operator::NotContains => {
-                read_text(value).map(Test::Contains).ok_or("a string that is not empty")
+                read_text(value).map(Condition::Contains).ok_or("a string that is not empty")
             }
-            Operator::Gt => read_number(value).map(|bound| Test::Compares(Ordering::is_gt, bound)).ok_or("a number"),
-            Operator::Gte => read_number(value).map(|bound| Test::Compares(Ordering::is_ge, bound)).ok_or("a number"),
-            Operator::Lt => read_number(value).map(|bound| Test::Compares(Ordering::is_lt, bound)).ok_or("a number"),
-            Operator::Lte => read_number(value).map(|bound| Test::Compares(Ordering::is_le, bound)).ok_or("a number"),
+            Operator::Gt => read_number(value).map(|bound| Condition::Compares(Ordering::is_gt, bound)).ok_or("a number"),
+            Operator::Gte => read_number(value).map(|bound| Condition::Compares(Ordering::is_ge, bound)).ok_or("a number"),
+            Operator::Lt => read_number(value).map(|bound| Condition::Compares(Ordering::is_lt, bound)).ok_or("a number"),
+            Operator::Lte => read_number(value).map(|bound| Condition::Compares(Ordering::is_le, bound)).ok_or("a number"),
             Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
-                .map(Test::AnyOf)
+                .map(Condition::AnyOf)
                 .ok_or("a string, a number, true, false or null, or a list of one or more of these"),
         }
         .map_err(|expected| wrong_value(operator, expected, value))
@@ -153,11 +152,11 @@ impl Test {
 
     fn holds(&self, property: &Scalar<'_>) -> bool {
         match (self, property) {
-            (Test::AnyOf(values), _) => values.contains(property),
-            (Test::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
-            (Test::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
-            (Test::Contains(_) | Test::Compares(..), _) => false,
-            (Test::Set, _) => *property != Scalar::Null,
+            (Condition::AnyOf(values), _) => values.contains(property),
+            (Condition::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
+            (Condition::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
+            (Condition::Contains(_) | Condition::Compares(..), _) => false,
+            (Condition::Set, _) => *property != Scalar::Null,
         }
     }
 }
@@ -192,13 +191,13 @@ fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
     Some(values).filter(|values| !values.is_empty())
 }
 
-/// Letter by letter (unlike `str::to_lowercase`, which looks at the end of words), so that a part of a text is a part of it
-/// in lower case too.
+/// Lower-cases each letter on its own (unlike `str::to_lowercase`, which considers word ends), so that a substring of a
+/// text is also a substring of its lower-case form.
 fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Which events count: all of it must hold.
+/// A predicate on events: the event name and all filters must match.
 #[derive(Debug, Clone)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
@@ -206,10 +205,10 @@ pub struct Predicate {
 }
 
 impl Predicate {
-    /// Of the events of this name, if one is given, those for which all filters hold.
+    /// Creates a predicate for events of this name, if given, for which all filters hold.
     ///
-    /// # Errors
-    /// `event_name` can be no event's, or there are more than [`MAX_FILTERS`] filters.
+    /// # Errors [`Invalid`] if `event_name` can't be the name of an event, or if there are more than [`MAX_FILTERS`]
+    /// filters.
     pub fn new(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Predicate, Invalid> {
         let chars = event_name.map(|name| name.chars().count());
         if chars.is_some_and(|chars| chars == 0 || chars > MAX_NAME_CHARS) {
@@ -222,13 +221,13 @@ impl Predicate {
         Ok(Predicate { event_name: event_name.map(Into::into), filters })
     }
 
-    /// Whether it can only be decided with the entries of the events' sessions.
+    /// Whether evaluating the predicate requires the entries of the events' sessions.
     #[must_use]
     pub fn needs_session(&self) -> bool {
         self.filters.iter().any(Filter::needs_session)
     }
 
-    /// Whether it holds for `event`, of a session with this `entry`.
+    /// Whether the predicate holds for `event`, whose session has this `entry`.
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         let is_named = self.event_name.as_ref().is_none_or(|name| *name == event.name);

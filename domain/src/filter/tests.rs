@@ -12,7 +12,7 @@ const EVENT: &str = r#"{
     }
 }"#;
 
-/// A filter, written `field operator value`.
+/// Parses a filter written as `field operator value`.
 fn filter(text: &str) -> Filter {
     let mut parts = text.splitn(3, ' ');
     let mut part = || parts.next();
@@ -48,7 +48,7 @@ fn is_compares_exactly_with_the_json_type() {
         ("user_id is \"5\"", true),
         ("user_id is 5", false),
         ("name is [\"opened\", \"saved\"]", true),
-        // null is what is absent, null, an object or an array.
+        // Null stands for null, absent values, objects and arrays.
         ("metadata.none is null", true),
         ("metadata.nothing is null", true),
         ("metadata.object is null", true),
@@ -135,7 +135,7 @@ fn set_is_what_is_not_null() {
 #[test]
 fn what_can_not_be_read_is_refused_by_the_part_that_is_wrong() {
     let table = [
-        // field, operator, value; the part that is wrong, and what its message says
+        // field, operator, value; the invalid part, and a part of the message
         ("plan", "is", Some("1"), "field", "metadata.<path> or one of name, browser"),
         ("metadata.", "is", Some("1"), "field", "must be a path"),
         ("", "", None, "field", "not \"\""),
@@ -265,7 +265,7 @@ proptest! {
         let mut event = event(EVENT);
         event.details.metadata = Some(format!("{{\"x\":{text}}}").into());
         if let Ok(filter) = Filter::new("metadata.x", "is", Some(&text)) {
-            // A list as operand is its values, as property it is null.
+            // A list is a set of values as an operand, but null as a property.
             prop_assert!(filter.matches(&event, None) || metadata.is_array());
         }
     }

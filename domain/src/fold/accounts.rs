@@ -1,17 +1,14 @@
-//! What a company of a project gets of its identities' facts, and companies that turn out to be one.
+//! Propagates identity facts to accounts, and merges companies with their domains.
 
-use crate::company::CompanyKey;
-use crate::company::{Account, AccountSlot};
-use crate::contribution::Level;
-use crate::contribution::Sign;
-use crate::facts::{Change, Facts, Moment, Pages, Sums, Times, TouchAt};
-use crate::facts::{Order, Session, Span};
+use crate::company::{Account, AccountSlot, CompanyKey};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Order, Session, Span, Sums, Times, TouchAt};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::project::Project;
-use crate::records::Source;
-use crate::records::{Record, page_key};
+use crate::records::{Record, Source, page_key};
 use crate::time::Day;
 
 /// One change of a company's facts.
@@ -22,8 +19,8 @@ enum Share<'s> {
 }
 
 impl Share<'_> {
-    /// Brings into memory what it touches.
-    fn load(&self, facts: &mut Facts, page: impl Pages) -> Result<(), Fault> {
+    /// Loads the pages it touches.
+    fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
             Self::Touches { gone, new } => {
@@ -34,34 +31,34 @@ impl Share<'_> {
         }
     }
 
-    fn change(&self, facts: &Facts) -> Change {
+    fn change(&self, facts: &Facts) -> DirtyRange {
         match self {
             Self::Day(day, sums, sign) => facts.change_of_day(*day, sums, *sign),
             Self::Touches { gone, new } => facts.change_of_touches(gone, new),
-            Self::Order(order, _) => Change::of_order(order.at),
+            Self::Order(order, _) => DirtyRange::of_order(order.at),
         }
     }
 
-    fn apply(&self, facts: &mut Facts) {
+    fn apply(&self, facts: &mut Facts, limits: &Limits) {
         match self {
-            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign),
+            Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign, limits),
             Self::Touches { gone, new } => {
-                gone.iter().for_each(|touch| facts.remove_touch(touch.at));
-                new.iter().for_each(|touch| facts.add_touch(*touch));
+                gone.iter().for_each(|touch| facts.remove_touch(touch.at, limits));
+                new.iter().for_each(|touch| facts.add_touch(*touch, limits));
             }
-            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone()),
-            Self::Order(order, Sign::Minus) => facts.remove_order(order.at),
+            Self::Order(order, Sign::Plus) => facts.add_order((*order).clone(), limits),
+            Self::Order(order, Sign::Minus) => facts.remove_order(order.at, limits),
         }
     }
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// The key of a company, whose records exist from here on.
+    /// The key of a company. Creates its records if there are none.
     pub(super) fn company(&mut self, company: &CompanyKey) -> Result<RecordKey, Fault> {
         let (key, source) = (self.hasher.company(company.as_str()), self.source);
         if self.project.accounts.get(key, || source.record(key))?.is_none() {
             let account = Account { key: company.clone(), facts: Facts::default() };
-            self.project.accounts.insert(key, AccountSlot::Account(Box::new(account)));
+            self.project.accounts.insert(key, AccountSlot::Canonical(Box::new(account)));
             self.ensure_company_group(key, company)?;
         }
         Ok(key)
@@ -87,25 +84,25 @@ impl<S: Source> Fold<'_, S> {
     fn share(&mut self, company: RecordKey, share: &Share<'_>) -> Result<(), Fault> {
         let key = self.resolve_company(company)?;
         let source = self.source;
-        let Project { accounts, rollups, .. } = &mut *self.project;
-        if let Some(AccountSlot::Account(account)) = accounts.get_mut(key, || source.record(key))? {
+        let Project { accounts, rollups, limits, .. } = &mut *self.project;
+        if let Some(AccountSlot::Canonical(account)) = accounts.get_mut(key, || source.record(key))? {
             let facts = &mut account.facts;
             let page = |serial| source.page::<AccountSlot>(page_key(key, serial));
             share.load(facts, page)?;
             let change = share.change(facts);
             loop {
                 facts.load_recut(change, page)?;
-                let Some(recut) = facts.recut(change) else { break };
+                let Some(recut) = facts.recut(change, limits) else { break };
                 facts.load_change(recut.change(), page)?;
-                rollups.contribute(Level::Account, facts, Sign::Minus, &recut.change());
+                rollups.contribute(EntityKind::Account, facts, Sign::Minus, &recut.change());
                 facts.apply_recut(&recut, key);
-                rollups.contribute(Level::Account, facts, Sign::Plus, &recut.change());
+                rollups.contribute(EntityKind::Account, facts, Sign::Plus, &recut.change());
             }
             facts.load_change(change, page)?;
-            rollups.contribute(Level::Account, facts, Sign::Minus, &change);
-            facts.bundle_orders(key, change);
-            share.apply(facts);
-            rollups.contribute(Level::Account, facts, Sign::Plus, &change);
+            rollups.contribute(EntityKind::Account, facts, Sign::Minus, &change);
+            facts.defer_attribution(key, change, limits);
+            share.apply(facts, limits);
+            rollups.contribute(EntityKind::Account, facts, Sign::Plus, &change);
         }
         Ok(())
     }
@@ -113,18 +110,18 @@ impl<S: Source> Fold<'_, S> {
     fn resolve_company(&mut self, key: RecordKey) -> Result<RecordKey, Fault> {
         let source = self.source;
         Ok(match self.project.accounts.get(key, || source.record(key))? {
-            Some(AccountSlot::Linked(domain)) => *domain,
+            Some(AccountSlot::Alias(domain)) => *domain,
             _ => key,
         })
     }
 
-    /// Gives the whole history of a company to the domain that it was told, unless it is a domain or was told before.
+    /// Moves the whole history of a company to its domain, unless it is a domain itself or already linked.
     pub(super) fn link_company(&mut self, company: RecordKey, domain: &CompanyKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let mut former = match self.project.accounts.get(company, || source.record(company))? {
-            Some(AccountSlot::Account(account)) if !account.key.is_domain() => account.clone(),
-            Some(AccountSlot::Linked(_)) => {
-                // Told again: it may have been told earlier than was known.
+            Some(AccountSlot::Canonical(account)) if !account.key.is_domain() => account.clone(),
+            Some(AccountSlot::Alias(_)) => {
+                // Reported again, perhaps by an event that happened earlier.
                 let key = self.hasher.company(domain.as_str());
                 self.project.rollups.company_links.remember(company, key, told);
                 return Ok(());
@@ -135,8 +132,8 @@ impl<S: Source> Fold<'_, S> {
         self.remember_link(company, key, told)?;
         let facts = &mut former.facts;
         facts.load_all(|serial| source.page::<AccountSlot>(page_key(company, serial)))?;
-        self.project.rollups.contribute(Level::Account, facts, Sign::Minus, &Change::ANY);
-        self.project.accounts.insert(company, AccountSlot::Linked(key));
+        self.project.rollups.contribute(EntityKind::Account, facts, Sign::Minus, &DirtyRange::ANY);
+        self.project.accounts.insert(company, AccountSlot::Alias(key));
         for entry in facts.days(Span::ALL) {
             self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;
         }

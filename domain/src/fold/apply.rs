@@ -1,10 +1,8 @@
-//! Adding to an identity: each part takes the old contributions out, changes the facts, and puts the new ones in; then the
-//! identity's company and group get their share.
+//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts, puts the
+//! new contributions in, and propagates the change to the identity's company and group.
 
-use crate::contribution::Level;
-use crate::contribution::Sign;
-use crate::facts::Sums;
-use crate::facts::{Change, Hit, Named, Order, Session};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, Session, Sums};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
 use crate::identity::Identity;
@@ -12,16 +10,22 @@ use crate::records::Source;
 use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds `sums` of events that named `named` themselves, or nothing.
-    pub(super) fn add_day(&mut self, identity: &mut Identity, day: Day, named: Option<Named>, sums: &Sums) -> Result<(), Fault> {
+    /// Adds `sums` of events that name the group `named`, or none.
+    pub(super) fn add_day(
+        &mut self,
+        identity: &mut Identity,
+        day: Day,
+        named: Option<GroupRef>,
+        sums: &Sums,
+    ) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_day(day, named, page)?;
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        // Nobody's days never move to another company, so which one they named need not be kept.
-        let kept = named.filter(|_| super::level(identity) != Level::Nobody);
-        identity.facts.add_day(day, kept, sums, Sign::Plus);
+        // Days without consent never move to another company, so their group is not kept.
+        let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);
+        identity.facts.add_day(day, kept, sums, Sign::Plus, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
@@ -36,55 +40,55 @@ impl<S: Source> Fold<'_, S> {
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.bundle_orders(identity.member, change);
-        identity.facts.replace_sessions(&met, joined.clone());
+        identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
+        identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Brings the runs of orders into the shape that a change of touches needs.
-    fn recut(&mut self, identity: &mut Identity, change: Change) -> Result<(), Fault> {
+    /// Cuts the runs of orders as a change of touches needs.
+    fn recut(&mut self, identity: &mut Identity, change: DirtyRange) -> Result<(), Fault> {
         loop {
             let page = self.pages_of(identity);
             identity.facts.load_recut(change, page)?;
-            let Some(recut) = identity.facts.recut(change) else { return Ok(()) };
+            let Some(recut) = identity.facts.recut(change, &self.project.limits) else { return Ok(()) };
             identity.facts.load_change(recut.change(), page)?;
             contribute_own(self.project, identity, &recut.change(), Sign::Minus);
-            identity.facts.apply_recut(&recut, identity.member);
+            identity.facts.apply_recut(&recut, identity.history_key);
             contribute_own(self.project, identity, &recut.change(), Sign::Plus);
         }
     }
 
-    /// Makes the last session longer by an event at `time`: its entry and its touch stay, but it may be no bounce any more.
+    /// Extends the last session by an event at `time`. Its entry and touch stay; it may stop being a bounce.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
         let change = match identity.facts.last_session() {
-            Some(last) if last.events == 1 => Change::of_session(last.at),
-            _ => Change::NONE,
+            Some(last) if last.events == 1 => DirtyRange::of_session(last.at),
+            _ => DirtyRange::NONE,
         };
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.extend_last_session(time);
+        identity.facts.extend_last_session(time, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
     }
 
     /// Counts a hit.
-    pub(super) fn add_hit(&mut self, identity: &mut Identity, hit: Hit) -> Result<(), Fault> {
+    pub(super) fn add_count(&mut self, identity: &mut Identity, hit: DailyCount) -> Result<(), Fault> {
         let page = self.pages_of(identity);
-        identity.facts.load_hit(&hit, page)?;
-        identity.facts.add_hit(hit);
+        identity.facts.load_count(&hit, page)?;
+        identity.facts.add_count(hit, &self.project.limits);
         Ok(())
     }
 
     /// Adds an order or a refund.
     pub(super) fn add_order(&mut self, identity: &mut Identity, order: Order) -> Result<(), Fault> {
-        let (change, page) = (Change::of_order(order.at), self.pages_of(identity));
+        let (change, page) = (DirtyRange::of_order(order.at), self.pages_of(identity));
         identity.facts.load_order(order.at, page)?;
         identity.facts.load_change(change, page)?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.add_order(order.clone());
+        identity.facts.add_order(order.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
             // Nobody's orders are under no touch, whatever the company's are.
-            Some(company) if super::level(identity) == Level::Identity => self.share_order(company, &order, Sign::Plus),
+            Some(company) if super::level(identity) == EntityKind::Identity => self.share_order(company, &order, Sign::Plus),
             _ => Ok(()),
         }
     }

@@ -1,48 +1,43 @@
-//! What companies and groups, as they were told, get of identities' facts.
+//! Propagates identity facts to companies and groups, under their reported keys.
 
 use crate::company::CompanyKey;
 use crate::company::group::{CompanyById, Group, GroupSums, MemberDay};
-use crate::contribution::Level;
-use crate::contribution::Sign;
-use crate::facts::{Moment, Sums};
-use crate::facts::{Named, Session};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{GroupRef, Moment, Session, Sums};
 use crate::fault::Fault;
 use crate::fold::Fold;
-use crate::identity::Identity;
-use crate::ids::{PublicCompany, RawId, RecordKey};
-use crate::indexes::KnownAs;
+use crate::identity::{Identity, IdentityId};
+use crate::ids::{PublicCompany, RecordKey};
+use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
 use crate::intake::submission::metadata_text;
 use crate::project::Project;
-use crate::records::Source;
-use crate::records::page_key;
+use crate::records::{Source, page_key};
 use crate::time::Day;
 
 /// The type of a group that is a company.
 const COMPANY: &str = crate::company::GROUP_TYPE;
 
 impl<S: Source> Fold<'_, S> {
-    /// The group that the event names, whose record exists from here on, and what the event tells of it.
-    pub(super) fn named(&mut self, event: &Event) -> Result<Option<Named>, Fault> {
+    /// The group that the event names. Creates its record, and records its name and its domain.
+    pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
-        let (kind, key) = match (&event.company, &details.group_type, &details.group_id) {
-            (Some(company), ..) => (COMPANY, self.company(company)?),
+        let (kind, key, number) = match (&event.company, &details.group_type, &details.group_id) {
+            (Some(company), ..) => {
+                let key = self.company(company)?;
+                (COMPANY, key, self.ensure_group(key, COMPANY, company.as_str())?)
+            }
             (None, Some(kind), Some(id)) if **kind != *COMPANY => {
                 let key = self.hasher.group(kind, id);
-                self.ensure_group(key, kind, id)?;
-                (&**kind, key)
+                (&**kind, key, self.ensure_group(key, kind, id)?)
             }
             _ => return Ok(None),
         };
         if &*event.name == "group" {
             self.tell(event, key, at)?;
         }
-        let source = self.source;
-        let Some(group) = self.project.groups.get(key, || source.record(key))? else {
-            return Err(Fault::damaged_store("the record of a group is missing"));
-        };
-        Ok(Some(Named::new(key, self.hasher.group_type(kind), group.number, kind == COMPANY)))
+        Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), number, kind == COMPANY)))
     }
 
     fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
@@ -61,15 +56,17 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<(), Fault> {
+    /// The number of a group. Creates its record if there is none.
+    fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<u32, Fault> {
         let source = self.source;
-        if self.project.groups.get(key, || source.record(key))?.is_none() {
-            let kind_key = self.hasher.group_type(kind);
-            let number = self.project.rollups.group_numbers.assign(kind_key, key);
-            self.project.rollups.group_names.tell(kind_key, number, id);
-            self.project.groups.insert(key, Group::new(kind, id, number));
+        if let Some(group) = self.project.groups.get(key, || source.record(key))? {
+            return Ok(group.number);
         }
-        Ok(())
+        let kind_key = self.hasher.group_type(kind);
+        let number = self.project.rollups.group_numbers.assign(kind_key, key);
+        self.project.rollups.group_names.tell(kind_key, number, id);
+        self.project.groups.insert(key, Group::new(kind, id, number));
+        Ok(number)
     }
 
     pub(super) fn ensure_company_group(&mut self, key: RecordKey, company: &CompanyKey) -> Result<(), Fault> {
@@ -79,24 +76,25 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// A company was told its domain: answers of the whole organization look for it here.
+    /// Records a company's link to its domain, for answers of the whole organization.
     pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
-        self.project.rollups.company_links.remember(company, domain, told);
-        if let Some(group) = self.project.groups.get_mut(domain, || source.record(domain))? {
-            group.tell_alias(company, |serial| source.page::<Group>(page_key(domain, serial)))?;
+        let Project { groups, rollups, limits, .. } = &mut *self.project;
+        rollups.company_links.remember(company, domain, told);
+        if let Some(group) = groups.get_mut(domain, || source.record(domain))? {
+            group.tell_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;
             let told = group.count_aliases();
-            self.project.rollups.company_links.remember_most(told);
+            rollups.company_links.remember_most(told);
         }
         Ok(())
     }
 
-    /// What a company or group gets of an identity's day: the company as an account too.
+    /// Propagates an identity's day to its company and group, and to the company as an account.
     pub(super) fn share_day(
         &mut self,
         identity: &Identity,
         day: Day,
-        named: Option<Named>,
+        named: Option<GroupRef>,
         sums: &Sums,
         sign: Sign,
     ) -> Result<(), Fault> {
@@ -111,8 +109,8 @@ impl<S: Source> Fold<'_, S> {
             revenue: money.map(|money| money.organization_revenue).unwrap_or_default(),
             orders: money.map(|money| money.organization_orders).unwrap_or_default(),
         };
-        let group = named.and_then(Named::group);
-        let member = (super::level(identity) != Level::Nobody).then_some(identity.member);
+        let group = named.and_then(GroupRef::group);
+        let member = (super::level(identity) != EntityKind::Nobody).then_some(identity.history_key);
         let did = MemberDay { events: sums.events, seen: sums.seen };
         for key in [company, group].into_iter().flatten() {
             self.change_group(key, day, &counted, Some((member, did)), sign)?;
@@ -125,7 +123,7 @@ impl<S: Source> Fold<'_, S> {
         self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, None, sign)
     }
 
-    /// Some sessions became one.
+    /// Propagates a merge of sessions.
     pub(super) fn share_replaced_sessions(
         &mut self,
         identity: &Identity,
@@ -147,7 +145,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Adds or takes out what was counted on `day`, and what one member, or nobody, did of it.
+    /// Adds or takes out sums of `day`, and the activity of one member or of events without consent.
     fn change_group(
         &mut self,
         key: RecordKey,
@@ -157,14 +155,14 @@ impl<S: Source> Fold<'_, S> {
         sign: Sign,
     ) -> Result<(), Fault> {
         let source = self.source;
-        let Project { groups, rollups, .. } = &mut *self.project;
+        let Project { groups, rollups, limits, .. } = &mut *self.project;
         let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
         let load = |serial| source.page::<Group>(page_key(key, serial));
-        group.add(day, sums, sign, load)?;
+        group.add(day, sums, sign, limits, load)?;
         match (sign, member) {
-            (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, load)?,
+            (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, limits, load)?,
             (Sign::Plus, Some((None, did))) => group.add_nobody(day, did),
-            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, load)?,
+            (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, limits, load)?,
             // Nobody's days are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
@@ -172,16 +170,16 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// What lists of members are to know of an identity whose key in them may not be a user's own.
-    pub(super) fn know_member(&mut self, identity: &Identity) {
-        if identity.member.is_user() {
+    /// Records who an identity is, if its key in lists of members is not a user's own.
+    pub(super) fn record_alias(&mut self, identity: &Identity) {
+        if identity.history_key.is_user() {
             return;
         }
         let known = match identity.id {
-            RawId::User(_) => KnownAs::User(self.hasher.identity(&identity.id)),
+            IdentityId::User(_) => MemberAlias::User(self.hasher.identity(&identity.id)),
             _ if identity.emails.is_empty() => return,
-            _ => KnownAs::Addressed,
+            _ => MemberAlias::Addressed,
         };
-        self.project.rollups.known_members.learn(identity.member, known);
+        self.project.rollups.member_aliases.learn(identity.history_key, known);
     }
 }

@@ -1,18 +1,17 @@
-//! The one way in: an event is folded into the facts of whom it is of, and every rollup follows.
+//! Folding: an event changes the facts of its identity, and every rollup follows. There is no other way to change state.
 
 mod accounts;
 mod apply;
 mod groups;
 mod link;
 
-pub use self::link::set_short_history;
 use crate::acquisition::Channel;
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, FactsPage, Hit, HitKind, Moment, Named, Order, Session, Touch};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
 use crate::fault::Fault;
-use crate::identity::{Association, EmailOwners, Identity, Person};
-use crate::ids::{KeyHasher, RawId, RecordKey};
-use crate::indexes::dictionary::{NameId, NameKind};
+use crate::identity::{Association, EmailOwners, Identity, IdentityId, IdentitySlot};
+use crate::ids::{KeyHasher, RecordKey};
+use crate::indexes::dictionary::{TermId, TermKind};
 use crate::intake::event::{Event, Position};
 use crate::project::Project;
 use crate::records::page_key;
@@ -37,7 +36,7 @@ impl Project {
     /// A record could not be read back.
     pub fn resolve<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<RecordKey, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
-            Some(Person::Linked(user)) => *user,
+            Some(IdentitySlot::Alias(user)) => *user,
             _ => key,
         })
     }
@@ -51,13 +50,13 @@ struct Fold<'a, S> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds the event itself, and the association and the e-mail address that it may tell.
-    fn record(&mut self, event: &Event, person: RecordKey, named: Option<Named>) -> Result<(), Fault> {
+    /// Adds the event to its identity, with the association and the e-mail address that it may report.
+    fn record(&mut self, event: &Event, person: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
-        let is_somebody = identity.id != RawId::Nobody;
-        // What most events do is to make the last session longer, and nothing else of it changes.
+        let is_somebody = identity.id != IdentityId::Nobody;
+        // Most events only extend the last session.
         let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
         let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
@@ -69,22 +68,22 @@ impl<S: Source> Fold<'_, S> {
         if is_somebody {
             identity.saw(at, at);
             self.tell_email(&mut identity, person, event, at)?;
-            self.count_hits(&mut identity, event)?;
+            self.count_texts(&mut identity, event)?;
         }
         if let Some((revenue, orders)) = event.order() {
-            let company = named.and_then(Named::company).map(Box::new);
+            let company = named.and_then(GroupRef::company).map(Box::new);
             self.add_order(&mut identity, Order { at, day: event.day, revenue, orders, company })?;
         }
         self.put_identity(person, identity);
         Ok(())
     }
 
-    /// The first association that is recorded counts for all events of the identity, earlier ones included.
-    fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<Named>) -> Result<(), Fault> {
-        if identity.company.is_some() || identity.id == RawId::Nobody {
+    /// Records an association, unless one is known. The first one counts for all events of the identity, earlier ones included.
+    fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<GroupRef>) -> Result<(), Fault> {
+        if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
         }
-        let told = match (named.and_then(Named::company), &event.email_company) {
+        let told = match (named.and_then(GroupRef::company), &event.email_company) {
             (Some(company), _) => company,
             (None, Some(key)) => self.company(key)?,
             (None, None) => return Ok(()),
@@ -100,19 +99,19 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(identity, Sign::Plus)
     }
 
-    /// The session that the event is by itself.
-    fn session(&mut self, event: &Event, at: Moment, named: Option<Named>) -> Result<Session, Fault> {
+    /// The event as a session of its own.
+    fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
             Some(acquisition) => Some(Touch {
-                source: self.intern(&acquisition.source, NameKind::Source)?,
-                medium: self.intern(&acquisition.medium, NameKind::Source)?,
-                campaign: self.intern(&acquisition.campaign, NameKind::Source)?,
+                source: self.intern(&acquisition.source, TermKind::Source)?,
+                medium: self.intern(&acquisition.medium, TermKind::Source)?,
+                campaign: self.intern(&acquisition.campaign, TermKind::Source)?,
             }),
             None => None,
         };
         let channel = acquisition.map_or(Channel::Direct, |acquisition| acquisition.channel);
-        let company = named.and_then(Named::company).map(Box::new);
+        let company = named.and_then(GroupRef::company).map(Box::new);
         Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
     }
 
@@ -121,37 +120,37 @@ impl<S: Source> Fold<'_, S> {
         if !identity.emails.tell(email, at) {
             return Ok(());
         }
-        self.know_member(identity);
-        let (key, source) = (self.hasher.email(email), self.source);
+        self.record_alias(identity);
+        let (key, source, limits) = (self.hasher.email(email), self.source, &self.project.limits);
         let emails = &mut self.project.emails;
         let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
         let Some(owners) = emails.get_to_load(key, || source.record(key))? else {
-            emails.insert(key, EmailOwners::new(person));
+            emails.insert(key, EmailOwners::new(person, limits));
             return Ok(());
         };
-        // What is as it was is not saved again.
+        // An unchanged record is not saved again.
         if !owners.has(person, page)? {
-            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person));
+            emails.get_mut(key, || Ok(None))?.into_iter().for_each(|owners| owners.add(person, limits));
         }
         Ok(())
     }
 
-    fn count_hits(&mut self, identity: &mut Identity, event: &Event) -> Result<(), Fault> {
+    fn count_texts(&mut self, identity: &mut Identity, event: &Event) -> Result<(), Fault> {
         let details = &event.details;
         if let Some(url) = details.url.as_deref().filter(|_| event.is_pageview()) {
-            let page = self.intern(text::page(url), NameKind::Page)?;
-            self.add_hit(identity, Hit { day: event.day, what: HitKind::Page(page), count: 1 })?;
+            let page = self.intern(text::page(url), TermKind::Page)?;
+            self.add_count(identity, DailyCount { day: event.day, what: CountKey::Page(page), count: 1 })?;
         }
         if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref())
         {
-            let referrer = self.intern(&host, NameKind::Source)?;
-            self.add_hit(identity, Hit { day: event.day, what: HitKind::Referrer(referrer), count: 1 })?;
+            let referrer = self.intern(&host, TermKind::Source)?;
+            self.add_count(identity, DailyCount { day: event.day, what: CountKey::Referrer(referrer), count: 1 })?;
         }
         Ok(())
     }
 
-    fn intern(&mut self, text: &str, kind: NameKind) -> Result<NameId, Fault> {
-        self.project.names.intern(text, kind, self.hasher, self.source)
+    fn intern(&mut self, text: &str, kind: TermKind) -> Result<TermId, Fault> {
+        self.project.dictionary.intern(text, kind, self.hasher, self.source)
     }
 
     fn load_all(&mut self, identity: &mut Identity) -> Result<(), Fault> {
@@ -161,23 +160,23 @@ impl<S: Source> Fold<'_, S> {
 
     /// What loads the pages of an identity.
     fn pages_of(&self, identity: &Identity) -> impl Fn(u32) -> Result<FactsPage, Fault> + Copy + use<'_, S> {
-        let (source, member) = (self.source, identity.member);
-        move |serial| source.page::<Person>(page_key(member, serial))
+        let (source, member) = (self.source, identity.history_key);
+        move |serial| source.page::<IdentitySlot>(page_key(member, serial))
     }
 }
 
-fn level(identity: &Identity) -> Level {
+fn level(identity: &Identity) -> EntityKind {
     match identity.id {
-        RawId::Nobody => Level::Nobody,
-        _ => Level::Identity,
+        IdentityId::Nobody => EntityKind::Nobody,
+        _ => EntityKind::Identity,
     }
 }
 
 /// Puts in or takes out what `facts` contribute as an identity, and as its own account if it has no company.
-fn contribute_own(project: &mut Project, identity: &Identity, change: &Change, sign: Sign) {
+fn contribute_own(project: &mut Project, identity: &Identity, change: &DirtyRange, sign: Sign) {
     let level = level(identity);
     project.rollups.contribute(level, &identity.facts, sign, change);
-    if level == Level::Identity && identity.company.is_none() {
-        project.rollups.contribute(Level::Account, &identity.facts, sign, change);
+    if level == EntityKind::Identity && identity.company.is_none() {
+        project.rollups.contribute(EntityKind::Account, &identity.facts, sign, change);
     }
 }

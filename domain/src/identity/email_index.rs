@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::paged::{Item, Number, Paged, number_of_key};
+use crate::cache::paged::{Item, Paged, SortKey, record_sort_key};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::records::{Record, page_key};
 
 /// An identity that had an e-mail address; it may be linked to another one since.
@@ -17,8 +18,8 @@ impl Item for Owner {
     const LIST: u32 = 0;
     const LISTS: u32 = 1;
 
-    fn number(&self) -> Number {
-        number_of_key(self.0)
+    fn sort_key(&self) -> SortKey {
+        record_sort_key(self.0)
     }
 
     fn to_page(items: &[Self]) -> Vec<Self> {
@@ -37,9 +38,9 @@ pub struct EmailOwners(Paged<Owner>);
 impl EmailOwners {
     /// The first one.
     #[must_use]
-    pub fn new(owner: RecordKey) -> Self {
+    pub fn new(owner: RecordKey, limits: &Limits) -> Self {
         let mut owners = Self::default();
-        owners.add(owner);
+        owners.add(owner, limits);
         owners
     }
 
@@ -48,14 +49,14 @@ impl EmailOwners {
     /// # Errors
     /// What `page` fails with.
     pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
-        let number = number_of_key(owner);
+        let number = record_sort_key(owner);
         self.0.load(number, number, page)?;
         Ok(self.0.get(number).is_some())
     }
 
     /// Adds one that is [not among them](EmailOwners::has).
-    pub fn add(&mut self, owner: RecordKey) {
-        self.0.insert(Owner(owner));
+    pub fn add(&mut self, owner: RecordKey, limits: &Limits) {
+        self.0.insert(Owner(owner), limits);
     }
 
     /// The first `most` of those whose keys are not below `from`.
@@ -69,7 +70,7 @@ impl EmailOwners {
         mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
     ) -> Result<Vec<RecordKey>, Fault> {
         let mut owners = Vec::new();
-        let mut next = Some(number_of_key(from));
+        let mut next = Some(record_sort_key(from));
         while let Some(number) = next.filter(|_| owners.len() < most) {
             // One by one: more may be many pages.
             self.0.load(number, number, &mut page)?;
@@ -111,10 +112,10 @@ mod tests {
     fn owners_come_in_parts() {
         let unsaved = |_: u32| Err(Fault::defect("nothing was saved"));
         let key = |number: u128| RecordKey(number << 100);
-        let mut owners = EmailOwners::new(key(0));
+        let mut owners = EmailOwners::new(key(0), &Limits::DEFAULT);
         for number in 1..5_000 {
             assert!(!owners.has(key(number), unsaved).unwrap());
-            owners.add(key(number));
+            owners.add(key(number), &Limits::DEFAULT);
             assert!(owners.has(key(0), unsaved).unwrap() && owners.has(key(number), unsaved).unwrap());
         }
         assert_eq!(owners.from(key(0), 9_999, unsaved).unwrap(), (0..5_000).map(key).collect::<Vec<_>>());

@@ -1,7 +1,11 @@
 //! Whom events are of: the records of identities, and the index of their e-mail addresses.
 
 mod email_index;
+mod id;
+mod link;
 mod record;
 
 pub use email_index::{EmailOwners, Owner};
-pub use record::{Association, Identity, LatestEmail, Person};
+pub use id::IdentityId;
+pub use link::{IdentityLink, SentKeys, SortedLinks, takes_link};
+pub use record::{Association, Identity, IdentitySlot, LatestEmail};

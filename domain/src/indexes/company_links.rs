@@ -1,29 +1,30 @@
-//! Which companies were told to be which domain, in this project.
+//! Links from companies to their domains, in this project.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value, signed, unsigned};
+use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
 use crate::facts::Moment;
 use crate::ids::RecordKey;
 use crate::time::Instant;
+use serde::{Deserialize, Serialize};
 
-/// A company's domain, and when that was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A company's domain, and when the link was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompanyLink {
-    /// When. Of several projects' links the one told first counts.
+    /// When. Of several projects' links, the first recorded one counts.
     pub told: Moment,
     /// The domain's key.
     pub domain: RecordKey,
 }
 
-/// What a row is of.
+/// The key of a row: 0 for the maximum, 1 and the company's key for a link.
 type Of = (u8, RecordKey);
 
 /// What a row holds.
 #[derive(Debug, Clone, Copy)]
 pub enum Link {
-    /// Of a company.
+    /// The link of a company.
     To(CompanyLink),
-    /// How many companies were told to be one domain, at most: in a row of its own.
+    /// The largest number of companies linked to one domain, in a row of its own.
     Most(u32),
 }
 
@@ -52,23 +53,23 @@ impl Value for Link {
 #[derive(Debug)]
 pub struct CompanyLinks;
 
-impl Kept for CompanyLinks {
+impl StoredCells for CompanyLinks {
     const TAG: u8 = 12;
     const NAME: &'static str = "company_links";
     type Key = Of;
     type Value = Link;
 }
 
-/// Where the greatest number of companies of one domain is.
+/// The key of the row with the maximum.
 const MOST: Of = (0, RecordKey(0));
 
-/// Where a company's link is.
+/// The key of the row with a company's link.
 fn of(company: RecordKey) -> Of {
     (1, company)
 }
 
 impl Cells<Of, Link> {
-    /// A domain has so many companies that were told to be it.
+    /// Raises the recorded maximum of aliases per domain.
     pub fn remember_most(&mut self, companies: usize) {
         let companies = u32::try_from(companies).unwrap_or(u32::MAX);
         if companies > self.most() {
@@ -76,7 +77,7 @@ impl Cells<Of, Link> {
         }
     }
 
-    /// How many companies were told to be one domain, at most.
+    /// The largest number of companies linked to one domain.
     #[must_use]
     pub fn most(&self) -> u32 {
         match self.get(MOST) {
@@ -85,7 +86,7 @@ impl Cells<Of, Link> {
         }
     }
 
-    /// A company was told its domain. The first one recorded counts, from the earliest event that told it.
+    /// Records a company's domain. The first recorded domain counts, from the earliest event that reports it.
     pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
         let known = self.of(company);
         if known.is_some_and(|known| known.domain != domain || known.told <= told) {
@@ -94,7 +95,7 @@ impl Cells<Of, Link> {
         self.set(of(company), Link::To(CompanyLink { told, domain }));
     }
 
-    /// What a company is linked to.
+    /// The link of a company, if there is one.
     #[must_use]
     pub fn of(&self, company: RecordKey) -> Option<CompanyLink> {
         match self.get(of(company))? {

@@ -2,12 +2,13 @@
 //! without reading their records.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value};
+use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 use crate::indexes::group_numbers::GroupNumber;
+use serde::{Deserialize, Serialize};
 
 /// The first 16 bytes of a name. What has a lesser one has a lesser name; of equal ones that is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamePrefix([u8; 16]);
 
 impl NamePrefix {
@@ -34,7 +35,7 @@ impl Value for NamePrefix {
 #[derive(Debug)]
 pub struct GroupNames;
 
-impl Kept for GroupNames {
+impl StoredCells for GroupNames {
     const TAG: u8 = 23;
     const NAME: &'static str = "group_names";
     type Key = GroupNumber;

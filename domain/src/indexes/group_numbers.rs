@@ -1,7 +1,7 @@
-//! The number of each company and group among those of its type, in the order in which this project was told of them: a list
-//! by number is quicker to add up than one by key.
+//! The number of each company and group among those of its type, in the order of their first event: sums by number are quicker
+//! than sums by key.
 
-use crate::cells::{Cells, Kept};
+use crate::cells::{Cells, StoredCells};
 use crate::ids::RecordKey;
 
 /// The key of a type, and a number of it: a row has the key of the group.
@@ -11,7 +11,7 @@ pub type GroupNumber = (RecordKey, u32);
 #[derive(Debug)]
 pub struct GroupNumbers;
 
-impl Kept for GroupNumbers {
+impl StoredCells for GroupNumbers {
     const TAG: u8 = 13;
     const NAME: &'static str = "group_numbers";
     type Key = GroupNumber;
@@ -19,13 +19,13 @@ impl Kept for GroupNumbers {
 }
 
 impl Cells<GroupNumber, RecordKey> {
-    /// How many groups of a type there are.
+    /// The number of groups of a type.
     #[must_use]
     pub fn count(&self, kind: RecordKey) -> usize {
         self.under(kind).next_back().map_or(0, |((_, last), _)| last as usize + 1)
     }
 
-    /// Gives a new group its number.
+    /// Assigns the next number of a type to a new group.
     pub fn assign(&mut self, kind: RecordKey, key: RecordKey) -> u32 {
         let number = u32::try_from(self.count(kind)).unwrap_or(u32::MAX);
         self.set((kind, number), key);

@@ -1,22 +1,22 @@
-//! What is to be known of a member of a company or group whose key is not a user's own: that it is a user since, or has an
-//! e-mail address. So lists of members are made without reading the members' records, which may be cold.
+//! Members of companies and groups whose key is not a user's own but who are identified: by a user they are linked to, or by an
+//! e-mail address. Lists of members are made from it without reading the members' records, which may be cold.
 //!
-//! Few are in here: a link moves a short history to the user's own key, and most ids without a user never tell an address.
+//! It is small: a link moves a short history to the user's own key, and most ids without a user never report an address.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Value};
+use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 
-/// What is known of a member.
+/// Who a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnownAs {
-    /// It is this user.
+pub enum MemberAlias {
+    /// This user.
     User(RecordKey),
-    /// It told an e-mail address, and is no user.
+    /// It has an e-mail address and no user.
     Addressed,
 }
 
-impl Value for KnownAs {
+impl Value for MemberAlias {
     fn columns(self) -> Columns {
         match self {
             Self::Addressed => [0; 4],
@@ -31,24 +31,24 @@ impl Value for KnownAs {
 
 /// See the module.
 #[derive(Debug)]
-pub struct KnownMembers;
+pub struct MemberAliases;
 
-impl Kept for KnownMembers {
+impl StoredCells for MemberAliases {
     const TAG: u8 = 14;
-    const NAME: &'static str = "known_members";
+    const NAME: &'static str = "member_aliases";
     type Key = RecordKey;
-    type Value = KnownAs;
+    type Value = MemberAlias;
 }
 
-impl Cells<RecordKey, KnownAs> {
-    /// Takes note of a member whose key is not a user's own.
-    pub fn learn(&mut self, member: RecordKey, known: KnownAs) {
+impl Cells<RecordKey, MemberAlias> {
+    /// Records who a member is whose key is not a user's own.
+    pub fn learn(&mut self, member: RecordKey, known: MemberAlias) {
         self.set(member, known);
     }
 
-    /// What is known of a member.
+    /// Who a member is.
     #[must_use]
-    pub fn of(&self, member: RecordKey) -> Option<KnownAs> {
+    pub fn of(&self, member: RecordKey) -> Option<MemberAlias> {
         self.get(member)
     }
 }

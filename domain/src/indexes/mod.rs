@@ -1,4 +1,4 @@
-//! What is found by key and is no figure: the dictionary, the numbers and names of groups, and links.
+//! Lookups by key that are not sums: the dictionary, numbers and names of groups, links and aliases.
 
 mod company_links;
 pub mod dictionary;
@@ -9,4 +9,4 @@ mod member_aliases;
 pub use company_links::{CompanyLink, CompanyLinks, Link};
 pub use group_names::{GroupNames, NamePrefix};
 pub use group_numbers::{GroupNumber, GroupNumbers};
-pub use member_aliases::{KnownAs, KnownMembers};
+pub use member_aliases::{MemberAlias, MemberAliases};

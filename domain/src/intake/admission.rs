@@ -1,4 +1,4 @@
-//! Taking an event in: from what was sent to what is logged, or to a reason why not.
+//! Admission: turns a submission into the event to log, or into the reason for not recording it.
 
 use serde_json::value::RawValue;
 
@@ -7,19 +7,19 @@ use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
 use crate::intake::country::Country;
-use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::{
     Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
 };
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
-use crate::time::{Instant, settle};
+use crate::time::{Instant, clamp_timestamp};
 
-/// Numbers that are probably seconds where milliseconds are expected: the years 1990 to 2100.
+/// Numbers that are probably seconds instead of milliseconds: the years 1990 to 2100.
 const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
 
-/// By whom an event is sent.
+/// The kind of sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// A browser or an app, with a public key.
@@ -28,40 +28,40 @@ pub enum Sender {
     Server,
 }
 
-/// What is known of the request that carried the event.
+/// The request that carried the event.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
-    /// Who sent it.
+    /// The kind of sender.
     pub sender: Sender,
     /// The visitor's address, as text. Never stored.
     pub address: Option<&'a str>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
-    /// Where the visitor is, if that is known.
+    /// The visitor's country, if known.
     pub country: Option<Country>,
-    /// What the agent says, and whether it is a bot.
+    /// The parsed user agent, including whether it is a bot.
     pub agent: &'a Agent,
-    /// `Sec-GPC: 1` was sent.
+    /// Whether `Sec-GPC: 1` was sent.
     pub gpc: bool,
-    /// `DNT: 1` was sent.
+    /// Whether `DNT: 1` was sent.
     pub dnt: bool,
     /// The secret salt of the day of receipt.
     pub salt: [u8; 16],
 }
 
-/// What becomes of an event.
+/// The result of admission.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is to be recorded. `clamped`: its time lay too far ahead, and the time of receipt is used.
+    /// Record the event.
     Record {
         /// The event.
         event: Box<Event>,
-        /// Whether its time was replaced.
+        /// Whether its time was too far ahead and was replaced by the time of receipt.
         clamped: bool,
-        /// What was probably not meant, in words for the sender.
+        /// Warnings for the sender about probable mistakes.
         warnings: Vec<String>,
     },
-    /// It is not to be recorded, by the project's policy.
+    /// Drop the event, as the project's policy requires.
     Dropped(DropReason),
 }
 
@@ -70,14 +70,14 @@ pub enum Verdict {
 pub enum DropReason {
     /// A crawler, a monitor or a previewer.
     Bot,
-    /// A privacy signal, where the project drops those.
+    /// A privacy signal, in a project that drops events with such signals.
     Consent,
-    /// Its subject was erased.
+    /// The event's identity was erased.
     OptedOut,
 }
 
 impl DropReason {
-    /// As clients see it.
+    /// Returns the reason's name in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,10 +88,9 @@ impl DropReason {
     }
 }
 
-/// Decides what becomes of `submission`, received at `received` by the project of `policy`.
+/// Admits `submission`, received at `received`, under `policy`.
 ///
-/// # Errors
-/// A field is missing, of the wrong form or past its bound.
+/// # Errors [`Invalid`] if a field is missing, malformed or out of bounds.
 pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, received: Instant) -> Result<Verdict, Invalid> {
     let name = name(submission)?;
     check_texts(submission)?;
@@ -110,9 +109,9 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     }
     let consent = granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize);
     let warnings = warnings(submission, money.as_ref(), policy);
-    // It may say anything of anybody.
+    // Metadata may describe a person.
     let metadata = metadata.filter(|_| consent);
-    let who = if consent { who(submission, policy, client, time) } else { Who::default() };
+    let who = if consent { who(submission, policy, client, time) } else { SentIds::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
     let mut details = details(submission, metadata, &signals);
     if !consent {
@@ -147,7 +146,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
 }
 
-/// What was probably not meant, in words for the sender.
+/// Collects warnings for the sender about probable mistakes.
 fn warnings(submission: &Submission<'_>, money: Option<&Money>, policy: &Policy) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(Money { currency, in_project: None, .. }) = money {
@@ -174,30 +173,8 @@ fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
     }
 }
 
-fn check_texts(s: &Submission<'_>) -> Result<(), Invalid> {
-    let fields = [
-        ("message", &s.message),
-        ("user_id", &s.user_id),
-        ("anonymous_id", &s.anonymous_id),
-        ("referrer", &s.referrer),
-        ("screen", &s.screen),
-        ("language", &s.language),
-        ("url", &s.url),
-        ("hostname", &s.hostname),
-        ("channel", &s.channel),
-        ("currency", &s.currency),
-        ("external_id", &s.external_id),
-        ("group_id", &s.group_id),
-        ("group_type", &s.group_type),
-        ("privacy_categories", &s.privacy_categories),
-        ("pc", &s.pc),
-        ("privacy_signals", &s.privacy_signals),
-        ("ps", &s.ps),
-        ("consent_source", &s.consent_source),
-        ("user_agent", &s.user_agent),
-        ("ip", &s.ip),
-    ];
-    fields.into_iter().try_for_each(|(name, field)| check_text(name, field.as_ref()))
+fn check_texts(submission: &Submission<'_>) -> Result<(), Invalid> {
+    submission.texts().into_iter().try_for_each(|(name, field)| check_text(name, field))
 }
 
 fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
@@ -207,7 +184,7 @@ fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
     }
 }
 
-/// When it happened, and whether that was replaced by the time of receipt.
+/// Returns the time of the event, and whether the time of receipt replaced its timestamp.
 fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, bool), Invalid> {
     let wrong =
         || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
@@ -221,7 +198,7 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
         Instant::parse_epoch_ms(raw)
     };
     let told = told.ok_or_else(wrong)?;
-    let settled = settle(Some(told), received).map_err(|error| {
+    let settled = clamp_timestamp(Some(told), received).map_err(|error| {
         let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
@@ -257,7 +234,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result
     }))
 }
 
-/// Type and id of the group that the event names; a missing type is the company.
+/// Returns the type and id of the group that the event names; the type defaults to company.
 fn group<'s>(submission: &'s Submission<'_>) -> Result<Option<(&'s str, &'s str)>, Invalid> {
     let group_type = text(submission.group_type.as_ref());
     if let Some(kind) = group_type
@@ -303,7 +280,7 @@ fn overrides<'a>(raw: Option<&'a RawValue>) -> Result<RawOverrides<'a>, Invalid>
     Ok(overrides)
 }
 
-/// The signals of the event and of its request, without repetition.
+/// Collects the signals of the event and of its request, without duplicates.
 fn signals(submission: &Submission<'_>, client: &Client<'_>) -> Vec<String> {
     let sent = text(submission.privacy_signals.as_ref()).or_else(|| text(submission.ps.as_ref()));
     let mut signals: Vec<String> = sent.map(split).unwrap_or_default();
@@ -320,7 +297,7 @@ fn split(list: &str) -> Vec<String> {
     items.map(|item| if item.len() == 3 { item.to_ascii_lowercase() } else { item.to_owned() }).collect()
 }
 
-/// Whether analytics was consented to: yes, unless categories are given without it. An empty list grants nothing.
+/// Whether analytics is consented to. It is unless categories are given without it; an empty list grants nothing.
 fn granted(submission: &Submission<'_>) -> bool {
     match submission.privacy_categories.as_ref().or(submission.pc.as_ref()) {
         Some(categories) => categories.0.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")),
@@ -328,18 +305,18 @@ fn granted(submission: &Submission<'_>) -> bool {
     }
 }
 
-fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> Who {
+fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> SentIds {
     let user_id = text(submission.user_id.as_ref()).map(Into::into);
     let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
     let visitor =
         (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
-    Who { user_id, anonymous_id, visitor }
+    SentIds { user_id, anonymous_id, visitor }
 }
 
-/// The cookieless visitor of the event's UTC day: nothing that lasts, and nothing that links two days.
+/// Computes the cookieless visitor of the event's UTC day. The id changes every day, and nothing links two days.
 fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
     let address = client.address?;
-    let date = time.0.div_euclid(86_400_000);
+    let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
     Some(KeyHasher::new(client.salt).external_id(policy.project, &name))
@@ -351,8 +328,8 @@ struct Emails {
     company: Option<CompanyKey>,
 }
 
-/// The address that the event tells of whom it names, and the company that its domain stands for.
-fn email(name: &str, who: &Who, metadata: Option<&str>) -> Emails {
+/// Returns the e-mail address that the event reports, and the company of its domain.
+fn email(name: &str, who: &SentIds, metadata: Option<&str>) -> Emails {
     let tells = name == "identify" || who.user_id.is_some();
     let trait_email = metadata.filter(|_| tells).and_then(|json| metadata_text(json, "email"));
     let trait_email = trait_email.as_deref().and_then(company::normalise_email);
@@ -386,7 +363,7 @@ fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> De
     }
 }
 
-/// Leaves out what can name or describe a person: what a page's address carries, which page referred, and free text.
+/// Removes what can identify or describe a person: the query of the page's address, the referring page, and free text.
 fn without_person(details: &mut Details) {
     let (hostname, url) = (details.hostname.as_deref(), details.url.as_deref());
     let host = page::referrer_host(details.referrer.as_deref(), hostname, url);
@@ -398,12 +375,12 @@ fn without_person(details: &mut Details) {
 fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {
     let url = text(s.url.as_ref());
     let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
-    let told = |field: &Option<Text<'_>>| text(field.as_ref()).map(str::to_owned);
+    let owned = |field: &Option<Text<'_>>| text(field.as_ref()).map(str::to_owned);
     let overrides = Overrides {
-        source: told(&overrides.source),
-        medium: told(&overrides.medium),
-        campaign: told(&overrides.campaign),
-        channel: told(&overrides.channel),
+        source: owned(&overrides.source),
+        medium: owned(&overrides.medium),
+        campaign: owned(&overrides.campaign),
+        channel: owned(&overrides.channel),
     };
     acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(&overrides) })
 }

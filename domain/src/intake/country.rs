@@ -1,4 +1,4 @@
-//! Countries by their ISO 3166-1 code.
+//! Countries, identified by their ISO 3166-1 code.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A country: the two upper-case letters of its ISO 3166-1 alpha-2 code.
 ///
-/// Serialized as text where a person reads it (JSON), as two bytes elsewhere.
+/// Serialized as text in human-readable formats (JSON), and as two bytes elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);
 
 impl Country {
-    /// Reads a code of any case, surrounded by any white space.
+    /// Parses a code in any case, ignoring surrounding white space.
     ///
-    /// `None`: it is not two ASCII letters, or it is one of the codes that stand for no known country (`XX`, `ZZ`). Which codes
-    /// are given out is not asked: the list changes, and databases know it better.
+    /// Returns `None` if it is not two ASCII letters, or if it is a placeholder for an unknown country (`XX`, `ZZ`).
+    /// Other codes are not checked against the list of assigned codes, which changes and which databases know better.
     #[must_use]
     pub fn parse(text: &str) -> Option<Country> {
         let code: [u8; 2] = text.trim().as_bytes().try_into().ok()?;
         Country::new(code.map(|letter| letter.to_ascii_uppercase())).filter(|country| !matches!(&country.0, b"XX" | b"ZZ"))
     }
 
-    /// The country of a code that was recorded earlier. `None`: it is not two upper-case letters.
+    /// The country of a recorded code; `None` if it is not two upper-case letters.
     #[must_use]
     pub fn from_recorded(code: &[u8]) -> Option<Country> {
         Country::new(code.try_into().ok()?)
@@ -35,7 +35,7 @@ impl Country {
     /// The code, in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Only letters get in, so that the other arm is never taken.
+        // Only ASCII letters are stored, so the fallback is unreachable.
         std::str::from_utf8(&self.0).unwrap_or("XX")
     }
 }

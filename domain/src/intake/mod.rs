@@ -1,4 +1,4 @@
-//! Taking an event in: what a client sent is parsed, checked against the project's policy, and becomes the event that is logged.
+//! Intake: parses what a client sent, checks it against the project's policy, and produces the event to log.
 
 pub mod admission;
 pub mod country;

@@ -1,4 +1,4 @@
-//! What an organization and a project decided about their events. It is read when an event is taken in, never later.
+//! The settings of an organization and a project that only admission reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,60 +9,60 @@ use crate::ids::{OrganizationId, ProjectId};
 use crate::money::{Amount, Currency, Rate, convert};
 use crate::time::Timezone;
 
-/// What happens to events of crawlers, monitors and previewers.
+/// The treatment of events from crawlers, monitors and previewers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BotPolicy {
-    /// They are answered `dropped`, with the reason `bot`.
+    /// Answers `dropped`, with the reason `bot`.
     #[default]
     Drop,
-    /// They are recorded; their `device` is `bot`.
+    /// Records the event with the `device` `bot`.
     Record,
 }
 
-/// What happens to events that carry a privacy signal (`gpc`, `dnt`).
+/// The treatment of events with a privacy signal (`gpc`, `dnt`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalsPolicy {
-    /// The signal is recorded with the event.
+    /// Records the signal with the event.
     #[default]
     Record,
-    /// The event is recorded as one without consent.
+    /// Records the event as one without consent.
     Anonymize,
-    /// The event is answered `dropped`, with the reason `consent`.
+    /// Answers `dropped`, with the reason `consent`.
     Drop,
 }
 
-/// The worth of one unit of each currency in USD. USD itself is 1 and needs no entry.
+/// The value of one unit of each currency in USD. USD itself is 1 and has no entry.
 pub type Rates = BTreeMap<Currency, Rate>;
 
-/// Everything that taking in an event of a project asks of its configuration.
+/// The settings of a project and its organization that admission reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// The project.
     pub project: ProjectId,
     /// Its organization.
     pub organization: OrganizationId,
-    /// The currency that the project counts in.
+    /// The currency of the project's figures.
     pub currency: Currency,
-    /// The currency that the organization counts in.
+    /// The currency of the organization's figures.
     pub organization_currency: Currency,
-    /// The rates of the moment.
+    /// The current rates.
     pub rates: Arc<Rates>,
-    /// The organization's calendar.
+    /// The timezone that defines the organization's days.
     pub timezone: Timezone,
-    /// About bots.
+    /// The treatment of bots.
     pub bots: BotPolicy,
-    /// About privacy signals.
+    /// The treatment of privacy signals.
     pub signals: SignalsPolicy,
-    /// Whether visitors without ids are told apart by a daily hash.
+    /// Whether visitors without ids are distinguished by a daily hash.
     pub cookieless: bool,
-    /// Whether money sent with a public key is kept on the event and not counted.
+    /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
 }
 
 impl Policy {
-    /// `amount` of `from` in `to`, rounded once; `None` where a rate is missing.
+    /// Converts `amount` between two currencies, rounding once; `None` if a rate is missing.
     #[must_use]
     pub fn convert(&self, amount: Amount, from: Currency, to: Currency) -> Option<Amount> {
         if from == to {

@@ -1,4 +1,4 @@
-//! The body of `POST /track`, read once: shape and bounds, no meaning yet.
+//! The body of `POST /track`: parsing, and checks of shape and bounds. Admission interprets the values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,164 +7,159 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The largest text of any field but `name` and `metadata`, in bytes.
+/// The maximum size of any text field but `name` and `metadata`, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024;
-/// The longest `name`, in Unicode characters.
+/// The maximum length of `name`, in Unicode characters.
 pub const MAX_NAME_CHARS: usize = 100;
-/// How deep `metadata` may nest.
+/// The maximum nesting depth of `metadata`.
 pub const MAX_METADATA_DEPTH: usize = 8;
-/// How many keys `metadata` may hold, in all its objects.
+/// The maximum number of keys in all objects of `metadata`.
 pub const MAX_METADATA_KEYS: usize = 128;
-/// The longest key in `metadata`, in bytes.
+/// The maximum length of a key in `metadata`, in bytes.
 pub const MAX_METADATA_KEY_BYTES: usize = 128;
-/// The longest string in `metadata`, in bytes.
+/// The maximum length of a string in `metadata`, in bytes.
 pub const MAX_METADATA_TEXT_BYTES: usize = 8 * 1024;
 
-/// Why something that was sent can't be taken: the field, a code for programs, and a sentence for people.
+/// Why an input is rejected: the field, a machine-readable code, and a message for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
     /// `invalid_json`, `missing_parameter`, `invalid_parameter` …
     pub code: &'static str,
-    /// The field that is wrong (`value`, `metadata.plan`), where it is one field.
+    /// The invalid field (`value`, `metadata.plan`), if the error concerns one field.
     pub param: Option<String>,
-    /// What was wrong and what is allowed.
+    /// The problem, and the allowed values.
     pub message: String,
 }
 
 impl Invalid {
-    /// A field whose value isn't allowed.
+    /// Creates the error for a field whose value isn't allowed.
     #[must_use]
     pub fn parameter(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: "invalid_parameter", param: Some(param.into()), message: message.into() }
     }
 
-    /// A field that must be there.
+    /// Creates the error for a missing required field.
     #[must_use]
     pub fn missing(param: &str) -> Self {
         Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
     }
 
-    /// A body that isn't JSON, or not of the right shape.
+    /// Creates the error for a body that isn't JSON or has the wrong shape.
     #[must_use]
     pub fn json(error: &serde_json::Error) -> Self {
         Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
     }
 }
 
-/// Text borrowed from the body where it holds no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
+/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
+/// Declares each optional text field of an event once: its meaning, its name, and the setter for programs that embed the
+/// engine.
 macro_rules! text_fields {
-    ($($variant:ident $field:ident,)*) => {
-        /// The optional text fields of an event that senders other than HTTP can set.
+    ($(#[doc = $doc:literal] $field:ident $($variant:ident)?;)*) => {
+        /// The names and meanings of the optional text fields of an event.
+        pub const TEXT_FIELDS: &[(&str, &str)] = &[$((stringify!($field), $doc)),*];
+
+        /// The optional text fields that senders other than HTTP can set.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum TextField {
-            $(
-                #[doc = concat!("`", stringify!($field), "`")]
+            $($(
+                #[doc = $doc]
                 $variant,
+            )?)*
+        }
+
+        /// An event as sent. Unknown fields are ignored, because newer trackers talk to older servers.
+        #[derive(Debug, Default, Deserialize)]
+        pub struct Submission<'a> {
+            #[serde(borrow)]
+            pub(crate) name: Option<Text<'a>>,
+            pub(crate) notify: Option<bool>,
+            $(
+                #[serde(borrow)]
+                pub(crate) $field: Option<Text<'a>>,
             )*
+            #[serde(borrow)]
+            pub(crate) metadata: Option<&'a RawValue>,
+            #[serde(borrow)]
+            pub(crate) value: Option<&'a RawValue>,
+            #[serde(borrow, rename = "_acOverrides")]
+            pub(crate) overrides: Option<&'a RawValue>,
+            #[serde(borrow)]
+            pub(crate) timestamp: Option<&'a RawValue>,
+            /// Not a field: a common misspelling of `user_id`, which causes a warning.
+            #[serde(default, rename = "userId")]
+            pub(crate) camel_user_id: Option<IgnoredAny>,
+            /// Not a field: the same misspelling of `anonymous_id`.
+            #[serde(default, rename = "anonymousId")]
+            pub(crate) camel_anonymous_id: Option<IgnoredAny>,
         }
 
         impl<'a> Submission<'a> {
             /// Sets a text field.
             pub fn set(&mut self, field: TextField, text: &'a str) {
                 let place = match field {
-                    $(TextField::$variant => &mut self.$field,)*
+                    $($(TextField::$variant => &mut self.$field,)?)*
                 };
                 *place = Some(Text(Cow::Borrowed(text)));
+            }
+
+            /// Returns the optional text fields by name.
+            pub(crate) fn texts(&self) -> [(&'static str, Option<&Text<'a>>); TEXT_FIELDS.len()] {
+                [$((stringify!($field), self.$field.as_ref())),*]
             }
         }
     };
 }
 
 text_fields! {
-    Message message,
-    UserId user_id,
-    AnonymousId anonymous_id,
-    Referrer referrer,
-    Screen screen,
-    Language language,
-    Url url,
-    Hostname hostname,
-    Channel channel,
-    Currency currency,
-    ExternalId external_id,
-    GroupId group_id,
-    GroupType group_type,
-    PrivacyCategories privacy_categories,
-    PrivacySignals privacy_signals,
-    ConsentSource consent_source,
-    UserAgent user_agent,
-    Ip ip,
+    /// The text of the notification.
+    message Message;
+    /// Who, as the sender's own system names the user.
+    user_id UserId;
+    /// Who, before the user is known. With both ids the event links them.
+    anonymous_id AnonymousId;
+    /// The address of the page before.
+    referrer Referrer;
+    /// The size or name of the screen.
+    screen Screen;
+    /// The language of the user.
+    language Language;
+    /// The address of the page.
+    url Url;
+    /// The host of the page. Default: that of `url`.
+    hostname Hostname;
+    /// Where to send the notification.
+    channel Channel;
+    /// The currency of `value`: an ISO 4217 code of any case. Default: the project's.
+    currency Currency;
+    /// Names the event for ever within its project: a second one with the same changes nothing.
+    external_id ExternalId;
+    /// The group that the event belongs to; a company, if no `group_type` is given.
+    group_id GroupId;
+    /// The type of that group. Default: `company`.
+    group_type GroupType;
+    /// What the user consented to, separated by commas. Given and without `analytics`: the event counts, nobody is counted.
+    privacy_categories PrivacyCategories;
+    /// Short for `privacy_categories`, which wins.
+    pc;
+    /// Privacy signals, separated by commas: `gpc`, `dnt`, `gpp:…`.
+    privacy_signals PrivacySignals;
+    /// Short for `privacy_signals`, which wins.
+    ps;
+    /// What asked for consent.
+    consent_source ConsentSource;
+    /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
+    user_agent UserAgent;
+    /// The visitor's address, which distinguishes visitors and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
+    ip Ip;
 }
 
-/// An event as it was sent. Unknown fields are ignored: older servers meet newer trackers.
-#[derive(Debug, Default, Deserialize)]
-pub struct Submission<'a> {
-    #[serde(borrow)]
-    pub(crate) name: Option<Text<'a>>,
-    pub(crate) notify: Option<bool>,
-    #[serde(borrow)]
-    pub(crate) message: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) user_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) anonymous_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) referrer: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) screen: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) language: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) url: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) hostname: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) channel: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) value: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) currency: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) external_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) group_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) group_type: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) privacy_categories: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) pc: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) privacy_signals: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) ps: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) consent_source: Option<Text<'a>>,
-    #[serde(borrow, rename = "_acOverrides")]
-    pub(crate) overrides: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) timestamp: Option<&'a RawValue>,
-    /// Read only from servers: a browser's agent and address are those of its request.
-    #[serde(borrow)]
-    pub(crate) user_agent: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) ip: Option<Text<'a>>,
-    /// Not a field: a common slip for `user_id`, which is answered with a warning.
-    #[serde(default, rename = "userId")]
-    pub(crate) camel_user_id: Option<IgnoredAny>,
-    /// Not a field: the same for `anonymous_id`.
-    #[serde(default, rename = "anonymousId")]
-    pub(crate) camel_anonymous_id: Option<IgnoredAny>,
-}
-
-/// The shape of `_acOverrides`.
+/// The fields of `_acOverrides`.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct RawOverrides<'a> {
     #[serde(borrow)]
@@ -178,23 +173,23 @@ pub(crate) struct RawOverrides<'a> {
 }
 
 impl<'a> Submission<'a> {
-    /// An event with nothing but its name.
+    /// Creates an event with only a name.
     #[must_use]
     pub fn new(name: &'a str) -> Self {
         Self { name: Some(Text(Cow::Borrowed(name))), ..Self::default() }
     }
 
-    /// Sets the fields that are no text.
+    /// Sets the fields that are not text.
     pub fn set_raw(&mut self, value: Option<&'a RawValue>, metadata: Option<&'a RawValue>, timestamp: Option<&'a RawValue>) {
         (self.value, self.metadata, self.timestamp) = (value, metadata, timestamp);
     }
 
-    /// Reads one event's JSON.
+    /// Parses the JSON of one event.
     ///
-    /// # Errors
-    /// Not JSON, not an object, or a field of the wrong type; the field is named where it is one.
+    /// # Errors [`Invalid`] if the body is not JSON or not an object, or if a field has the wrong type, which it then
+    /// names.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        // serde_json would give its fields one by one to a JSON array just as well as to an object.
+        // serde_json would also accept a JSON array as the list of fields.
         if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(Invalid {
                 code: "invalid_json",
@@ -202,7 +197,7 @@ impl<'a> Submission<'a> {
                 message: "an event is a JSON object, not an array; batches go to /i/batch as {\"events\": […]}".into(),
             });
         }
-        // Once and for all: fields that are ignored are not looked at one by one.
+        // Checked once for the whole body, because ignored fields are not checked one by one.
         let text = std::str::from_utf8(body).map_err(|_| Invalid {
             code: "invalid_json",
             param: None,
@@ -211,55 +206,32 @@ impl<'a> Submission<'a> {
         serde_json::from_str(text).map_err(|error| wrong_field(body).unwrap_or_else(|| Invalid::json(&error)))
     }
 
-    /// The user agent that a server sent in the body.
+    /// Returns the user agent that a server sent in the body.
     #[must_use]
     pub fn user_agent(&self) -> Option<&str> {
         text(self.user_agent.as_ref())
     }
 
-    /// The address that a server sent in the body.
+    /// Returns the address that a server sent in the body.
     #[must_use]
     pub fn ip(&self) -> Option<&str> {
         text(self.ip.as_ref())
     }
 }
 
-/// The text of an optional field; an empty one is as if absent.
+/// Returns the text of an optional field; empty text counts as absent.
 pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
     field.map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
 }
 
-/// Which field has the wrong type, if the body is a JSON object otherwise. Only asked once something is wrong.
+/// Finds the field with the wrong type, if the body is otherwise a JSON object. Only called after a parse error.
 fn wrong_field(body: &[u8]) -> Option<Invalid> {
-    const BOOLEANS: &[&str] = &["notify"];
-    const TEXTS: &[&str] = &[
-        "name",
-        "message",
-        "user_id",
-        "anonymous_id",
-        "referrer",
-        "screen",
-        "language",
-        "url",
-        "hostname",
-        "channel",
-        "currency",
-        "external_id",
-        "group_id",
-        "group_type",
-        "privacy_categories",
-        "pc",
-        "privacy_signals",
-        "ps",
-        "consent_source",
-        "user_agent",
-        "ip",
-    ];
+    let is_text = |name: &str| name == "name" || TEXT_FIELDS.iter().any(|(field, _)| *field == name);
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
     fields.iter().find_map(|(name, value)| {
         let expected = match () {
-            () if BOOLEANS.contains(&name.as_str()) && !value.is_boolean() => "true, false or null",
-            () if TEXTS.contains(&name.as_str()) && !value.is_string() => "a string or null",
+            () if name == "notify" && !value.is_boolean() => "true, false or null",
+            () if is_text(name) && !value.is_string() => "a string or null",
             () => return None,
         };
         (!value.is_null()).then(|| Invalid::parameter(name, format!("`{name}` must be {expected}")))
@@ -378,7 +350,7 @@ impl<'de> Visitor<'de> for Bounds<'_> {
     }
 }
 
-/// The string at the top-level key `key` of the JSON object `json`, if there is one.
+/// Returns the string at the top-level key `key` of the JSON object `json`, if any.
 pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
     struct Find<'k>(&'k str);
     impl<'de> Visitor<'de> for Find<'_> {

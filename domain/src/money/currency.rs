@@ -1,4 +1,4 @@
-//! Currencies by their ISO 4217 code.
+//! Currencies, identified by their ISO 4217 code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,24 +10,23 @@ use super::iso4217;
 
 /// A currency: the three upper-case letters of its ISO 4217 code.
 ///
-/// Serialized as text where a person reads it (JSON), as three bytes elsewhere.
+/// Serialized as text in human-readable formats (JSON), and as three bytes elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
-/// The text is no ISO 4217 code.
+/// The error for text that is not an ISO 4217 code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not an ISO 4217 currency code")]
 pub struct CurrencyError;
 
 impl Currency {
-    /// The US dollar, through which all others are converted.
+    /// The US dollar, through which all conversions go.
     pub const USD: Currency = Currency(*b"USD");
 
-    /// Reads a code of any case, surrounded by any white space. Codes that ISO has withdrawn since 1990 count, since events
-    /// reach back that far.
+    /// Parses a code in any case, ignoring surrounding white space. Accepts codes withdrawn since 1990, because events
+    /// can be that old.
     ///
-    /// # Errors
-    /// [`CurrencyError`] if ISO 4217 doesn't list it.
+    /// # Errors [`CurrencyError`] if ISO 4217 doesn't list the code.
     pub fn parse(text: &str) -> Result<Currency, CurrencyError> {
         let code: [u8; 3] = text.trim().as_bytes().try_into().map_err(|_| CurrencyError)?;
         let code = code.map(|letter| letter.to_ascii_uppercase());
@@ -40,14 +39,14 @@ impl Currency {
         self.0
     }
 
-    /// Reads what [`Currency::code`] told. `None`: ISO 4217 doesn't list it.
+    /// The currency of a code as [`Currency::code`] returns it; `None` if ISO 4217 doesn't list it.
     #[must_use]
     pub fn of_code(code: [u8; 3]) -> Option<Currency> {
         iso4217::is_listed(code).then_some(Currency(code))
     }
 
-    /// The currency of a code that was recorded earlier. `None`: it is not three upper-case letters. The list is not asked, so
-    /// that codes of an older list stay readable.
+    /// The currency of a recorded code; `None` if it is not three upper-case letters. ISO 4217 may have dropped it since, and what
+    /// was recorded must stay readable.
     #[must_use]
     pub fn from_recorded(code: &[u8]) -> Option<Currency> {
         let code: [u8; 3] = code.try_into().ok()?;
@@ -57,7 +56,7 @@ impl Currency {
     /// The code, in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Only letters get in, so that the other arm is never taken.
+        // Only ASCII letters are stored, so the fallback is unreachable.
         std::str::from_utf8(&self.0).unwrap_or("XXX")
     }
 }

@@ -1,14 +1,14 @@
-//! Decimal text to and from scaled whole numbers, exactly.
+//! Exact conversion between decimal text and scaled integers.
 
 use std::fmt;
 
-/// Why a text is no amount.
+/// Why a text is not a valid amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// The text is not a number as JSON writes it.
+    /// The text is not a JSON number.
     #[error("is not a JSON number")]
     NotANumber,
-    /// The value can't be kept exactly: it has more decimals than the type holds.
+    /// The value has more decimal places than the type stores.
     #[error("has more decimals than are kept")]
     TooManyDecimals,
     /// The absolute value is larger than the type allows.
@@ -16,13 +16,13 @@ pub enum AmountError {
     OutOfRange,
 }
 
-/// Exponents are cut here while they are read: nothing this large can be in range, and sums of lengths stay in an `i64`.
+/// Cap on exponents during parsing. Values this large are always out of range, and sums of lengths stay within an `i64`.
 const EXPONENT_CAP: i64 = 1_000_000_000_000;
 
-/// Reads a JSON number as a whole number of `10^-decimals`, if it is one and its absolute value is at most `max_units`.
+/// Parses a JSON number as an integer multiple of `10^-decimals` whose absolute value is at most `max_units`.
 ///
-/// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The time taken grows with the length of the
-/// text only, whatever its exponent says.
+/// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The running time depends only on the length
+/// of the text, not on its exponent.
 pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
     let number = split(text).ok_or(AmountError::NotANumber)?;
     let digits = || number.whole.bytes().chain(number.fraction.bytes());
@@ -32,7 +32,7 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
     let count = number.whole.len() + number.fraction.len();
     let last = count - 1 - digits().rev().position(|digit| digit != b'0').unwrap_or(0);
 
-    // The power of ten that the digit at an index stands for.
+    // The power of ten of the digit at an index.
     let power_of = |index: usize| number.whole.len() as i64 - 1 - index as i64 + number.exponent;
     if power_of(first) > i64::from(max_units.ilog10()) {
         return Err(AmountError::OutOfRange);
@@ -51,14 +51,14 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
 }
 
 /// The parts of a JSON number (RFC 8259 §6).
-struct Parts<'a> {
+struct DecimalParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
     exponent: i64,
 }
 
-fn split(text: &str) -> Option<Parts<'_>> {
+fn split(text: &str) -> Option<DecimalParts<'_>> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
@@ -70,7 +70,7 @@ fn split(text: &str) -> Option<Parts<'_>> {
         None => (mantissa, ""),
     };
     let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-    (is_digits(whole) && !has_leading_zero).then_some(Parts { negative, whole, fraction, exponent })
+    (is_digits(whole) && !has_leading_zero).then_some(DecimalParts { negative, whole, fraction, exponent })
 }
 
 fn read_exponent(text: &str) -> Option<i64> {
@@ -87,7 +87,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Writes `value × 10^-decimals` with no digit more than it needs.
+/// Writes `value × 10^-decimals` with as few digits as possible.
 pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: i128, decimals: u32) -> fmt::Result {
     let scale = 10u128.pow(decimals);
     let (whole, fraction) = (value.unsigned_abs() / scale, value.unsigned_abs() % scale);
@@ -99,7 +99,8 @@ pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: i128, decimals: u3
     write!(f, "{sign}{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// `n / d` to the nearest whole number, halves away from zero; 0 when `d` is 0. `d` is at most 2^64.
+/// Divides `n` by `d`, rounding to the nearest integer, halves away from zero. Returns 0 if `d` is 0. `d` is at most
+/// 2^64.
 pub(super) fn divide_half_away(n: i128, d: i128) -> i128 {
     if d == 0 {
         return 0;

@@ -1,6 +1,7 @@
-//! The codes of ISO 4217, as its maintenance agency (SIX) publishes them.
+//! ISO 4217 currency codes, as published by its maintenance agency (SIX).
 
-/// List one, "current currency and funds codes", 2026: with funds, metals and the codes for tests and for no currency.
+/// List one, "current currency and funds codes", 2026; includes funds, metals, and the codes for testing and for "no
+/// currency".
 #[rustfmt::skip]
 static CURRENT: [[u8; 3]; 178] = [
     *b"AED", *b"AFN", *b"ALL", *b"AMD", *b"AOA", *b"ARS", *b"AUD", *b"AWG", *b"AZN", *b"BAM",
@@ -23,7 +24,7 @@ static CURRENT: [[u8; 3]; 178] = [
     *b"XSU", *b"XTS", *b"XUA", *b"XXX", *b"YER", *b"ZAR", *b"ZMW", *b"ZWG",
 ];
 
-/// List three, "historic denominations": those withdrawn since 1990, for events of their time.
+/// List three, "historic denominations": codes withdrawn since 1990, for events dated before their withdrawal.
 #[rustfmt::skip]
 static WITHDRAWN: [[u8; 3]; 87] = [
     *b"ADP", *b"AFA", *b"ANG", *b"AOK", *b"AON", *b"AOR", *b"ARA", *b"ATS", *b"AZM", *b"BAD",
@@ -37,7 +38,7 @@ static WITHDRAWN: [[u8; 3]; 87] = [
     *b"ZMK", *b"ZRN", *b"ZRZ", *b"ZWD", *b"ZWL", *b"ZWN", *b"ZWR",
 ];
 
-/// Whether the code, in upper case, is or was one of ISO 4217.
+/// Whether ISO 4217 lists the upper-case code, now or in the past.
 pub(super) fn is_listed(code: [u8; 3]) -> bool {
     CURRENT.binary_search(&code).is_ok() || WITHDRAWN.binary_search(&code).is_ok()
 }

@@ -1,7 +1,7 @@
-//! Money and every other number that is summed: exact decimals, never floats.
+//! Exact decimals for money and every other summed number; never floats.
 //!
-//! An [`Amount`] is a whole number of millionths, so 0.1 + 0.2 is 0.3 and a sum does not depend on its order. Where a
-//! figure has to be rounded (a ratio, a conversion) it is rounded once, half away from zero, to 6 places.
+//! An [`Amount`] is an integer number of millionths, so 0.1 + 0.2 is 0.3 and a sum does not depend on its order. Figures
+//! that need rounding (ratios, conversions) are rounded once, to 6 places, halves away from zero.
 
 mod currency;
 mod decimal;
@@ -18,32 +18,32 @@ pub use currency::{Currency, CurrencyError};
 pub use decimal::AmountError;
 pub use rate::{Rate, RateError, convert};
 
-/// How many decimal places an [`Amount`] keeps.
+/// The number of decimal places of an [`Amount`].
 pub const AMOUNT_DECIMALS: u32 = 6;
 /// Millionths in one unit of a currency.
 pub const MICROS_PER_UNIT: i128 = 1_000_000;
-/// The largest absolute value, in whole units, that an event may carry: 1e12.
+/// The largest absolute value of an event's amount, in whole units: 1e12.
 pub const MAX_UNITS: i128 = 1_000_000_000_000;
 
-/// An exact amount in millionths of its unit (of a currency, or of whatever a metadata field counts).
+/// An exact amount in millionths of its unit: a currency, or the unit of a metadata field.
 ///
-/// Sums never panic: 1.7e20 of the largest amounts that an event may carry fit. Past that they wrap, so that taking a
-/// contribution out still undoes putting it in.
+/// Sums never panic. 1.7e20 amounts of the maximum size fit; larger sums wrap, so removing a contribution always undoes
+/// adding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Amount(pub i128);
 
 impl Amount {
-    /// Nothing.
+    /// An amount of zero.
     pub const ZERO: Amount = Amount(0);
 
-    /// The amount of so many whole units.
+    /// Creates an amount from whole units.
     #[must_use]
     pub const fn from_units(units: i64) -> Amount {
         // An i64 times a million is at most 1e25.
         Amount(units as i128 * MICROS_PER_UNIT)
     }
 
-    /// The amount of so many millionths.
+    /// Creates an amount from millionths.
     #[must_use]
     pub const fn from_micros(micros: i128) -> Amount {
         Amount(micros)
@@ -55,37 +55,30 @@ impl Amount {
         self.0
     }
 
-    /// Reads the text of a JSON number exactly, exponents included, without passing through a float.
+    /// Parses the text of a JSON number exactly, including exponents, without converting it to a float.
     ///
-    /// # Errors
-    /// [`AmountError::NotANumber`] if the text is no JSON number, [`AmountError::TooManyDecimals`] if its *value* needs
-    /// more than 6 decimals (`1.0000000` needs none), [`AmountError::OutOfRange`] beyond ±1e12.
+    /// # Errors [`AmountError::NotANumber`] if the text is not a JSON number, [`AmountError::TooManyDecimals`] if its
+    /// *value* needs more than 6 decimals (`1.0000000` does not), [`AmountError::OutOfRange`] beyond ±1e12.
     pub fn parse(json_number_text: &str) -> Result<Amount, AmountError> {
         let micros = decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_UNITS)?;
         Ok(Amount(micros))
     }
 
-    /// Whether this is neither an order nor a refund.
+    /// Whether the amount is zero, which is neither an order nor a refund.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this is more than nothing: an order.
+    /// Whether the amount is greater than zero, which makes it an order.
     #[must_use]
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
-
-    /// Whether this is less than nothing: a refund.
-    #[must_use]
-    pub const fn is_negative(self) -> bool {
-        self.0 < 0
-    }
 }
 
 impl fmt::Display for Amount {
-    /// The shortest exact decimal: `0.3`, `-30`, `2500315.63`. It is also a JSON number.
+    /// Writes the shortest exact decimal, which is also a JSON number: `0.3`, `-30`, `2500315.63`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::write_scaled(f, self.0, AMOUNT_DECIMALS)
     }
@@ -133,13 +126,13 @@ impl Sum for Amount {
     }
 }
 
-/// `amount / divisor`, rounded half away from zero to 6 places; 0 when the divisor is 0.
+/// Divides `amount` by `divisor`, rounding to 6 places, halves away from zero. Returns 0 if the divisor is 0.
 #[must_use]
 pub fn ratio(amount: Amount, divisor: u64) -> Amount {
     Amount(decimal::divide_half_away(amount.0, i128::from(divisor)))
 }
 
-/// `n / d` of two counts, rounded half away from zero to 6 places; 0 when `d` is 0.
+/// Divides the count `n` by the count `d`, rounding to 6 places, halves away from zero. Returns 0 if `d` is 0.
 #[must_use]
 pub fn ratio_of_counts(n: u64, d: u64) -> Amount {
     ratio(Amount(i128::from(n) * MICROS_PER_UNIT), d)
@@ -264,7 +257,7 @@ mod tests {
         fn moving_the_point_by_an_exponent_changes_nothing(micros in -999_999_999i128..=999_999_999, shift in 0i32..40) {
             let text = format!("{micros}e{}", -6);
             let shifted = format!("{micros}{}e{}", "0".repeat(shift as usize), -6 - shift);
-            // A plain zero followed by zeros is no JSON number.
+            // A plain zero followed by zeros is not a JSON number.
             prop_assume!(micros != 0);
             prop_assert_eq!(Amount::parse(&text), Ok(Amount(micros)));
             prop_assert_eq!(Amount::parse(&shifted), Ok(Amount(micros)));

@@ -1,4 +1,4 @@
-//! What one unit of a currency is worth, and conversion at such rates.
+//! Exchange rates, and conversion with them.
 
 use std::fmt;
 
@@ -7,43 +7,42 @@ use serde::{Deserialize, Serialize};
 use super::decimal::{self, AmountError};
 use super::{Amount, MICROS_PER_UNIT};
 
-/// How many decimal places a [`Rate`] keeps.
+/// The number of decimal places of a [`Rate`].
 const RATE_DECIMALS: u32 = 12;
-/// The largest rate in whole units. An ounce of gold is worth a few thousand dollars.
+/// The largest rate, in whole units. An ounce of gold is worth a few thousand dollars.
 const MAX_RATE_UNITS: i128 = 1_000_000;
-/// The smallest rate, in units of 1e-12: 1e-9. The weakest currencies are worth some 1e-6 dollars.
+/// The smallest rate, in units of 1e-12: 1e-9. The weakest currencies are worth about 1e-6 dollars.
 const MIN_RATE_PICOS: u64 = 1_000;
 const PICOS_PER_UNIT: u64 = 1_000_000_000_000;
 
-/// The worth of one unit of a currency in US dollars: an exact decimal of at most 12 places, from 1e-9 to 1e6.
+/// The value of one unit of a currency in US dollars: an exact decimal with at most 12 places, from 1e-9 to 1e6.
 ///
-/// The bounds keep one conversion of the largest amount (1e12) at the steepest rate at 1e33 millionths, so that sums of
-/// converted amounts fit an `i128`.
+/// The bounds limit the conversion of the largest amount (1e12) to 1e33 millionths, so sums of converted amounts fit an
+/// `i128`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rate(u64);
 
-/// Why a text is no rate.
+/// Why a text is not a valid rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
-    /// The text is not a number as JSON writes it.
+    /// The text is not a JSON number.
     #[error("a rate must be a JSON number")]
     NotANumber,
     /// More than 12 decimals.
     #[error("a rate has at most 12 decimals")]
     TooManyDecimals,
-    /// Not from 1e-9 to 1e6; zero and negative numbers included.
+    /// Outside 1e-9 to 1e6; includes zero and negative numbers.
     #[error("a rate is from 0.000000001 to 1000000")]
     OutOfRange,
 }
 
 impl Rate {
-    /// The dollar's own rate.
+    /// The rate of the US dollar.
     pub const ONE: Rate = Rate(PICOS_PER_UNIT);
 
-    /// Reads the text of a JSON number exactly.
+    /// Parses the text of a JSON number exactly.
     ///
-    /// # Errors
-    /// [`RateError`] says which rule is broken.
+    /// # Errors [`RateError`] names the broken rule.
     pub fn parse(json_number_text: &str) -> Result<Rate, RateError> {
         let picos = decimal::parse_scaled(json_number_text, RATE_DECIMALS, MAX_RATE_UNITS).map_err(|e| match e {
             AmountError::NotANumber => RateError::NotANumber,
@@ -58,20 +57,20 @@ impl Rate {
 }
 
 impl fmt::Display for Rate {
-    /// The shortest exact decimal, which is also a JSON number.
+    /// Writes the shortest exact decimal, which is also a JSON number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::write_scaled(f, i128::from(self.0), RATE_DECIMALS)
     }
 }
 
-/// `amount × from / to`: an amount of a currency of rate `from` in a currency of rate `to`, rounded once, half away from
-/// zero, to 6 places.
+/// Converts an amount with `amount × from / to`, where `from` and `to` are the rates of its current and its new currency.
+/// Rounds once, to 6 places, halves away from zero.
 ///
-/// Exact for every result that fits an [`Amount`]; one beyond that (no event can cause it) stops at the largest.
+/// Exact for every result that fits an [`Amount`]. Larger results, which no event can cause, saturate.
 #[must_use]
 pub fn convert(amount: Amount, from: Rate, to: Rate) -> Amount {
     let (from, to) = (i128::from(from.0), i128::from(to.0.max(1)));
-    // amount = whole × to + rest, so that no product is larger than it must be; the first part needs no rounding.
+    // amount = whole × to + rest keeps the products small; the first part needs no rounding.
     let (whole, rest) = (amount.0 / to, amount.0 % to);
     let rounded = decimal::divide_half_away(rest * from, to);
     Amount(whole.saturating_mul(from).saturating_add(rounded))

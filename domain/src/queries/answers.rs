@@ -1,4 +1,4 @@
-//! The shapes of the answers: what the embedded API returns, and what the HTTP interface prints.
+//! The types of answers: what the embedded API returns and the HTTP interface prints.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
+use serde::{Deserialize, Serialize};
 
 /// Which touch an order is counted under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum TouchModel {
     /// The earliest session of the entity that has a source.
     #[default]
@@ -18,7 +19,7 @@ pub enum TouchModel {
 }
 
 /// Whose touches, and whose cohorts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum EntityLevel {
     /// Accounts: companies, and identities that have none.
     #[default]
@@ -28,7 +29,7 @@ pub enum EntityLevel {
 }
 
 /// What of a touch orders are grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Dimension {
     /// The source.
     #[default]
@@ -70,7 +71,7 @@ words!(EntityLevel, "account, identity": "account" => Account, "identity" => Ide
 words!(Dimension, "source, medium, campaign": "source" => Source, "medium" => Medium, "campaign" => Campaign);
 
 /// A list that a limit may have cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<T> {
     /// The rows, in order.
     pub rows: Vec<T>,
@@ -79,7 +80,7 @@ pub struct Listed<T> {
 }
 
 /// Unique users per day, and over the whole window.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UniqueUsers {
     /// Every day of the window, with its distinct identities.
     pub series: Vec<(Day, u64)>,
@@ -91,7 +92,7 @@ pub struct UniqueUsers {
 pub type Unconverted = BTreeMap<Currency, (Amount, i64)>;
 
 /// Revenue over a window.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevenueMetrics {
     /// Orders less refunds, in the project's currency.
     pub total_revenue: Amount,
@@ -108,7 +109,7 @@ pub struct RevenueMetrics {
 }
 
 /// Revenue by day.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevenueSeries {
     /// Every day of the window: revenue and orders.
     pub series: Vec<(Day, Amount, i64)>,
@@ -117,7 +118,7 @@ pub struct RevenueSeries {
 }
 
 /// Revenue under one touch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchRevenue {
     /// The source, medium or campaign.
     pub dimension: String,
@@ -128,7 +129,7 @@ pub struct TouchRevenue {
 }
 
 /// Revenue by what brought the buyers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributedRevenue {
     /// By revenue, descending.
     pub touches: Listed<TouchRevenue>,
@@ -137,7 +138,7 @@ pub struct AttributedRevenue {
 }
 
 /// Entities that were first seen in one month.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cohort {
     /// `YYYY-MM`.
     pub month: String,
@@ -152,7 +153,7 @@ pub struct Cohort {
 }
 
 /// Lifetime value by month of first sight.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LtvCohorts {
     /// The newest month first.
     pub cohorts: Listed<Cohort>,
@@ -161,7 +162,7 @@ pub struct LtvCohorts {
 }
 
 /// Sessions that the same thing brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficRow {
     /// The source, medium, campaign or channel.
     pub name: String,
@@ -172,7 +173,7 @@ pub struct TrafficRow {
 }
 
 /// The sessions that began in a window, by what brought them. Every list is by sessions, descending, and whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// How many sessions.
     pub sessions: i64,
@@ -192,7 +193,7 @@ pub struct Traffic {
 
 /// How an identity is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityName {
+pub enum IdentitySelector {
     /// By an e-mail address that it ever had; of several, the one seen last.
     Email(String),
     /// By its `user_id`, as sent.
@@ -240,7 +241,7 @@ pub struct IdentityCounts {
 pub struct CompanyMetrics {
     /// `co_…`
     pub company_id: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
@@ -265,7 +266,7 @@ pub struct CompanyMetrics {
 pub struct TopCompany {
     /// `co_…`
     pub company_id: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
@@ -299,7 +300,7 @@ pub struct GroupMetrics {
     pub group_type: String,
     /// The key, as sent.
     pub group_key: String,
-    /// The latest name told.
+    /// The most recently reported name.
     pub name: Option<String>,
     /// How many events.
     pub events: u64,

@@ -9,5 +9,5 @@ pub use answers::*;
 pub use organization::{
     CountOf, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
-pub use partial::{Projects, Question, Reader};
-pub use project::{AskAttribution, AskCohorts, AskTraffic};
+pub use partial::{Projects, Query, Reader};
+pub use project::{AttributionQuery, CohortsQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery};

@@ -1,14 +1,17 @@
-//! Questions: data that is sent to where a project's state is, and parts of answers that come back and are put together.
+//! Queries: values that are sent to the state of a project, and the partial answers that come back.
 //!
-//! A question about one project is answered by it alone; one about an organization is asked of each of its projects, and
-//! the parts are merged. Where a second step needs what the first found, it is a second question.
+//! A query about one project is answered by it alone. A query about an organization is scattered to its projects, and the partial
+//! answers are merged. A step that needs the result of another is a query of its own.
 
 use crate::fault::Fault;
-use crate::ids::{KeyHasher, ProjectId};
+use crate::ids::{KeyHasher, OrganizationId, ProjectId};
+use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// A project's state, for reading: records that are not in memory are brought there.
+/// Reads a project's state; loads records that are not in memory.
 #[derive(Debug)]
 pub struct Reader<'a, S> {
     /// Which project.
@@ -21,31 +24,39 @@ pub struct Reader<'a, S> {
     pub source: &'a S,
 }
 
-/// What is asked of one project.
-pub trait Question: Clone + Send + 'static {
-    /// What a project answers.
-    type Part: Send + 'static;
+/// A query of one project.
+pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
+    /// The answer of one project.
+    type Partial: Send + Serialize + DeserializeOwned + 'static;
 
-    /// Answers it.
+    /// Computes the answer.
     ///
     /// # Errors
     /// A record could not be read back.
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault>;
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
 }
 
 /// The projects of one organization, wherever they are.
 pub trait Projects: Sync {
-    /// Why there is no answer.
+    /// The error of a project that does not answer.
     type Error: Send;
 
-    /// How many there are.
+    /// The organization, which public ids depend on.
+    fn organization(&self) -> OrganizationId;
+
+    /// The number of projects.
     fn count(&self) -> usize;
+
+    /// The sizes that bound the work of one step.
+    fn limits(&self) -> Limits {
+        Limits::DEFAULT
+    }
 
     /// Makes the keys of their records.
     fn hasher(&self) -> &KeyHasher;
 
-    /// Asks each of them the same; the parts come in the order of the projects.
-    fn each<Q: Question + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Part>, Self::Error>> + Send;
+    /// Sends the query to each project; the answers come in the order of the projects.
+    fn scatter<Q: Query + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
 }
 
 /// Orders rows by their main figure, descending; of equal ones by name, ascending in byte order.

@@ -1,21 +1,21 @@
-//! How many different things of each kind a project may have, and which events would make one more.
+//! Quotas: the number of distinct things of each kind that a project may have, and the check whether an event would add
+//! one.
 
 #[cfg(test)]
 mod tests;
 
 use crate::acquisition::Acquisition;
-use crate::company;
 use crate::company::AccountSlot;
 use crate::facts::Moment;
 use crate::fault::Fault;
-use crate::identity::{Identity, Person};
-use crate::ids::{KeyHasher, RawId, RecordKey};
+use crate::identity::{Identity, IdentitySlot, SentKeys};
+use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
 use crate::records::Source;
-use crate::text;
+use crate::{company, text};
 
-/// A kind of things whose number is bounded in each project.
+/// A kind of thing whose number is limited in each project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quota {
     /// Groups of all types but `company`.
@@ -29,10 +29,10 @@ pub enum Quota {
 }
 
 impl Quota {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Groups, Self::Companies, Self::Sources, Self::Pages];
 
-    /// Its name in errors and metrics.
+    /// The kind's name in errors and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,12 +44,12 @@ impl Quota {
     }
 }
 
-/// How many different things of each kind a project may have, over its lifetime.
+/// The maximum number of distinct things of each kind that a project may have over its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     /// Groups of all types but `company`.
     pub groups: usize,
-    /// Companies; one that is known by several keys counts once for each.
+    /// Companies; a company known by several keys counts once for each.
     pub companies: usize,
     /// Sources, mediums, campaigns and referrers, together.
     pub sources: usize,
@@ -64,7 +64,7 @@ impl Default for Quotas {
 }
 
 impl Quotas {
-    /// No limit of any kind.
+    /// No limits.
     pub const UNLIMITED: Self = Self { groups: usize::MAX, companies: usize::MAX, sources: usize::MAX, pages: usize::MAX };
 
     /// The limit of one kind.
@@ -78,7 +78,7 @@ impl Quotas {
         }
     }
 
-    /// The kinds of which a project has as many as it may.
+    /// Returns the kinds whose quota the project has reached.
     #[must_use]
     pub fn reached(&self, has: Cardinality) -> Reached {
         let count = |quota| match quota {
@@ -92,7 +92,7 @@ impl Quotas {
     }
 }
 
-/// The kinds of which a project has as many as it may.
+/// The kinds whose quota a project has reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reached(u8);
 
@@ -101,72 +101,59 @@ impl Reached {
         1 << quota as u8
     }
 
-    /// Whether there is none.
+    /// Whether no quota is reached.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this kind is one of them.
+    /// Whether the quota of this kind is reached.
     #[must_use]
     pub fn has(self, quota: Quota) -> bool {
         self.0 & Self::bit(quota) != 0
     }
 }
 
-/// What an event names of the kinds whose quotas are reached: keys only, so that it can be sent to the thread of the project's
-/// state.
+/// The keys that an event mentions of kinds whose quotas are reached. It owns its data, so it can be sent to the thread
+/// that holds the project's state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentions {
     things: Vec<Thing>,
-    who: Who,
+    who: SentKeys,
     at: Option<Moment>,
 }
 
-/// Something that an event names, and when it makes one.
+/// Something that an event mentions, and the conditions under which it creates a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Thing {
-    /// A group or company that the event names outright.
+    /// A group or company that the event names directly.
     Group(Quota, RecordKey),
-    /// The domain that a `group` event reports for a company. A company that has one already keeps it.
+    /// The domain that a `group` event reports for a company. Ignored if the company has a domain.
     Domain { company: RecordKey, domain: RecordKey },
-    /// The company of an e-mail address. It is made only for an identity that has no company yet.
+    /// The company of an e-mail address. Created only for an identity without a company.
     EmailCompany(RecordKey),
     /// A page or a referrer.
     Name(Quota, RecordKey),
-    /// A source, medium or campaign. An event that makes the last session longer brings none.
+    /// A source, medium or campaign. An event that extends the last session adds none.
     Touch(RecordKey),
 }
 
-/// The keys of whom an event is of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Who {
-    user: Option<RecordKey>,
-    other: Option<RecordKey>,
-}
-
 impl Mentions {
-    /// What `event` names of the kinds that are `reached`.
+    /// Collects the things that `event` mentions of the kinds that are `reached`.
     #[must_use]
     pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
         let mut mentions =
-            Self { things: Vec::new(), who: Who::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
+            Self { things: Vec::new(), who: SentKeys::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
         mentions.add_groups(event, reached, hasher);
-        let who = &event.who;
-        let anonymous = who.anonymous_id.as_deref().map(|id| hasher.anonymous(id));
-        let visitor = || who.visitor.map(|visitor| hasher.identity(&RawId::Visitor(visitor)));
-        mentions.who = match who.user_id.as_deref() {
-            Some(user) => Who { user: Some(hasher.user(user)), other: anonymous },
-            None => Who { user: None, other: anonymous.or_else(visitor) },
-        };
-        let is_somebody = mentions.who != Who::default();
+        mentions.who = SentKeys::of(&event.who, hasher);
+        let is_somebody = mentions.who != SentKeys::default();
         if is_somebody {
             mentions.add_personal(event, reached, hasher);
         }
         mentions
     }
 
-    /// Whether it names nothing of these kinds.
+    /// Whether the event mentions nothing of these kinds.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()
@@ -188,7 +175,7 @@ impl Mentions {
         }
     }
 
-    /// What is counted of somebody's events only.
+    /// Adds the things that only count for events with an identity.
     fn add_personal(&mut self, event: &Event, reached: Reached, hasher: &KeyHasher) {
         let details = &event.details;
         if reached.has(Quota::Companies) && event.company.is_none() {
@@ -211,17 +198,15 @@ impl Mentions {
 }
 
 impl Project {
-    /// The first kind of things of which an event would make a new one, of those that it mentions.
+    /// Returns the first kind of which an event with these mentions would create a new thing.
     ///
-    /// # Errors
-    /// A record could not be read back.
+    /// # Errors [`Fault`] if a record could not be read.
     pub fn would_exceed<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<Option<Quota>, Fault> {
         for thing in &mentions.things {
             let (quota, is_new) = match *thing {
                 Thing::Group(quota, key) => (quota, self.is_new_group(key, source)?),
                 Thing::Domain { company, domain } => {
-                    let is_linked =
-                        matches!(self.accounts.get(company, || source.record(company))?, Some(AccountSlot::Linked(_)));
+                    let is_linked = matches!(self.accounts.get(company, || source.record(company))?, Some(AccountSlot::Alias(_)));
                     (Quota::Companies, !is_linked && self.is_new_group(domain, source)?)
                 }
                 Thing::EmailCompany(key) => {
@@ -242,23 +227,23 @@ impl Project {
     }
 
     fn is_new_name<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<bool, Fault> {
-        Ok(self.names.ids.get(key, || source.record(key))?.is_none())
+        Ok(self.dictionary.ids.get(key, || source.record(key))?.is_none())
     }
 
     fn identity<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<Option<&Identity>, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
-            Some(Person::Identity(identity)) => Some(identity),
+            Some(IdentitySlot::Canonical(identity)) => Some(identity),
             _ => None,
         })
     }
 
-    /// Whether an event of these would be one of an identity that has a company.
-    fn has_company<S: Source>(&mut self, who: Who, source: &S) -> Result<bool, Fault> {
+    /// Whether an event with these ids would belong to an identity that has a company.
+    fn has_company<S: Source>(&mut self, who: SentKeys, source: &S) -> Result<bool, Fault> {
         let mut keys = [who.user, who.other];
         if let (None, Some(other)) = (who.user, who.other) {
             keys = [Some(self.resolve(other, source)?), None];
         }
-        // An anonymous id that has no user yet brings its company along; a linked one brings nothing.
+        // An anonymous id without a user contributes its own company; a linked one contributes none.
         for key in keys.into_iter().flatten() {
             if self.identity(key, source)?.is_some_and(|identity| identity.company.is_some()) {
                 return Ok(true);
@@ -267,10 +252,10 @@ impl Project {
         Ok(false)
     }
 
-    /// Whether the event makes the last session of its identity longer. `false` for an event that joins two histories:
-    /// it counts as the beginning of a session.
+    /// Whether the event extends the last session of its identity. Returns `false` for an event that merges two
+    /// histories: it counts as the start of a session.
     fn goes_on<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<bool, Fault> {
-        let Who { user, other } = mentions.who;
+        let SentKeys { user, other } = mentions.who;
         let key = match (user, other) {
             (Some(_), Some(other)) if self.identity(other, source)?.is_some() => return Ok(false),
             (Some(user), _) => user,

@@ -26,9 +26,9 @@ fn pick(texts: &'static [&'static str]) -> impl Strategy<Value = Option<&'static
     proptest::option::of(proptest::sample::select(texts))
 }
 
-fn who() -> impl Strategy<Value = crate::intake::event::Who> {
+fn who() -> impl Strategy<Value = crate::intake::event::SentIds> {
     (pick(&["u1", "u2"]), pick(&["a1", "a2", "a3"]), proptest::option::of(0..2u128)).prop_map(|(user, anonymous, visitor)| {
-        crate::intake::event::Who {
+        crate::intake::event::SentIds {
             user_id: user.map(Into::into),
             anonymous_id: anonymous.map(Into::into),
             visitor: visitor.filter(|_| user.is_none() && anonymous.is_none()),
@@ -86,7 +86,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 400 } else { 2_000 }))]
 
-    /// What is told before an event is applied is what applying it does.
+    /// The prediction before an event matches what applying it does.
     #[test]
     fn exactly_the_events_that_make_something_new_would_exceed(events in proptest::collection::vec(event(), 1..40)) {
         let (mut project, hasher) = (Project::default(), hasher());
@@ -96,12 +96,12 @@ proptest! {
             project.apply(event, position, &hasher, &NoSource).unwrap();
             let after = counts(&project);
             match told {
-                // Of an event that joins two histories it is not told whether it begins a session.
+                // The prediction does not cover whether an event that merges two histories starts a session.
                 Some(Quota::Sources) if event.who.user_id.is_some() && event.who.anonymous_id.is_some() => {}
                 Some(quota) => prop_assert!(after[quota as usize] > before[quota as usize], "{quota:?}: {event:?}"),
                 None => prop_assert_eq!(after, before, "{:?}", event),
             }
-            // Of kinds that are not exhausted nothing is asked.
+            // Quotas that are not exhausted are not checked.
             for quota in Quota::ALL {
                 let told = project.would_exceed(&Mentions::of(event, Reached(Reached::bit(quota)), &hasher), &NoSource).unwrap();
                 prop_assert_eq!(told, None, "it was applied");

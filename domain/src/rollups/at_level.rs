@@ -11,7 +11,7 @@ macro_rules! at_level {
         #[derive(Debug)]
         pub struct $name;
 
-        impl crate::cells::Kept for $name {
+        impl crate::cells::StoredCells for $name {
             const TAG: u8 = $tag;
             const NAME: &'static str = $text;
             type Key = $key;
@@ -19,14 +19,14 @@ macro_rules! at_level {
         }
 
         impl crate::rollups::Rollup for $name {
-            fn concerned(level: crate::contribution::Level, change: &crate::facts::Change) -> bool {
-                $concerned(crate::contribution::Level::$level, level, change)
+            fn concerned(level: crate::contribution::EntityKind, change: &crate::facts::DirtyRange) -> bool {
+                $concerned(crate::contribution::EntityKind::$level, level, change)
             }
 
             fn contribute(
-                _: crate::contribution::Level,
+                _: crate::contribution::EntityKind,
                 facts: &crate::facts::Facts,
-                change: &crate::facts::Change,
+                change: &crate::facts::DirtyRange,
                 sign: crate::contribution::Sign,
                 cells: &mut crate::cells::Cells<$key, $value>,
             ) {

@@ -7,8 +7,8 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Key, Value, signed, unsigned};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts, Order, Touch};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts, Order, Touch};
 use crate::ids::RecordKey;
 use crate::money::Amount;
 use crate::rollups::at_level::at_level;
@@ -60,7 +60,7 @@ pub enum Under {
     /// A touch; none is `(direct)`.
     Touch(Option<Touch>),
     /// A bundle, by its key: rows of the touch that it is under.
-    Bundle(RecordKey),
+    Deferred(RecordKey),
 }
 
 impl Key for Under {
@@ -71,7 +71,7 @@ impl Key for Under {
         let (kind, rest) = to.split_at_mut(1);
         match self {
             Self::Touch(touch) => touch.pack(&mut rest[..Option::<Touch>::BYTES]),
-            Self::Bundle(key) => {
+            Self::Deferred(key) => {
                 1u8.pack(kind);
                 key.pack(rest);
             }
@@ -81,7 +81,7 @@ impl Key for Under {
     fn unpack(from: &[u8]) -> Self {
         match from.split_at(1) {
             ([0], rest) => Self::Touch(Key::unpack(&rest[..Option::<Touch>::BYTES])),
-            (_, rest) => Self::Bundle(Key::unpack(rest)),
+            (_, rest) => Self::Deferred(Key::unpack(rest)),
         }
     }
 }
@@ -90,30 +90,30 @@ impl Key for Under {
 pub type DayAndUnder = (i32, Under);
 
 /// Nobody's orders are under no touch at either level.
-fn has_orders(own: Level, level: Level) -> bool {
-    level == own || level == Level::Nobody
+fn has_orders(own: EntityKind, level: EntityKind) -> bool {
+    level == own || level == EntityKind::Nobody
 }
 
-fn by_first(own: Level, level: Level, change: &Change) -> bool {
+fn by_first(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     has_orders(own, level) && !change.orders_by_first.is_empty()
 }
 
-fn by_last(own: Level, level: Level, change: &Change) -> bool {
+fn by_last(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     has_orders(own, level) && !(change.orders.is_empty() && change.loose.is_empty())
 }
 
-fn under_first(facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
+fn under_first(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     let first_touch = facts.first_touch().map(|first| first.touch);
-    let under = facts.bundle().map_or(Under::Touch(first_touch), Under::Bundle);
+    let under = facts.bundle().map_or(Under::Touch(first_touch), Under::Deferred);
     for order in facts.orders(change.orders_by_first) {
         cells.change((order.day.0, under), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
-fn under_last(facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
-    for order in facts.orders(change.orders).chain(facts.loose_orders(change.loose)) {
+fn under_last(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
+    for order in facts.orders(change.orders).chain(facts.inline_orders(change.loose)) {
         let bundle = facts.run_at(order.at.time);
-        let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Bundle);
+        let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Deferred);
         cells.change((order.day.0, by_last), |row| row.add(TouchSums::of(order), sign));
     }
 }
@@ -136,13 +136,13 @@ at_level!(
 );
 
 /// What touch a bundle is under; none is `(direct)`.
-pub type Bundles = Cells<RecordKey, Option<Touch>>;
+pub type DeferredAttribution = Cells<RecordKey, Option<Touch>>;
 
-fn by_bundle(own: Level, level: Level, change: &Change) -> bool {
+fn by_bundle(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     level == own && (change.first_touch || !change.runs.is_empty())
 }
 
-fn name_bundle(facts: &Facts, change: &Change, sign: Sign, cells: &mut Bundles) {
+fn name_bundle(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut DeferredAttribution) {
     for (run, from) in facts.runs(change.runs) {
         match sign {
             Sign::Plus => cells.set(run, facts.touch_at(from)),
@@ -158,9 +158,9 @@ fn name_bundle(facts: &Facts, change: &Change, sign: Sign, cells: &mut Bundles) 
 
 at_level!(
     /// What touch the bundles of identities are under.
-    BundlesByIdentity, 15, "bundles_by_identity", RecordKey => Option<Touch>, Identity, by_bundle, name_bundle
+    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_bundle, name_bundle
 );
 at_level!(
     /// What touch the bundles of accounts are under.
-    BundlesByAccount, 16, "bundles_by_account", RecordKey => Option<Touch>, Account, by_bundle, name_bundle
+    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_bundle, name_bundle
 );

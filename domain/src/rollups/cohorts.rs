@@ -2,8 +2,8 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Value, signed, unsigned};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts};
 use crate::money::Amount;
 use crate::rollups::at_level::at_level;
 
@@ -32,7 +32,7 @@ impl Value for CohortSums {
     }
 }
 
-fn contribute(facts: &Facts, _: &Change, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
+fn contribute(facts: &Facts, _: &DirtyRange, sign: Sign, cells: &mut Cells<i32, CohortSums>) {
     let Some(first) = facts.first_day() else { return };
     let (revenue, orders) = facts.total_money().map_or_else(Default::default, |money| (money.revenue, money.orders));
     cells.change(first.month().0, |row| {
@@ -45,7 +45,7 @@ fn contribute(facts: &Facts, _: &Change, sign: Sign, cells: &mut Cells<i32, Coho
     });
 }
 
-fn concerned(own: Level, level: Level, change: &Change) -> bool {
+fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     level == own && (change.first_day || change.money)
 }
 

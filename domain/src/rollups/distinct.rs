@@ -5,8 +5,8 @@
 //! start: so the distinct total is the sum of the cells whose gap does. Exact, retractable, and small.
 
 use crate::cells::{Cells, count_of};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts};
 use crate::time::{Day, Window};
 
 /// The gap of a first active day: longer than any.
@@ -22,12 +22,12 @@ pub fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
 }
 
 /// A day that was active already stays what it is.
-pub(super) fn concerned(own: Level, level: Level, change: &Change) -> bool {
+pub(super) fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     level == own && change.new_day
 }
 
 /// Adds the active days of `facts` that `change` touches, each under its gap.
-pub(super) fn contribute(facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndGap, i64>) {
+pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndGap, i64>) {
     let mut previous = facts.active_before(change.days.first);
     for day in facts.active_days(change.days) {
         let gap = previous.map_or(FIRST, |before| day.0.abs_diff(before.0));
@@ -40,7 +40,7 @@ pub(super) fn contribute(facts: &Facts, change: &Change, sign: Sign, cells: &mut
 #[must_use]
 pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     let (first, last) = (window.start.0, window.end.0);
-    // Counted on the first of its days is whoever had not been active before, since the window began.
+    // An entity counts on its first active day of the window: the day whose gap reaches back before the window.
     let rows = cells.between(first, last).filter(|((day, gap), _)| *gap >= day.abs_diff(first).saturating_add(1));
     count_of(rows.map(|(_, count)| count).sum())
 }

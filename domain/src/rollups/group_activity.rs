@@ -1,11 +1,11 @@
-//! Which companies and groups were active on a day, and how much: what top lists are drawn from. A company is counted under
-//! each key that it was told by.
+//! Events of companies and groups by day and by block of days: the source of top lists. A company is counted under each of its
+//! reported keys.
 //!
 //! Each is counted in its day, and in the blocks of 4, 16, 64 and 256 days that the day lies in. A window is covered by few
 //! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the
 //! project gave to the group ([`super::group_numbers`]), so that sums are added up in a list.
 
-use crate::cells::{Cells, Kept};
+use crate::cells::{Cells, StoredCells};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Window};
@@ -17,7 +17,7 @@ pub type ActiveGroup = (RecordKey, i32, u32);
 #[derive(Debug)]
 pub struct GroupActivity;
 
-impl Kept for GroupActivity {
+impl StoredCells for GroupActivity {
     const TAG: u8 = 11;
     const NAME: &'static str = "group_activity";
     type Key = ActiveGroup;

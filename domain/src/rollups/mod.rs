@@ -13,22 +13,23 @@ mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
 pub use attribution::{
-    Bundles, BundlesByAccount, BundlesByIdentity, DayAndUnder, FirstTouchByAccount, FirstTouchByIdentity, LastTouchByAccount,
-    LastTouchByIdentity, TouchSums, Under,
+    DayAndUnder, DeferredAttribution, DeferredByAccount, DeferredByIdentity, FirstTouchByAccount, FirstTouchByIdentity,
+    LastTouchByAccount, LastTouchByIdentity, TouchSums, Under,
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::Rollup;
-pub use traffic::{DayAndTouch, Traffic, Visits};
+pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
 pub use unique_users::UniqueUsers;
 
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::cells::{Cells, Kept, Key};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts};
-use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, KnownMembers};
+use crate::cells::{Cells, Key, StoredCells};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts};
+use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
+use crate::limits::Limits;
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
@@ -37,7 +38,7 @@ macro_rules! rollups {
         impl Rollups {
             /// Puts in or takes out what `facts` contribute at `level` from what `change` touches, in every rollup that it can
             /// concern.
-            pub fn contribute(&mut self, level: Level, facts: &Facts, sign: Sign, change: &Change) {
+            pub fn contribute(&mut self, level: EntityKind, facts: &Facts, sign: Sign, change: &DirtyRange) {
                 $(
                     if <$rollup>::concerned(level, change) {
                         <$rollup>::contribute(level, facts, change, sign, &mut self.$rollup_field);
@@ -48,11 +49,11 @@ macro_rules! rollups {
     };
     (@struct $($field:ident: $rollup:ty,)*) => {
         /// The rows of every rollup of one project.
-        #[derive(Debug, Clone, Default, PartialEq)]
+        #[derive(Debug, Clone, PartialEq)]
         pub struct Rollups {
             $(
                 #[doc = concat!("Rows of [`", stringify!($rollup), "`].")]
-                pub $field: Cells<<$rollup as Kept>::Key, <$rollup as Kept>::Value>,
+                pub $field: Cells<<$rollup as StoredCells>::Key, <$rollup as StoredCells>::Value>,
             )*
         }
 
@@ -64,11 +65,17 @@ macro_rules! rollups {
                 <$rollup>::TAG,
                 <$rollup>::NAME,
                 <$rollup>::VERSION,
-                <<$rollup as Kept>::Key as Key>::BYTES
+                <<$rollup as StoredCells>::Key as Key>::BYTES
             ),)*]
         }
 
         impl Rollups {
+            /// No rows.
+            #[must_use]
+            pub fn new(limits: &Limits) -> Self {
+                Self { $($field: Cells::new(limits),)* }
+            }
+
             /// The parts that changed since the last call, each with the tag of its rollup, as they are now. Cheap: no row is
             /// copied before it changes again.
             pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {
@@ -107,16 +114,16 @@ rollups! {
         last_touch_by_account: LastTouchByAccount,
         cohorts_by_identity: CohortsByIdentity,
         cohorts_by_account: CohortsByAccount,
-        traffic: Traffic,
-        bundles_by_identity: BundlesByIdentity,
-        bundles_by_account: BundlesByAccount,
+        traffic: TrafficByTouch,
+        deferred_by_identity: DeferredByIdentity,
+        deferred_by_account: DeferredByAccount,
     }
     // Not sums over entities' facts: folding keeps them itself.
     kept: {
         group_activity: GroupActivity,
         group_numbers: GroupNumbers,
         group_names: GroupNames,
-        known_members: KnownMembers,
+        member_aliases: MemberAliases,
         company_links: CompanyLinks,
     }
 }

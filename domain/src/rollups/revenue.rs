@@ -1,9 +1,9 @@
 //! Revenue per day: what was earned, in how many orders, and what could not be converted.
 
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Key, Value, signed, unsigned};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts, MoneySums};
+use crate::cells::{Cells, Key, StoredCells, Value, signed, unsigned};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts, MoneySums};
 use crate::money::{Amount, Currency};
 use crate::rollups::Rollup;
 use crate::time::Day;
@@ -74,7 +74,7 @@ impl Key for Option<Currency> {
     }
 }
 
-impl Kept for Revenue {
+impl StoredCells for Revenue {
     const TAG: u8 = 3;
     const NAME: &'static str = "revenue";
     type Key = DayAndCurrency;
@@ -82,11 +82,11 @@ impl Kept for Revenue {
 }
 
 impl Rollup for Revenue {
-    fn concerned(level: Level, change: &Change) -> bool {
-        level != Level::Account && change.money
+    fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
+        level != EntityKind::Account && change.money
     }
 
-    fn contribute(_: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
+    fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {
         for (day, money) in facts.money(change.days) {
             let MoneySums { revenue, orders, organization_revenue, organization_orders, unconverted } = money;
             let converted = MoneyRow {

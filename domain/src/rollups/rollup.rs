@@ -1,14 +1,14 @@
-//! What a rollup is: a sum over entities of what each one's facts contribute.
+//! The trait of a rollup: a sum over entities of what each one's facts contribute.
 
-use crate::cells::{Cells, Kept};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts};
+use crate::cells::{Cells, StoredCells};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts};
 
-/// One maintained figure: rows that are a sum over entities of what each contributes.
-pub trait Rollup: Kept {
-    /// Whether `change` can alter what an entity contributes at `level`. `true` is always sound; `false` is the fast path.
-    fn concerned(level: Level, change: &Change) -> bool;
+/// A maintained figure: rows that are sums over entities of what each contributes.
+pub trait Rollup: StoredCells {
+    /// Whether `change` can alter the contribution of an entity of the kind `level`. `true` is always sound; `false` is the fast path.
+    fn concerned(level: EntityKind, change: &DirtyRange) -> bool;
 
-    /// Adds, with `sign`, what `facts` contribute from what `change` touches. Called only if [concerned](Rollup::concerned).
-    fn contribute(level: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<Self::Key, Self::Value>);
+    /// Adds or takes out what `facts` contribute within `change`. Called only if [concerned](Rollup::concerned).
+    fn contribute(level: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<Self::Key, Self::Value>);
 }

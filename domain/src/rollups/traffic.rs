@@ -2,10 +2,10 @@
 
 use crate::acquisition::Channel;
 use crate::cells::packed::Columns;
-use crate::cells::{Cells, Kept, Key, Value, signed, unsigned};
-use crate::contribution::{Level, Sign};
-use crate::facts::{Change, Facts, Touch};
-use crate::indexes::dictionary::NameId;
+use crate::cells::{Cells, Key, StoredCells, Value, signed, unsigned};
+use crate::contribution::{EntityKind, Sign};
+use crate::facts::{DirtyRange, Facts, Touch};
+use crate::indexes::dictionary::TermId;
 use crate::rollups::Rollup;
 
 /// Sessions that the same thing brought.
@@ -61,7 +61,7 @@ impl Key for Option<Touch> {
 
     fn unpack(from: &[u8]) -> Self {
         let (there, (source, medium, campaign)): (u8, _) = Key::unpack(from);
-        let touch = Touch { source: NameId(source), medium: NameId(medium), campaign: NameId(campaign) };
+        let touch = Touch { source: TermId(source), medium: TermId(medium), campaign: TermId(campaign) };
         (there != 0).then_some(touch)
     }
 }
@@ -74,28 +74,28 @@ impl Value for Option<Touch> {
 
     fn from_columns(columns: &Columns) -> Self {
         let [there, source, medium, campaign] = columns.map(|column| u32::try_from(column).unwrap_or_default());
-        let touch = Touch { source: NameId(source), medium: NameId(medium), campaign: NameId(campaign) };
+        let touch = Touch { source: TermId(source), medium: TermId(medium), campaign: TermId(campaign) };
         (there != 0).then_some(touch)
     }
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Traffic;
+pub struct TrafficByTouch;
 
-impl Kept for Traffic {
+impl StoredCells for TrafficByTouch {
     const TAG: u8 = 10;
     const NAME: &'static str = "traffic";
     type Key = DayAndTouch;
     type Value = Visits;
 }
 
-impl Rollup for Traffic {
-    fn concerned(level: Level, change: &Change) -> bool {
-        level == Level::Identity && !change.sessions.is_empty()
+impl Rollup for TrafficByTouch {
+    fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
+        level == EntityKind::Identity && !change.sessions.is_empty()
     }
 
-    fn contribute(_: Level, facts: &Facts, change: &Change, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
+    fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndTouch, Visits>) {
         for session in facts.sessions(change.sessions) {
             cells.change((session.day.0, session.channel, session.touch), |visits| {
                 visits.sessions += sign.factor();

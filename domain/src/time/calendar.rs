@@ -4,17 +4,17 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Days of 400 years, after which the calendar repeats.
+/// The days in 400 years, the period of the calendar.
 const DAYS_PER_ERA: i64 = 146_097;
-/// From 0000-03-01, where the arithmetic counts from, to 1970-01-01.
+/// The days from 0000-03-01, the origin of the arithmetic, to 1970-01-01.
 const EPOCH_OFFSET_DAYS: i64 = 719_468;
 
-/// A calendar day, as days since 1970-01-01. Which instants it holds is up to the timezone.
+/// A calendar day, as days since 1970-01-01. The timezone decides which instants it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Day(pub i32);
 
 impl Day {
-    /// Reads `YYYY-MM-DD`, and nothing else.
+    /// Parses exactly `YYYY-MM-DD`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Day> {
         let bytes = text.as_bytes();
@@ -24,7 +24,7 @@ impl Day {
         Day::from_ymd(number(&bytes[..4])?, number(&bytes[5..7])?, number(&bytes[8..])?)
     }
 
-    /// The day of a date, if there is one.
+    /// Returns the day of a date; `None` if the date does not exist.
     #[must_use]
     pub fn from_ymd(year: i32, month: i32, day: i32) -> Option<Day> {
         if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
@@ -33,39 +33,33 @@ impl Day {
         i32::try_from(days_from_civil(year, month, day)).ok().map(Day)
     }
 
-    /// Year, month (1–12) and day of the month (1–31).
+    /// Returns year, month (1–12) and day of the month (1–31).
     #[must_use]
     pub fn ymd(self) -> (i32, i32, i32) {
         let (year, month, day) = civil_from_days(i64::from(self.0));
-        // The years of an i32 of days are within ±5.9 million.
+        // The years of an `i32` of days are within ±5.9 million.
         (year as i32, month as i32, day as i32)
     }
 
-    /// The day after. The last day that can be told stays itself.
+    /// Returns the next day. Saturates at the last representable day.
     #[must_use]
     pub const fn next(self) -> Day {
         self.plus(1)
     }
 
-    /// The day before. The first day that can be told stays itself.
-    #[must_use]
-    pub const fn prev(self) -> Day {
-        self.plus(-1)
-    }
-
-    /// So many days later, or earlier if `days` is negative.
+    /// Adds `days`, which may be negative.
     #[must_use]
     pub const fn plus(self, days: i32) -> Day {
         Day(self.0.saturating_add(days))
     }
 
-    /// How many days this is after `other`; negative if it is before.
+    /// Returns the number of days from `other` to this day; negative if this day is earlier.
     #[must_use]
     pub const fn since(self, other: Day) -> i64 {
         self.0 as i64 - other.0 as i64
     }
 
-    /// The month it lies in.
+    /// Returns the month of the day.
     #[must_use]
     pub fn month(self) -> Month {
         let (year, month, _) = self.ymd();
@@ -74,7 +68,7 @@ impl Day {
 }
 
 impl fmt::Display for Day {
-    /// `YYYY-MM-DD`.
+    /// Writes `YYYY-MM-DD`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = self.ymd();
         write!(f, "{year:04}-{month:02}-{day:02}")
@@ -86,7 +80,7 @@ impl fmt::Display for Day {
 pub struct Month(pub i32);
 
 impl Month {
-    /// Reads `YYYY-MM`, and nothing else.
+    /// Parses exactly `YYYY-MM`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Month> {
         let bytes = text.as_bytes();
@@ -97,39 +91,33 @@ impl Month {
         (1..=12).contains(&month).then(|| Month(year * 12 + month - 1))
     }
 
-    /// Its year.
+    /// Returns the year.
     #[must_use]
     pub const fn year(self) -> i32 {
         self.0.div_euclid(12)
     }
 
-    /// Its place in the year, 1–12.
+    /// Returns the month of the year, 1–12.
     #[must_use]
     pub const fn of_year(self) -> i32 {
         self.0.rem_euclid(12) + 1
     }
 
-    /// The month after.
+    /// Returns the next month.
     #[must_use]
     pub const fn next(self) -> Month {
         Month(self.0.saturating_add(1))
     }
-
-    /// The month before.
-    #[must_use]
-    pub const fn prev(self) -> Month {
-        Month(self.0.saturating_sub(1))
-    }
 }
 
 impl fmt::Display for Month {
-    /// `YYYY-MM`.
+    /// Writes `YYYY-MM`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}", self.year(), self.of_year())
     }
 }
 
-/// The number that ASCII digits spell, and only digits.
+/// Parses ASCII digits, and nothing else.
 pub(super) fn number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0i32, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| i32::from(byte - b'0'))?;
@@ -147,8 +135,8 @@ pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Days since 1970-01-01 of a date. Years are counted from March, so that the leap day comes last; this is the arithmetic
-/// of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days from 1970-01-01 to a date. Years start in March, so that the leap day comes last; the arithmetic is
+/// that of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
 pub(super) fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
     let (month, day) = (i64::from(month), i64::from(day));
     let year = i64::from(year) - i64::from(month <= 2);
@@ -158,7 +146,7 @@ pub(super) fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
     era * DAYS_PER_ERA + day_of_era - EPOCH_OFFSET_DAYS
 }
 
-/// The date of so many days since 1970-01-01; the inverse of [`days_from_civil`].
+/// Returns the date that lies `days` after 1970-01-01; the inverse of [`days_from_civil`].
 pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + EPOCH_OFFSET_DAYS;
     let (era, day_of_era) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
@@ -224,7 +212,7 @@ mod tests {
         assert_eq!(day.plus(-59).to_string(), "2023-12-31");
         assert_eq!(day.next().since(day), 1);
         assert_eq!(Day(i32::MAX).next(), Day(i32::MAX));
-        assert_eq!(Day(i32::MIN).prev(), Day(i32::MIN));
+        assert_eq!(Day(i32::MIN).plus(-1), Day(i32::MIN));
     }
 
     proptest! {

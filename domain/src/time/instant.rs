@@ -1,4 +1,4 @@
-//! Moments, in milliseconds, and the rules for those that a client tells.
+//! Instants in milliseconds, and the rules for timestamps that clients send.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::MS_PER_DAY;
 use super::calendar::{civil_from_days, days_from_civil, days_in_month, number};
 
-/// How far ahead of the server, in milliseconds, an event's own time is believed: 5 minutes.
+/// The number of milliseconds by which an event's timestamp may be ahead of the server: 5 minutes.
 pub const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
 
-/// The earliest time that an event may tell: 1990-01-01T00:00:00.000Z.
+/// The earliest accepted timestamp of an event: 1990-01-01T00:00:00.000Z.
 pub const EARLIEST: Instant = Instant(631_152_000_000);
 
-/// A moment, as milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time, as milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Instant(pub i64);
 
 impl Instant {
-    /// So many milliseconds since the epoch.
+    /// Returns the UTC day, counted from 1970-01-01.
     #[must_use]
-    pub const fn from_epoch_ms(epoch_ms: i64) -> Instant {
-        Instant(epoch_ms)
+    pub const fn utc_day(self) -> i64 {
+        self.0.div_euclid(MS_PER_DAY)
     }
 
     /// Milliseconds since the epoch.
@@ -30,24 +30,25 @@ impl Instant {
         self.0
     }
 
-    /// Reads the text of a JSON number as milliseconds since the epoch. Fractions of one are cut, towards the past;
-    /// a number beyond what can be told stands for the end that it lies beyond.
+    /// Parses the text of a JSON number as milliseconds since the epoch. Fractions are rounded towards the past; numbers
+    /// out of range saturate.
     #[must_use]
     pub fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
         if let Ok(epoch_ms) = json_number_text.parse() {
-            // `parse` allows a plus sign, JSON doesn't.
+            // `parse` accepts a plus sign, JSON doesn't.
             return (!json_number_text.starts_with('+')).then_some(Instant(epoch_ms));
         }
         let is_numeric = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'e' | b'E' | b'+');
         if !json_number_text.bytes().all(is_numeric) || json_number_text.starts_with('+') {
             return None;
         }
-        // An f64 tells milliseconds apart for 285,000 years, and casting one saturates.
+        // An f64 represents milliseconds exactly for 285,000 years, and the cast saturates.
         let number: f64 = json_number_text.parse().ok()?;
         Some(Instant(number.floor() as i64))
     }
 
-    /// Reads an RFC 3339 date and time. Digits finer than a millisecond are cut; a leap second is the second after.
+    /// Parses an RFC 3339 date and time. Digits beyond milliseconds are dropped; a leap second becomes the following
+    /// second.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Instant> {
         let bytes = text.as_bytes();
@@ -70,20 +71,14 @@ impl Instant {
         Some(Instant(days * MS_PER_DAY + of_day * 1000 + millisecond))
     }
 
-    /// So many milliseconds later, or earlier if negative; stops at the ends.
+    /// Adds `ms` milliseconds, which may be negative; saturates.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Instant {
         Instant(self.0.saturating_add(ms))
     }
-
-    /// Milliseconds from `earlier` to this; negative if `earlier` is later.
-    #[must_use]
-    pub const fn ms_since(self, earlier: Instant) -> i64 {
-        self.0.saturating_sub(earlier.0)
-    }
 }
 
-/// The milliseconds of a fraction such as `.123456`, and what follows it; 0 if there is none.
+/// Reads the milliseconds of a fraction such as `.123456`, and returns them with the rest; 0 if there is no fraction.
 fn read_fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let Some(digits) = bytes.strip_prefix(b".") else {
         return Some((0, bytes));
@@ -97,7 +92,7 @@ fn read_fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
     Some((millisecond, &digits[count..]))
 }
 
-/// Seconds east of UTC: `Z` or `±HH:MM`.
+/// Reads an offset, `Z` or `±HH:MM`, as seconds east of UTC.
 fn read_offset(bytes: &[u8]) -> Option<i64> {
     let sign = match bytes {
         b"Z" | b"z" => return Some(0),
@@ -113,7 +108,7 @@ fn read_offset(bytes: &[u8]) -> Option<i64> {
 }
 
 impl fmt::Display for Instant {
-    /// RFC 3339 in UTC with milliseconds: `2024-04-12T10:05:00.000Z`.
+    /// Writes RFC 3339 in UTC with milliseconds: `2024-04-12T10:05:00.000Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, of_day) = (self.0.div_euclid(MS_PER_DAY), self.0.rem_euclid(MS_PER_DAY));
         let (year, month, day) = civil_from_days(days);
@@ -123,31 +118,30 @@ impl fmt::Display for Instant {
     }
 }
 
-/// When an event happened, once its own time and the time of receipt are weighed.
+/// The time of an event, as resolved from its timestamp and its time of receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
-    /// The time that counts.
+    /// The resolved time.
     pub at: Instant,
-    /// Whether the time that was told lay too far ahead, and the time of receipt stands in for it.
+    /// Whether the timestamp was too far ahead and was replaced by the time of receipt.
     pub clamped: bool,
 }
 
-/// The time that was told lies before [`EARLIEST`].
+/// The error for a timestamp before [`EARLIEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("lies before 1990-01-01")]
 pub struct TooEarly;
 
-/// When an event happened: the time that was told, unless there is none or it is more than [`MAX_AHEAD_MS`] ahead of
-/// the time of receipt, which counts then.
+/// Resolves the time of an event: its timestamp, or the time of receipt if there is no timestamp or if it is more than
+/// [`MAX_AHEAD_MS`] ahead.
 ///
-/// # Errors
-/// [`TooEarly`] if the time that was told lies before [`EARLIEST`].
-pub fn settle(told: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
-    match told {
+/// # Errors [`TooEarly`] if the timestamp is before [`EARLIEST`].
+pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
+    match timestamp {
         None => Ok(Settled { at: received, clamped: false }),
-        Some(told) if told < EARLIEST => Err(TooEarly),
-        Some(told) if told > received.plus_ms(MAX_AHEAD_MS) => Ok(Settled { at: received, clamped: true }),
-        Some(told) => Ok(Settled { at: told, clamped: false }),
+        Some(timestamp) if timestamp < EARLIEST => Err(TooEarly),
+        Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS) => Ok(Settled { at: received, clamped: true }),
+        Some(timestamp) => Ok(Settled { at: timestamp, clamped: false }),
     }
 }
 
@@ -224,13 +218,13 @@ mod tests {
     #[test]
     fn the_time_told_counts_unless_it_lies_too_far_ahead() {
         let received = Instant(1_712_916_300_000);
-        let told = |ms| settle(Some(received.plus_ms(ms)), received);
-        assert_eq!(settle(None, received), Ok(Settled { at: received, clamped: false }));
+        let told = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
+        assert_eq!(clamp_timestamp(None, received), Ok(Settled { at: received, clamped: false }));
         assert_eq!(told(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
         assert_eq!(told(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
         assert_eq!(told(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
-        assert_eq!(settle(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
-        assert_eq!(settle(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
+        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
+        assert_eq!(clamp_timestamp(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
     }
 
     proptest! {
@@ -255,7 +249,7 @@ mod tests {
             ms in any::<i64>(),
         ) {
             let _ = (Instant::parse_rfc3339(&text), Instant::parse_rfc3339(&shaped), Instant::parse_epoch_ms(&text));
-            let _ = (Instant(ms).to_string(), settle(Some(Instant(ms)), Instant(i64::MAX)));
+            let _ = (Instant(ms).to_string(), clamp_timestamp(Some(Instant(ms)), Instant(i64::MAX)));
         }
     }
 }

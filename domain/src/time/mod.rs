@@ -1,5 +1,5 @@
-//! Instants, calendar days of an organization's timezone, months, and windows of days. There is no clock in here: what
-//! depends on today takes `now`.
+//! Instants, calendar days of an organization's timezone, months, and windows of days. This module reads no clock:
+//! functions that depend on today take `now`.
 
 mod calendar;
 mod instant;
@@ -7,9 +7,9 @@ mod timezone;
 mod window;
 
 pub use calendar::{Day, Month};
-pub use instant::{EARLIEST, Instant, MAX_AHEAD_MS, Settled, TooEarly, settle};
+pub use instant::{EARLIEST, Instant, MAX_AHEAD_MS, Settled, TooEarly, clamp_timestamp};
 pub use timezone::{Timezone, UnknownTimezone};
 pub use window::{DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};
 
-/// Milliseconds of a day that has no change of clocks.
+/// The milliseconds in a day without a clock change.
 pub const MS_PER_DAY: i64 = 86_400_000;

@@ -1,14 +1,15 @@
-//! The days that a question is about.
+//! The window of days that a query covers.
 
 use super::{Day, Instant, Timezone};
+use serde::{Deserialize, Serialize};
 
-/// How many days a window has if nothing is asked: 30 days before today, and today.
+/// The number of days in the default window: the 30 days before today, and today.
 pub const DEFAULT_WINDOW_DAYS: u32 = 31;
-/// The most days that a window may have.
+/// The maximum number of days in a window.
 pub const MAX_WINDOW_DAYS: i64 = 3_660;
 
-/// Whole days, both ends inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A range of whole days, both ends inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Window {
     /// The first day.
     pub start: Day,
@@ -16,7 +17,7 @@ pub struct Window {
     pub end: Day,
 }
 
-/// Why the bounds that were asked for make no window.
+/// Why the requested bounds are not a valid window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// A bound is neither a date nor a date and time.
@@ -24,23 +25,23 @@ pub enum WindowError {
     NotADate {
         /// `start_date` or `end_date`.
         param: &'static str,
-        /// What was given, cut to 64 characters.
+        /// The given value, cut to 64 characters.
         given: String,
     },
     /// The window would start after its end.
     #[error("the window would start on {start}, after its end on {end}")]
     StartAfterEnd {
-        /// The one that was given: `end_date` if the start is the default, else `start_date`.
+        /// The given parameter: `end_date` if the start is the default, else `start_date`.
         param: &'static str,
         /// The day of the start.
         start: Day,
         /// The day of the end.
         end: Day,
     },
-    /// More than [`MAX_WINDOW_DAYS`].
+    /// The window has more than [`MAX_WINDOW_DAYS`] days.
     #[error("the window would have {days} days; at most 3660 are allowed")]
     TooLong {
-        /// Its days, both ends included.
+        /// The number of days, both ends included.
         days: i64,
     },
 }
@@ -57,11 +58,10 @@ impl WindowError {
 }
 
 impl Window {
-    /// The window from the day that holds `start` to the day that holds `end`. Each is a date or an RFC 3339 date and
-    /// time; by default the start is 30 days before today, and the end is today.
+    /// Resolves the window from the day of `start` to the day of `end`. Each is a date or an RFC 3339 date and time; the
+    /// start defaults to 30 days before today, and the end to today.
     ///
-    /// # Errors
-    /// [`WindowError`] names the parameter. A default start counts too: an end before it is an error.
+    /// # Errors [`WindowError`] names the parameter. The default start is checked too: an end before it is an error.
     pub fn resolve(start: Option<&str>, end: Option<&str>, timezone: Timezone, now: Instant) -> Result<Window, WindowError> {
         let default = Window::last_days(DEFAULT_WINDOW_DAYS, timezone, now);
         let window = Window {
@@ -69,7 +69,7 @@ impl Window {
             end: end.map_or(Ok(default.end), |text| read_day("end_date", text, timezone))?,
         };
         for (param, given, day) in [("start_date", start, window.start), ("end_date", end, window.end)] {
-            // An instant at the edge of the calendar can lie in a day that has no date of four digits.
+            // An instant at the edge of the calendar can fall on a day without a four-digit year.
             if !(0..=9999).contains(&day.ymd().0) {
                 return Err(WindowError::NotADate { param, given: given.unwrap_or_default().to_owned() });
             }
@@ -82,13 +82,13 @@ impl Window {
         if days > MAX_WINDOW_DAYS { Err(WindowError::TooLong { days }) } else { Ok(window) }
     }
 
-    /// Whether a window with these bounds is another tomorrow: one of them is left to its default.
+    /// Whether a window with these bounds changes from day to day, because one of them is a default.
     #[must_use]
     pub const fn depends_on_today(start: Option<&str>, end: Option<&str>) -> bool {
         start.is_none() || end.is_none()
     }
 
-    /// The last `days` calendar days, today included; at least today.
+    /// Returns the last `days` calendar days, including today; at least today.
     #[must_use]
     pub fn last_days(days: u32, timezone: Timezone, now: Instant) -> Window {
         let today = timezone.day_of(now);
@@ -96,19 +96,19 @@ impl Window {
         Window { start: today.plus(-before), end: today }
     }
 
-    /// Its days in order.
+    /// Iterates over the days in order.
     pub fn days(self) -> impl DoubleEndedIterator<Item = Day> + Clone {
         (self.start.0..=self.end.0).map(Day)
     }
 
-    /// How many days it has.
+    /// Returns the number of days.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a window has at least one day")]
     pub fn len(self) -> usize {
         usize::try_from(self.end.since(self.start) + 1).unwrap_or(0)
     }
 
-    /// Whether the day is one of its days.
+    /// Whether the window contains the day.
     #[must_use]
     pub fn contains(self, day: Day) -> bool {
         self.start <= day && day <= self.end
@@ -123,7 +123,7 @@ fn read_day(param: &'static str, text: &str, timezone: Timezone) -> Result<Day, 
         .ok_or_else(|| WindowError::NotADate { param, given: text.chars().take(64).collect() })
 }
 
-/// `…T10:00:00 02:00`: a query string whose `+` was not escaped reads as a space, which can mean nothing else here.
+/// Parses `…T10:00:00 02:00`: in a query string, an unescaped `+` reads as a space, which has no other meaning here.
 fn parse_with_lost_plus(text: &str) -> Option<Instant> {
     let (time, offset) = text.rsplit_once(' ')?;
     (offset.len() == 5).then(|| Instant::parse_rfc3339(&format!("{time}+{offset}")))?
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(days, ["2024-02-28", "2024-02-29", "2024-03-01"]);
         assert_eq!(window.len(), 3);
         assert!(window.contains(window.start) && window.contains(window.end));
-        assert!(!window.contains(window.end.next()) && !window.contains(window.start.prev()));
+        assert!(!window.contains(window.end.next()) && !window.contains(window.start.plus(-1)));
         assert_eq!(Window::last_days(0, Timezone::UTC, now).len(), 1);
         assert!(Window::depends_on_today(Some("2024-01-01"), None));
         assert!(!Window::depends_on_today(Some("2024-01-01"), Some("2024-01-02")));

@@ -4,10 +4,9 @@ use std::future::Future;
 use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
-use headcount_domain::ids::OrganizationId;
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AskAttribution, AskCohorts, CompanyMetrics, CountOf, GroupMetrics, IdentityName, Unconverted, company_by_domain,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, Unconverted, company_by_domain,
     company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
@@ -15,8 +14,6 @@ use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
 use super::{Folded, Held};
-
-const ORGANIZATION: OrganizationId = OrganizationId(1);
 
 /// Whether the domain answers this without a scan of events.
 pub(crate) fn is_answered(step: &Step) -> bool {
@@ -114,11 +111,11 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         ["identities", operation] => of_identity(folded, operation, &params, window?),
         ["companies", "lookup"] => {
             let (range, domain) = (range?, params.text("domain").ok_or(Refused(400))?);
-            company(currency, block_on(company_by_domain(folded, ORGANIZATION, &domain, range)).unwrap())
+            company(currency, block_on(company_by_domain(folded, &domain, range)).unwrap())
         }
         ["companies", "top"] => {
             let limit = params.count("limit", 100, 20)?;
-            let top = block_on(top_companies(folded, ORGANIZATION, range?, limit)).unwrap();
+            let top = block_on(top_companies(folded, range?, limit)).unwrap();
             let row = |row: &headcount_domain::queries::TopCompany| {
                 Json::object([
                     ("company_id", text(&row.company_id)),
@@ -132,10 +129,10 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
             };
             Ok(list("companies", top.rows.iter().map(row), top.truncated))
         }
-        ["companies", id, "metrics"] => company(currency, block_on(company_by_id(folded, ORGANIZATION, id, range?)).unwrap()),
+        ["companies", id, "metrics"] => company(currency, block_on(company_by_id(folded, id, range?)).unwrap()),
         ["companies", id, "top-users"] => {
             let limit = params.count("limit", 100, 20)?;
-            let users = block_on(company_top_users(folded, ORGANIZATION, id, range?, limit)).unwrap().ok_or(Refused(404))?;
+            let users = block_on(company_top_users(folded, id, range?, limit)).unwrap().ok_or(Refused(404))?;
             let row = |row: &headcount_domain::queries::TopUser| {
                 Json::object([
                     ("resolved_identifier", text(&row.resolved_identifier)),
@@ -153,13 +150,13 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
 
 fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Window) -> Result<Json, Refused> {
     let who = match (params.text("email"), params.text("user_id")) {
-        (Some(email), None) => IdentityName::Email(email),
-        (None, Some(user)) => IdentityName::User(user),
+        (Some(email), None) => IdentitySelector::Email(email),
+        (None, Some(user)) => IdentitySelector::User(user),
         _ => return Err(Refused(400)),
     };
     let (of, many, one) = match operation {
         "profile" => {
-            let profile = block_on(profile(folded, ORGANIZATION, &who, window)).unwrap().ok_or(Refused(404))?;
+            let profile = block_on(profile(folded, &who, window)).unwrap().ok_or(Refused(404))?;
             return Ok(Json::object([
                 ("identity_id", text(&profile.identity_id)),
                 ("events", number(profile.events)),
@@ -178,7 +175,7 @@ fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Wi
         _ => (CountOf::Pages, "pages", "url"),
     };
     let limit = params.count("limit", 50, 10)?;
-    let counts = block_on(counts(folded, ORGANIZATION, &who, of, window, limit)).unwrap().ok_or(Refused(404))?;
+    let counts = block_on(counts(folded, &who, of, window, limit)).unwrap().ok_or(Refused(404))?;
     let row = |(name, count): &(String, u64)| Json::object([(one, text(name)), ("count", number(count))]);
     let rows = Json::list(counts.counts.rows.iter().map(row));
     Ok(Json::object([
@@ -235,7 +232,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             let window = params.window(held, now)?;
             let limit = params.count("limit", 100, 20)?;
             let (model, level, dimension) = (params.word("model")?, params.word("level")?, params.word("dimension")?);
-            let answer = held.ask(&AskAttribution { model, level, dimension, window, limit }).unwrap();
+            let answer = held.ask(&AttributionQuery { model, level, dimension, window, limit }).unwrap();
             let row = |row: &headcount_domain::queries::TouchRevenue| {
                 Json::object([
                     ("dimension", text(&row.dimension)),
@@ -251,7 +248,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
         }
         "revenue/ltv-cohorts" => {
             let (level, limit) = (params.word("level")?, params.count("limit", 60, 24)?);
-            let answer = held.ask(&AskCohorts { level, limit }).unwrap();
+            let answer = held.ask(&CohortsQuery { level, limit }).unwrap();
             let row = |row: &headcount_domain::queries::Cohort| {
                 Json::object([
                     ("cohort", text(&row.month)),

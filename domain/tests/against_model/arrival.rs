@@ -8,7 +8,7 @@ use headcount_model::facts::{domain_of, explicit_company, told_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
 use headcount_model::{Json, Question, Sender};
 
-use super::{Folded, NOW_MS, answers, tiny_pages, trials};
+use super::{Folded, NOW_MS, answers, trials};
 
 type Sent = (String, String);
 
@@ -105,7 +105,6 @@ fn asked(history: &History, seed: u64, folded: &mut Folded) -> Vec<Question> {
 
 #[test]
 fn order_of_arrival_changes_no_answer() {
-    let _tiny = tiny_pages();
     let (mut answers, mut events) = (0, 0);
     for seed in 0..trials(60) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 150, questions: 0 });

@@ -1,25 +1,28 @@
 //! A stop at any moment changes no byte: not of a cell, and not of a record.
 
-use headcount_domain::cache::paged::set_page_items;
-use headcount_domain::indexes::dictionary::NameKind;
+use headcount_domain::indexes::dictionary::TermKind;
 use headcount_domain::intake::event::Event;
+use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::rollups::Rollups;
 use headcount_histories::{History, Size};
 
 use super::saved::{Saved, let_go};
-use super::{Folded, NOW_MS, TINY_PAGE, hasher, own_pages, tiny_pages, trials};
+use super::{Folded, NOW_MS, TINY, hasher, trials};
 
 type Log = Vec<(Event, u64)>;
 
 /// A project that is folded, and what of it was saved.
-#[derive(Default)]
 struct Run {
     state: Project,
     saved: Saved,
 }
 
 impl Run {
+    fn new(limits: Limits) -> Self {
+        Self { state: Project::new(limits), saved: Saved::default() }
+    }
+
     fn fold(&mut self, log: &[(Event, u64)]) {
         for (event, position) in log {
             self.state.apply(event, *position, hasher(), &self.saved).unwrap();
@@ -28,7 +31,7 @@ impl Run {
 
     fn restart(&mut self) {
         self.saved.save(&mut self.state);
-        self.state = self.saved.start();
+        self.state = self.saved.start(self.state.limits);
     }
 
     /// Everything, as bytes.
@@ -46,7 +49,7 @@ fn logs(seed: u64, events: usize) -> Vec<Log> {
 }
 
 fn straight(log: &Log) -> Saved {
-    let mut run = Run::default();
+    let mut run = Run::new(TINY);
     run.fold(log);
     run.bytes()
 }
@@ -60,12 +63,11 @@ fn same(straight: &Saved, other: &Saved, what: &str) {
 
 #[test]
 fn a_stop_after_any_event_changes_no_byte() {
-    let _tiny = tiny_pages();
     for seed in 0..trials(40) {
         for log in logs(seed, 100) {
             let expected = straight(&log);
             for stop in 0..=log.len() {
-                let mut run = Run::default();
+                let mut run = Run::new(TINY);
                 run.fold(&log[..stop]);
                 run.restart();
                 run.fold(&log[stop..]);
@@ -77,12 +79,11 @@ fn a_stop_after_any_event_changes_no_byte() {
 
 #[test]
 fn stops_after_every_few_events_change_no_byte() {
-    let _tiny = tiny_pages();
     for seed in 0..trials(60) {
         for log in logs(seed, 200) {
             let expected = straight(&log);
             for batch in [1, 2, 3, 7, 19] {
-                let mut run = Run::default();
+                let mut run = Run::new(TINY);
                 for events in log.chunks(batch) {
                     run.fold(events);
                     run.restart();
@@ -96,12 +97,11 @@ fn stops_after_every_few_events_change_no_byte() {
 /// As a running engine does it: events go on while a checkpoint is written, and what they changed is not in it.
 #[test]
 fn a_checkpoint_is_of_the_moment_at_which_it_began() {
-    let _tiny = tiny_pages();
     for seed in 0..trials(40) {
         for log in logs(seed, 100) {
             let expected = straight(&log);
             for begin in (0..=log.len()).step_by(3) {
-                let mut run = Run::default();
+                let mut run = Run::new(TINY);
                 run.fold(&log[..begin]);
                 run.saved.begin(&mut run.state);
                 let mut rest = log[begin..].chunks(1);
@@ -109,7 +109,7 @@ fn a_checkpoint_is_of_the_moment_at_which_it_began() {
                     run.fold(rest.next().unwrap_or_default());
                 }
                 // The process dies here: nothing but the checkpoint is left.
-                let mut again = Run { state: run.saved.start(), saved: run.saved };
+                let mut again = Run { state: run.saved.start(TINY), saved: run.saved };
                 again.fold(&log[begin..]);
                 same(&expected, &again.bytes(), &format!("seed {seed}, a checkpoint begun after {begin} events"));
             }
@@ -120,10 +120,9 @@ fn a_checkpoint_is_of_the_moment_at_which_it_began() {
 /// With a budget for memory, what was saved is let go of and read back again.
 #[test]
 fn letting_go_of_what_was_saved_changes_no_byte() {
-    let _tiny = tiny_pages();
     for seed in 0..trials(60) {
         for log in logs(seed, 200) {
-            let mut run = Run::default();
+            let mut run = Run::new(TINY);
             for (step, event) in (0..).zip(log.chunks(1)) {
                 run.fold(event);
                 if run.saved.is_running() {
@@ -140,12 +139,12 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
 }
 
 /// The rows of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
-/// which events may begin a session as far as the recent page tells, so it does depend on pages; what the numbers mean does not.
-fn rows(log: &Log) -> Rollups {
-    let mut run = Run::default();
+/// which events may begin a session as far as the recent page shows, so it depends on pages; what the numbers mean does not.
+fn rows(log: &Log, page_items: usize) -> Rollups {
+    let mut run = Run::new(Limits { page_items, ..TINY });
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {
         for text in [&acquisition.source, &acquisition.medium, &acquisition.campaign] {
-            run.state.names.intern(text, NameKind::Source, hasher(), &run.saved).unwrap();
+            run.state.dictionary.intern(text, TermKind::Source, hasher(), &run.saved).unwrap();
         }
     }
     run.fold(log);
@@ -155,15 +154,11 @@ fn rows(log: &Log) -> Rollups {
 
 #[test]
 fn the_size_of_pages_changes_no_row() {
-    let _own = own_pages();
     for seed in 0..trials(100) {
-        set_page_items(1024);
         for log in logs(seed, 200) {
-            set_page_items(1024);
-            let large = rows(&log);
-            for items in [1, TINY_PAGE, 40] {
-                set_page_items(items);
-                assert!(large == rows(&log), "seed {seed}: pages of {items} items give other rows");
+            let large = rows(&log, 1024);
+            for items in [1, TINY.page_items, 40] {
+                assert!(large == rows(&log, items), "seed {seed}: pages of {items} items give other rows");
             }
         }
     }

@@ -17,22 +17,19 @@ mod traffic;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};
-use std::sync::{LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use headcount_domain::agent::Agent;
-use headcount_domain::cache::paged::set_page_items;
-use headcount_domain::cells::parts::set_part_bytes;
-use headcount_domain::facts::{set_loose_orders, set_loose_run};
 use headcount_domain::fault::Fault;
-use headcount_domain::fold::set_short_history;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
 use headcount_domain::intake::submission::Submission;
+use headcount_domain::limits::Limits;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Projects, Question as Asked, Reader};
+use headcount_domain::queries::{Projects, Query as Asked, Reader};
 use headcount_domain::time::{Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
@@ -41,37 +38,28 @@ use saved::{Saved, let_go};
 /// A Friday in the past: nothing that a history does lies ahead of it.
 const NOW_MS: i64 = 1_790_000_000_000;
 
-/// How many items a page holds here, where a test doesn't say otherwise.
-const TINY_PAGE: usize = 6;
+/// Tiny pages and parts, and few orders before attribution is deferred: a history is short.
+const TINY: Limits = Limits {
+    page_items: 6,
+    part_bytes: 48,
+    max_inline_orders: 2,
+    max_inline_run: 1,
+    short_history: 0,
+    top_margin: 0,
+    member_days: 9,
+};
 
-/// How many bytes of rows a part holds here.
-const TINY_PART: usize = 48;
-
-/// How many orders an identity or company has before they are bundled, here: a history is short.
-const FEW_ORDERS: usize = 2;
-
-/// Held by whoever needs pages of a certain size, which is a setting of the whole process.
-static PAGES: RwLock<()> = RwLock::new(());
-
-/// Tiny pages, as long as this is held.
-fn tiny_pages() -> RwLockReadGuard<'static, ()> {
-    let held = PAGES.read().unwrap_or_else(PoisonError::into_inner);
-    set_page_items(TINY_PAGE);
-    set_part_bytes(TINY_PART);
-    set_loose_orders(FEW_ORDERS);
-    set_loose_run(1);
-    set_short_history(0);
-    held
-}
-
-/// Whoever holds this may set the size of pages.
-fn own_pages() -> RwLockWriteGuard<'static, ()> {
-    let held = PAGES.write().unwrap_or_else(PoisonError::into_inner);
-    set_part_bytes(TINY_PART);
-    set_loose_orders(FEW_ORDERS);
-    set_loose_run(1);
-    set_short_history(0);
-    held
+/// The limits of the history of a seed: every fourth leaves many orders inline, in several pages.
+fn limits_of(seed: u64) -> Limits {
+    match seed % 4 {
+        3 => Limits {
+            page_items: 1 + usize::try_from(seed / 4 % 3).unwrap_or(0),
+            max_inline_orders: 20,
+            max_inline_run: 20,
+            ..TINY
+        },
+        _ => TINY,
+    }
 }
 
 /// One project.
@@ -89,10 +77,10 @@ struct Held {
 }
 
 impl Held {
-    fn new(policy: Policy) -> Held {
+    fn new(policy: Policy, limits: Limits) -> Held {
         Held {
             policy,
-            state: Project::default(),
+            state: Project::new(limits),
             saved: Saved::default(),
             since: Vec::new(),
             begun_at: 0,
@@ -124,19 +112,20 @@ impl Held {
     }
 
     fn stop(&mut self) {
-        self.saved.stop(std::mem::take(&mut self.state));
+        let limits = self.state.limits;
+        self.saved.stop(std::mem::replace(&mut self.state, Project::new(limits)));
         (self.since, self.begun_at) = (Vec::new(), 0);
     }
 
     fn start(&mut self) {
-        self.state = self.saved.start();
+        self.state = self.saved.start(self.state.limits);
         self.begun_at = 0;
         for (event, position) in &self.since {
             self.state.apply(event, *position, hasher(), &self.saved).unwrap();
         }
     }
 
-    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Part, Fault> {
+    fn ask<Q: Asked>(&mut self, question: &Q) -> Result<Q::Partial, Fault> {
         let mut reader = Reader { id: self.policy.project, project: &mut self.state, hasher: hasher(), source: &self.saved };
         question.answer(&mut reader)
     }
@@ -155,16 +144,21 @@ struct Folded {
     position: u64,
     /// After how many events each a project stops without warning.
     crashes: Option<u64>,
+    limits: Limits,
 }
 
 impl Default for Folded {
     fn default() -> Self {
-        Self { now: Instant(NOW_MS), projects: BTreeMap::new(), position: 0, crashes: None }
+        Self { now: Instant(NOW_MS), projects: BTreeMap::new(), position: 0, crashes: None, limits: TINY }
     }
 }
 
 impl Projects for Folded {
     type Error = Fault;
+
+    fn organization(&self) -> OrganizationId {
+        OrganizationId(1)
+    }
 
     fn count(&self) -> usize {
         self.projects.len()
@@ -174,7 +168,11 @@ impl Projects for Folded {
         hasher()
     }
 
-    async fn each<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    async fn scatter<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let held = self.projects.values();
         held.map(|held| held.lock().unwrap_or_else(PoisonError::into_inner).ask(&question)).collect()
     }
@@ -262,7 +260,7 @@ impl Subject for Folded {
                 cookieless: *project.body.field("cookieless") != Json::Bool(false),
                 server_only_revenue: *project.body.field("server_only_revenue") == Json::Bool(true),
             };
-            self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy)));
+            self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy, self.limits)));
         }
     }
 
@@ -327,7 +325,7 @@ fn trial(seed: u64) -> Result<Coverage, String> {
     // Questions take other ways where nobody but one project has a say.
     let history = if seed % 4 == 3 { alone(history) } else { history };
     let fails = |history: &History| {
-        let mut folded = Folded::default();
+        let mut folded = Folded { limits: limits_of(seed), ..Folded::default() };
         // All is saved at the end, which compares what is saved with what it says.
         run(history, &mut folded, model_of(history)).inspect(|_| folded.restart())
     };
@@ -352,24 +350,9 @@ fn trials(usual: u64) -> u64 {
 
 #[test]
 fn every_answer_equals_the_model() {
-    let _tiny = tiny_pages();
-    compare(trials(USUAL_TRIALS));
-}
-
-/// Orders that are not bundled lie in several pages.
-#[test]
-fn every_answer_equals_the_model_where_orders_stay_loose() {
-    let _own = own_pages();
-    set_page_items(3);
-    set_loose_orders(20);
-    set_loose_run(20);
-    compare(trials(USUAL_TRIALS) / 4);
-}
-
-fn compare(trials: u64) {
     let mut coverage = Coverage::default();
     let first: u64 = std::env::var("HEADCOUNT_FIRST_SEED").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
-    for seed in first..first + trials {
+    for seed in first..first + trials(USUAL_TRIALS) {
         let outcome = catch_unwind(|| trial(seed)).unwrap_or_else(|panic| {
             eprintln!("seed {seed}");
             resume_unwind(panic)

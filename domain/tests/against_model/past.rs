@@ -5,7 +5,7 @@ use headcount_domain::time::Instant;
 use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions};
 use headcount_model::{Ids, Model, Sender};
 
-use super::{Folded, NOW_MS, Subject, answers, tiny_pages, trials};
+use super::{Folded, NOW_MS, Subject, answers, trials};
 
 fn model(history: &History) -> Model {
     let mut model = model_of(history);
@@ -24,7 +24,6 @@ fn model(history: &History) -> Model {
 
 #[test]
 fn lists_of_the_past_equal_the_model() {
-    let _tiny = tiny_pages();
     for seed in 0..trials(60) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 0 });
         if history.live {

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use headcount_domain::cache::table::Table;
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::company::AccountSlot;
-use headcount_domain::contribution::{Level, Sign};
-use headcount_domain::facts::Change;
+use headcount_domain::contribution::{EntityKind, Sign};
+use headcount_domain::facts::DirtyRange;
 use headcount_domain::fault::Fault;
-use headcount_domain::identity::Person;
-use headcount_domain::ids::{RawId, RecordKey};
-use headcount_domain::indexes::dictionary::NameCounts;
+use headcount_domain::identity::IdentityId;
+use headcount_domain::identity::IdentitySlot;
+use headcount_domain::ids::RecordKey;
+use headcount_domain::indexes::dictionary::TermCounts;
+use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Source;
@@ -29,7 +31,7 @@ type Records = HashMap<(u8, RecordKey), Vec<u8>>;
 pub(crate) struct Saved {
     records: Records,
     pub(crate) cells: BTreeMap<(u8, u32), Vec<u8>>,
-    names: NameCounts,
+    names: TermCounts,
     running: Option<Checkpoint>,
 }
 
@@ -38,7 +40,7 @@ pub(crate) struct Saved {
 struct Checkpoint {
     records: Records,
     cells: BTreeMap<(u8, u32), Option<Vec<u8>>>,
-    names: NameCounts,
+    names: TermCounts,
     orphans: Vec<(u8, RecordKey)>,
 }
 
@@ -55,7 +57,7 @@ impl Saved {
     pub(crate) fn begin(&mut self, state: &mut Project) {
         state.freeze();
         let checkpoint =
-            Checkpoint { names: state.names.counts, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
+            Checkpoint { names: state.dictionary.counts, orphans: std::mem::take(&mut state.orphans), ..Checkpoint::default() };
         self.running = Some(checkpoint);
     }
 
@@ -81,7 +83,7 @@ impl Saved {
             }
         }
         self.names = names;
-        state.settle();
+        state.mark_durable();
         true
     }
 
@@ -96,16 +98,16 @@ impl Saved {
     pub(crate) fn stop(&mut self, mut state: Project) {
         self.save(&mut state);
         assert_eq!(dirty_pages(&state.people) + dirty_pages(&state.accounts) + dirty_pages(&state.groups), 0, "all is saved");
-        assert!(self.start().rollups == state.rollups, "cells are saved as they are");
+        assert!(self.start(state.limits).rollups == state.rollups, "cells are saved as they are");
         assert!(self.recounted(&state) == state.rollups, "rollups say what the facts do");
         self.look_for_orphans();
     }
 
     /// The state of the last checkpoint that counts.
-    pub(crate) fn start(&mut self) -> Project {
+    pub(crate) fn start(&mut self, limits: Limits) -> Project {
         self.running = None;
-        let mut restored = Project::default();
-        restored.names.counts = self.names;
+        let mut restored = Project::new(limits);
+        restored.dictionary.counts = self.names;
         for ((tag, number), bytes) in &self.cells {
             assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
         }
@@ -120,25 +122,25 @@ impl Saved {
             company_links: state.rollups.company_links.clone(),
             group_numbers: state.rollups.group_numbers.clone(),
             group_names: state.rollups.group_names.clone(),
-            known_members: state.rollups.known_members.clone(),
-            ..Rollups::default()
+            member_aliases: state.rollups.member_aliases.clone(),
+            ..Rollups::new(&Limits::DEFAULT)
         };
         for ((space, key), bytes) in &self.records {
             match *space {
-                Person::SPACE => {
-                    let Person::Identity(mut identity) = decoded(bytes) else { continue };
-                    let (facts, member) = (&mut identity.facts, identity.member);
-                    facts.load_all(|serial| self.page::<Person>(page_key(member, serial))).unwrap();
-                    let level = if identity.id == RawId::Nobody { Level::Nobody } else { Level::Identity };
-                    rollups.contribute(level, facts, Sign::Plus, &Change::ANY);
-                    if level == Level::Identity && identity.company.is_none() {
-                        rollups.contribute(Level::Account, facts, Sign::Plus, &Change::ANY);
+                IdentitySlot::SPACE => {
+                    let IdentitySlot::Canonical(mut identity) = decoded(bytes) else { continue };
+                    let (facts, member) = (&mut identity.facts, identity.history_key);
+                    facts.load_all(|serial| self.page::<IdentitySlot>(page_key(member, serial))).unwrap();
+                    let level = if identity.id == IdentityId::Nobody { EntityKind::Nobody } else { EntityKind::Identity };
+                    rollups.contribute(level, facts, Sign::Plus, &DirtyRange::ANY);
+                    if level == EntityKind::Identity && identity.company.is_none() {
+                        rollups.contribute(EntityKind::Account, facts, Sign::Plus, &DirtyRange::ANY);
                     }
                 }
                 AccountSlot::SPACE => {
-                    let AccountSlot::Account(mut account) = decoded(bytes) else { continue };
+                    let AccountSlot::Canonical(mut account) = decoded(bytes) else { continue };
                     account.facts.load_all(|serial| self.page::<AccountSlot>(page_key(*key, serial))).unwrap();
-                    rollups.contribute(Level::Account, &account.facts, Sign::Plus, &Change::ANY);
+                    rollups.contribute(EntityKind::Account, &account.facts, Sign::Plus, &DirtyRange::ANY);
                 }
                 _ => {}
             }
@@ -151,20 +153,20 @@ impl Saved {
         let mut known = BTreeSet::new();
         for ((space, key), bytes) in &self.records {
             match *space {
-                Person::SPACE => {
-                    if let Person::Identity(identity) = decoded(bytes) {
-                        known.extend(identity.facts.serials().map(|serial| page_key(identity.member, serial)));
+                IdentitySlot::SPACE => {
+                    if let IdentitySlot::Canonical(identity) = decoded(bytes) {
+                        known.extend(identity.facts.serials().map(|serial| page_key(identity.history_key, serial)));
                     }
                 }
                 AccountSlot::SPACE => {
-                    if let AccountSlot::Account(account) = decoded(bytes) {
+                    if let AccountSlot::Canonical(account) = decoded(bytes) {
                         known.extend(account.facts.serials().map(|serial| page_key(*key, serial)));
                     }
                 }
                 _ => {}
             }
         }
-        let is_page = |space: u8| space == Person::PAGE_SPACE || space == AccountSlot::PAGE_SPACE;
+        let is_page = |space: u8| space == IdentitySlot::PAGE_SPACE || space == AccountSlot::PAGE_SPACE;
         let orphans = self.records.keys().filter(|(space, key)| is_page(*space) && !known.contains(key));
         assert_eq!(orphans.count(), 0, "pages that no record knows");
     }

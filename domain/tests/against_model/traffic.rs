@@ -1,13 +1,13 @@
-//! Sessions by what brought them, which no endpoint tells, against the model.
+//! Sessions by source, medium, campaign and channel, which no endpoint shows, against the model.
 
-use headcount_domain::queries::{AskTraffic, Traffic, TrafficRow};
+use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_domain::time::{Day, Window};
 use headcount_histories::{History, Size, Step, Subject, model_of};
 use headcount_model::time::day_of;
 use headcount_model::traffic::{self, traffic};
 use headcount_model::{Model, Sender};
 
-use super::{Folded, NOW_MS, tiny_pages, trials};
+use super::{Folded, NOW_MS, trials};
 
 /// The model after the events of a history.
 fn told(history: &History) -> Model {
@@ -46,7 +46,6 @@ fn windows(history: &History) -> Vec<(String, String)> {
 
 #[test]
 fn sessions_and_what_brought_them() {
-    let _tiny = tiny_pages();
     let mut sessions = 0;
     for seed in 0..trials(200) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 150, questions: 0 });
@@ -60,7 +59,7 @@ fn sessions_and_what_brought_them() {
             for project in &history.projects {
                 let held = folded.projects.get_mut(&project.name).unwrap().get_mut().unwrap();
                 let window = Window { start: Day::parse(&first).unwrap(), end: Day::parse(&last).unwrap() };
-                let got = held.ask(&AskTraffic { window }).unwrap();
+                let got = held.ask(&TrafficQuery { window }).unwrap();
                 let day = |at_ms| day_of(at_ms, history.timezone()).to_string();
                 let expected = traffic(&facts, &project.name, |at_ms| (&first..=&last).contains(&&day(at_ms)));
                 sessions += got.sessions;

@@ -3,7 +3,7 @@
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::company::CompanyKey;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Details, Event, Money, Who};
+use headcount_domain::intake::event::{Details, Event, Money, SentIds};
 use headcount_domain::money::{Amount, Currency};
 use headcount_domain::time::{Day, Instant};
 
@@ -26,7 +26,7 @@ pub(crate) fn at(ms: i64) -> Event {
         received: Instant(time),
         day: Day(i32::try_from(time.div_euclid(DAY)).unwrap()),
         name: "click".into(),
-        who: Who { user_id: Some("user".into()), ..Who::default() },
+        who: SentIds { user_id: Some("user".into()), ..SentIds::default() },
         external_id: None,
         money: None,
         company: None,
@@ -261,7 +261,7 @@ pub(crate) const SHAPES: &[Shape] = &[
         name: "nobody's events",
         event: |number, count| {
             let mut event = of_company(within_a_day(number, count), format!("company {number}"));
-            event.who = Who::default();
+            event.who = SentIds::default();
             event
         },
     },

@@ -7,33 +7,27 @@ mod last_touch;
 mod stored_types;
 
 use std::cell::Cell;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use events::SHAPES;
-use headcount_domain::cache::paged::set_page_items;
 use headcount_domain::cells::packed::Packed;
-use headcount_domain::facts::set_loose_run;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany, RecordKey};
+use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::queries::{Projects, Question, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::queries::{Projects, Query, Reader, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
 
 const BATCH: u64 = 5_000;
 
-/// Held by the test that runs: the size of pages is a setting of the whole process.
-static PAGES: Mutex<()> = Mutex::new(());
-
-fn pages_of(items: usize) -> MutexGuard<'static, ()> {
-    let held = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
-    set_page_items(items);
-    set_loose_run(items / 4);
-    held
+/// Pages of `items` items, and runs of a quarter of that.
+fn pages_of(items: usize) -> Limits {
+    Limits { page_items: items, max_inline_run: items / 4, ..Limits::DEFAULT }
 }
 
 /// The processor time of this thread: other processes share the machine.
@@ -60,7 +54,6 @@ fn fold(shape: &events::Shape, count: u64) -> Vec<Duration> {
 #[test]
 #[ignore = "a measurement"]
 fn time_per_batch() {
-    let _usual = pages_of(1024);
     let count = std::env::var("HEADCOUNT_EVENTS").map_or(150_000, |count| count.parse().unwrap());
     let only = std::env::var("HEADCOUNT_SHAPE").unwrap_or_default();
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&only)) {
@@ -83,6 +76,10 @@ struct One(Mutex<(Project, Sizes)>);
 impl Projects for One {
     type Error = Fault;
 
+    fn organization(&self) -> OrganizationId {
+        OrganizationId(1)
+    }
+
     fn count(&self) -> usize {
         1
     }
@@ -91,7 +88,7 @@ impl Projects for One {
         hasher()
     }
 
-    async fn each<Q: Question + Sync>(&self, question: Q) -> Result<Vec<Q::Part>, Fault> {
+    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let (project, source) = &mut *self.0.lock().unwrap();
         let reads = source.reads.get();
         let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: hasher(), source })?;
@@ -131,7 +128,6 @@ fn stored(shape: &str, count: u64) -> One {
 #[test]
 fn a_list_of_equals_reads_few_of_them() {
     const GROUPS: u64 = 5_000;
-    let _usual = pages_of(1024);
     let today = Day(i32::try_from(events::TODAY).unwrap());
     let window = Window { start: today, end: today };
 
@@ -144,7 +140,7 @@ fn a_list_of_equals_reads_few_of_them() {
     assert!(one.reads() <= 200, "{} records were read", one.reads());
 
     let one = stored("companies of one user", GROUPS);
-    let top = block_on(top_companies(&one, OrganizationId(1), window, 20)).unwrap();
+    let top = block_on(top_companies(&one, window, 20)).unwrap();
     assert_eq!((top.rows.len(), top.truncated), (20, true));
     // Their names are long alike: all are read, but no message reads more than a few.
     assert!(one.most_reads() <= 1_000, "{} records were read for one message", one.most_reads());
@@ -152,12 +148,11 @@ fn a_list_of_equals_reads_few_of_them() {
 
 #[test]
 fn a_list_of_equal_users_is_made_in_parts() {
-    let _usual = pages_of(1024);
     let one = stored("users of one company", 40_000);
     let today = Day(i32::try_from(events::TODAY).unwrap());
     let id = PublicCompany::of("acme").to_id(OrganizationId(1));
     let window = Window { start: today, end: today };
-    let top = block_on(company_top_users(&one, OrganizationId(1), &id, window, 20)).unwrap().unwrap();
+    let top = block_on(company_top_users(&one, &id, window, 20)).unwrap().unwrap();
     let mut expected: Vec<String> = (0..40_000).map(|number| format!("user {number}")).collect();
     expected.sort();
     assert_eq!(top.rows.iter().map(|row| row.resolved_identifier.clone()).collect::<Vec<_>>(), expected[..20]);
@@ -188,7 +183,7 @@ impl Sizes {
     fn save(&mut self, project: &mut Project) {
         project.freeze();
         while project.drain_frozen(usize::MAX, self) {}
-        project.settle();
+        project.mark_durable();
         project.evict(usize::MAX, usize::MAX);
         project.evict(usize::MAX, usize::MAX);
     }
@@ -224,12 +219,11 @@ impl Source for Sizes {
 #[test]
 fn no_stored_value_grows_with_what_is_sent() {
     // A sixty-fourth of the usual, for a few thousand events in the place of some hundred thousand.
-    let _small = pages_of(16);
     const EVENTS: u64 = 3_000;
     const MOST_BYTES: usize = 16 << 10;
     let hasher = KeyHasher::new([9; 16]);
     for shape in SHAPES {
-        let (mut project, mut saved) = (Project::default(), Sizes::default());
+        let (mut project, mut saved) = (Project::new(pages_of(16)), Sizes::default());
         for number in 0..EVENTS {
             project.apply(&(shape.event)(number, EVENTS), number + 1, &hasher, &saved).unwrap();
             if number % 500 == 499 {
@@ -246,11 +240,10 @@ fn no_stored_value_grows_with_what_is_sent() {
 #[test]
 fn what_one_user_names_anew_is_written_once_and_then_let_go_of() {
     const EVENTS: u64 = 12_000;
-    let _small = pages_of(64);
     let hasher = KeyHasher::new([9; 16]);
     for name in ["companies of one user", "groups of one user"] {
         let shape = SHAPES.iter().find(|known| known.name == name).unwrap();
-        let (mut project, mut saved) = (Project::default(), Sizes::default());
+        let (mut project, mut saved) = (Project::new(pages_of(64)), Sizes::default());
         let (mut written, mut resident) = (Vec::new(), Vec::new());
         for number in 0..EVENTS {
             project.apply(&(shape.event)(number, EVENTS), number + 1, &hasher, &saved).unwrap();
@@ -278,7 +271,6 @@ fn what_one_user_names_anew_is_written_once_and_then_let_go_of() {
 
 #[test]
 fn an_event_costs_the_same_however_many_came_before() {
-    let _usual = pages_of(1024);
     const TOUCHES: &str = "orders of one user, then touches oldest first";
     let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant", TOUCHES];
     for shape in SHAPES.iter().filter(|shape| all_at_once.contains(&shape.name)) {

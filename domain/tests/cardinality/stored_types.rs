@@ -58,7 +58,7 @@ impl RecordVisitor for Stored {
     }
 }
 
-/// What the shapes lack: links, e-mail addresses, and a company that tells its domain.
+/// Events that the shapes lack: links, e-mail addresses, and a company that reports its domain.
 fn linked(number: u64) -> Event {
     let mut event = at((number * 60_000).cast_signed());
     event.who.user_id = (number % 3 == 2).then(|| format!("u{}", number % 7).into());
@@ -77,11 +77,10 @@ fn linked(number: u64) -> Event {
 #[test]
 fn what_is_stored_changes_with_its_version_only() {
     const EVENTS: u64 = 300;
-    let _small = pages_of(16);
     let (hasher, mut stored) = (KeyHasher::new([9; 16]), Stored::default());
     let shapes = SHAPES.iter().map(|shape| shape.event).chain([(|number, _| linked(number)) as fn(u64, u64) -> Event]);
     for (place, event) in shapes.enumerate() {
-        let mut project = Project::default();
+        let mut project = Project::new(pages_of(16));
         for number in 0..EVENTS {
             project.apply(&event(number, EVENTS), number + 1, &hasher, &NoSource).unwrap();
         }

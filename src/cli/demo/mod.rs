@@ -1,4 +1,4 @@
-//! `headcount demo`: a server with something to see, that leaves nothing behind.
+//! `headcount demo`: a server with sample events in a temporary directory, which is removed at the end.
 
 mod sample;
 
@@ -12,36 +12,32 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 
-use super::credentials::Credentials;
-use super::serve::{shut_down, stop_signal};
-use super::{Failure, init, runtime};
-use crate::config::{self, Settings};
+use super::credentials::InitialCredentials;
+use super::failure::Failure;
+use super::flags::duration;
+use super::init;
+use super::runtime::{runtime, stop_signal};
+use super::serve::shut_down;
+use crate::config::Settings;
 use crate::server::{HttpConfig, RunningServer, Server, StartError};
 use sample::Dice;
 
 const SEED: u64 = 20_150_517;
-/// How many events are recorded at once.
+/// The number of events in a batch.
 const BATCH: usize = 2_000;
-/// How often something happens while it runs.
+/// The interval between live events.
 const LIVE_EVERY: Duration = Duration::from_millis(700);
 
 /// The flags of `demo`.
 #[derive(Debug, clap::Args)]
-pub struct DemoArgs {
-    /// Stop by itself after so long, such as 10s
+pub(crate) struct DemoArgs {
+    /// Stop after this long, such as 10s [default: on control-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     lasting: Option<Duration>,
 }
 
-fn duration(text: &str) -> Result<Duration, &'static str> {
-    config::duration(text).ok_or("must be a duration, such as 10s or 5m")
-}
-
 /// Runs the command.
-///
-/// # Errors
-/// There is no room for temporary files, or the address can't be used.
-pub fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
     let directory = tempfile::Builder::new().prefix("headcount-demo-").tempdir()?;
     let mut settings = settings.clone();
     settings.data_dir = directory.path().join("data");
@@ -78,7 +74,7 @@ async fn after(lasting: Option<Duration>) {
     }
 }
 
-/// On the default address, or, if that is taken and nobody insists on it, on any.
+/// Starts the server. If the default address is taken and no setting asks for it, takes any free port.
 fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure> {
     match Server::start(engine.clone(), settings.http()) {
         Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && settings.is_default("listen") => {
@@ -112,7 +108,7 @@ async fn fill(engine: &Engine, project: ProjectId) -> Result<usize, Failure> {
     Ok(events.len())
 }
 
-/// Light traffic, as long as it is waited for.
+/// Records light traffic until the future is dropped.
 async fn live(engine: &Engine, project: ProjectId) {
     let now_ms = || u64::try_from(engine.clock().now().0).unwrap_or(0);
     let mut dice = Dice::new(now_ms());
@@ -120,13 +116,13 @@ async fn live(engine: &Engine, project: ProjectId) {
         tokio::time::sleep(LIVE_EVERY).await;
         let events = sample::live(&mut dice, now_ms()).unwrap_or_default();
         if let Err(error) = engine.track_batch(project, &events).await {
-            tracing::warn!(%error, "a live event was not recorded");
+            tracing::warn!(%error, "a live event could not be recorded");
         }
     }
 }
 
-fn welcome(server: &RunningServer, credentials: &Credentials, events: usize) -> String {
-    let Credentials { project_id, public_key, api_token, .. } = credentials;
+fn welcome(server: &RunningServer, credentials: &InitialCredentials, events: usize) -> String {
+    let InitialCredentials { project_id, public_key, api_token, .. } = credentials;
     let url = server.url();
     let project = format!("{url}/projects/{project_id}");
     let token = format!("-H 'authorization: Bearer {api_token}'");
@@ -134,8 +130,8 @@ fn welcome(server: &RunningServer, credentials: &Credentials, events: usize) -> 
     format!(
         "listening on {url}\n\
          \n\
-         {events} sample events of the last {days} days, and a few more every second. All of it is gone when this ends (control-C).\n\
-         The API, described: {url}/docs\n\
+         {events} sample events of the last {days} days, and a few more every second. They are deleted when the demo ends (control-C).\n\
+         API documentation: {url}/docs\n\
          \n\
          # record an event\n\
          curl -X POST {url}/track -H 'x-service-pk: {public_key}' {json} -d '{{\"name\":\"signup\",\"user_id\":\"you\"}}'\n\

@@ -1,16 +1,17 @@
 //! Sample events: sixty days of a small software company's site, the same for the same seed and end.
 //!
-//! Visitors come from somewhere, look at pages, some sign up (which links who they were before), some of those pay in one of three
-//! currencies, and a few get their money back.
+//! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id; some of those pay in one of three
+//! currencies, and a few get a refund.
 
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_domain::intake::submission::Invalid;
+use headcount_domain::time::MS_PER_DAY;
 
-/// How far back the events reach.
+/// The number of days that the events cover.
 pub(crate) const DAYS: u64 = 60;
-/// How many visitors there are.
+/// The number of visitors.
 const VISITORS: u64 = 4_500;
-const DAY_MS: u64 = 86_400_000;
+const DAY_MS: u64 = MS_PER_DAY.unsigned_abs();
 const SITE: &str = "https://www.acme-demo.com";
 
 const AGENTS: [&str; 6] = [
@@ -23,7 +24,7 @@ const AGENTS: [&str; 6] = [
 ];
 const SCREENS: [&str; 6] = ["1920x1080", "1728x1117", "393x852", "412x915", "2560x1440", "1536x864"];
 const LANGUAGES: [&str; 6] = ["en-US", "en-GB", "de-DE", "fr-FR", "es-ES", "ja-JP"];
-/// How a visit begins: query of the landing page, referrer, and how often of a hundred.
+/// Sources of visits: query of the landing page, referrer, and percentage.
 const SOURCES: [(&str, &str, u64); 9] = [
     ("", "", 30),
     ("", "https://www.google.com/", 26),
@@ -53,67 +54,43 @@ const COMPANIES: [&str; 12] = [
     "soylent.co",
 ];
 const NAMES: [&str; 16] = [
-    "ada",
-    "grace",
-    "alan",
-    "edsger",
-    "barbara",
-    "donald",
-    "margaret",
-    "dennis",
-    "frances",
-    "ken",
-    "radia",
-    "linus",
-    "hedy",
-    "john",
-    "katherine",
-    "tim",
+    "ada", "grace", "alan", "edsger", "barbara", "donald", "margaret", "dennis", "frances", "ken", "radia", "linus", "hedy",
+    "john", "annie", "tim",
 ];
 const PLANS: [(&str, &str); 3] = [("starter", "29.00"), ("team", "99.00"), ("business", "349.00")];
 const CURRENCIES: [&str; 4] = ["USD", "USD", "EUR", "GBP"];
 
-/// Random numbers for sample data (splitmix64).
+/// Random choices for sample data.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice(fastrand::Rng);
 
 impl Dice {
-    /// From a seed.
+    /// Creates dice that repeat for the same seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+    /// Returns a number less than `bound`.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.u64(..bound.max(1))
     }
 
-    /// Less than `bound`.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
-    fn chance(&mut self, of_hundred: u64) -> bool {
-        self.below(100) < of_hundred
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        let index = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
-        from[index]
+        from[self.0.usize(..from.len())]
     }
 
-    /// One of the first more often than one of the last.
+    /// Picks one, the first ones more often than the last.
     fn pick_early<T: Copy>(&mut self, from: &[T]) -> T {
-        let bound = self.below(from.len() as u64) + 1;
-        let index = usize::try_from(self.below(bound)).unwrap_or(0);
-        from[index]
+        let bound = self.0.usize(..from.len());
+        from[self.0.usize(..=bound)]
     }
 }
 
-/// Somebody.
+/// A visitor of the site.
 struct Visitor {
     number: u64,
     agent: &'static str,
@@ -124,7 +101,7 @@ struct Visitor {
 
 impl Visitor {
     fn new(number: u64, dice: &mut Dice) -> Self {
-        let device = usize::try_from(dice.below(AGENTS.len() as u64)).unwrap_or(0);
+        let device = dice.0.usize(..AGENTS.len());
         Self { number, agent: AGENTS[device], screen: SCREENS[device], language: dice.pick_early(&LANGUAGES), user_id: None }
     }
 
@@ -142,49 +119,52 @@ impl Visitor {
     }
 }
 
-/// Collects events up to a moment; what would come later has not happened.
-struct Story {
+/// Events up to `now_ms`. Later ones have not happened yet.
+struct Timeline {
     events: Vec<(u64, NewEvent)>,
     now_ms: u64,
 }
 
-impl Story {
-    fn tell(&mut self, at_ms: u64, event: NewEvent) {
+impl Timeline {
+    fn add(&mut self, at_ms: u64, event: NewEvent) {
         if at_ms < self.now_ms {
             self.events.push((at_ms, event));
         }
     }
 }
 
-/// The events of the sixty days before `now_ms`, in order of time.
-///
-/// # Errors
-/// None that sample data has.
+/// Returns the events of the sixty days before `now_ms`, in order of time.
 pub(crate) fn history(seed: u64, now_ms: u64) -> Result<Vec<NewEvent>, Invalid> {
     let mut dice = Dice::new(seed);
-    let mut story = Story { events: Vec::new(), now_ms };
+    let mut timeline = Timeline { events: Vec::new(), now_ms };
     for number in 0..VISITORS {
-        // More of them lately: it is a company that grows.
+        // More visitors in recent weeks: the company grows.
         let age_ms = dice.below(DAYS * DAY_MS).min(dice.below(DAYS * DAY_MS + DAY_MS * 10));
         let mut visitor = Visitor::new(number, &mut dice);
         let mut at_ms = working_hours(now_ms - age_ms, &mut dice);
         let visits = 1 + dice.below(5).min(dice.below(5));
         for visit in 0..visits {
-            at_ms = visit_site(&mut story, &mut visitor, visit, at_ms, &mut dice)?;
+            at_ms = visit_site(&mut timeline, &mut visitor, visit, at_ms, &mut dice)?;
             at_ms = working_hours(at_ms + DAY_MS * (1 + dice.below(9)), &mut dice);
         }
     }
-    story.events.sort_by_key(|(at_ms, _)| *at_ms);
-    Ok(story.events.into_iter().map(|(_, event)| event).collect())
+    timeline.events.sort_by_key(|(at_ms, _)| *at_ms);
+    Ok(timeline.events.into_iter().map(|(_, event)| event).collect())
 }
 
-/// Moves a moment into the day, most of the time.
+/// Moves a time into working hours, in most cases.
 fn working_hours(at_ms: u64, dice: &mut Dice) -> u64 {
     let hour = if dice.chance(85) { 7 + dice.below(14) } else { dice.below(24) };
     at_ms - at_ms % DAY_MS + hour * 3_600_000 + dice.below(3_600_000)
 }
 
-fn visit_site(story: &mut Story, visitor: &mut Visitor, visit: u64, began_ms: u64, dice: &mut Dice) -> Result<u64, Invalid> {
+fn visit_site(
+    timeline: &mut Timeline,
+    visitor: &mut Visitor,
+    visit: u64,
+    began_ms: u64,
+    dice: &mut Dice,
+) -> Result<u64, Invalid> {
     let mut at_ms = began_ms;
     let (query, referrer) = source(dice);
     for page in 0..1 + dice.below(6).min(dice.below(7)) {
@@ -194,21 +174,21 @@ fn visit_site(story: &mut Story, visitor: &mut Visitor, visit: u64, began_ms: u6
         if page == 0 && !referrer.is_empty() {
             event = event.with(Field::Referrer, referrer);
         }
-        story.tell(at_ms, event);
+        timeline.add(at_ms, event);
         at_ms += 4_000 + dice.below(90_000);
     }
     if visitor.user_id.is_none() && dice.chance(if visit == 0 { 9 } else { 14 }) {
-        at_ms = sign_up(story, visitor, at_ms, dice)?;
+        at_ms = sign_up(timeline, visitor, at_ms, dice)?;
     }
     if visitor.user_id.is_some() {
         for _ in 0..dice.below(4) {
             let feature = dice.pick_early(&FEATURES);
             let metadata = serde_json::json!({ "feature": feature, "seconds": dice.below(90) });
-            story.tell(at_ms, visitor.event("feature_used", at_ms).metadata(&metadata)?);
+            timeline.add(at_ms, visitor.event("feature_used", at_ms).metadata(&metadata)?);
             at_ms += 5_000 + dice.below(60_000);
         }
         if dice.chance(30) {
-            pay(story, visitor, visit, at_ms, dice)?;
+            pay(timeline, visitor, visit, at_ms, dice)?;
         }
     }
     Ok(at_ms)
@@ -225,18 +205,18 @@ fn source(dice: &mut Dice) -> (&'static str, &'static str) {
     ("", "")
 }
 
-fn sign_up(story: &mut Story, visitor: &mut Visitor, at_ms: u64, dice: &mut Dice) -> Result<u64, Invalid> {
+fn sign_up(timeline: &mut Timeline, visitor: &mut Visitor, at_ms: u64, dice: &mut Dice) -> Result<u64, Invalid> {
     let name = dice.pick(&NAMES);
     let domain = if dice.chance(70) { dice.pick_early(&COMPANIES) } else { "gmail.com" };
     visitor.user_id = Some(format!("user-{:05}", visitor.number));
     let traits = serde_json::json!({ "email": format!("{name}.{}@{domain}", visitor.number), "name": name });
-    story.tell(at_ms, visitor.event("identify", at_ms).metadata(&traits)?);
+    timeline.add(at_ms, visitor.event("identify", at_ms).metadata(&traits)?);
     let event = visitor.event("signup", at_ms + 1).with(Field::Url, format!("{SITE}/signup"));
-    story.tell(at_ms + 1, event);
+    timeline.add(at_ms + 1, event);
     Ok(at_ms + 30_000)
 }
 
-fn pay(story: &mut Story, visitor: &Visitor, visit: u64, at_ms: u64, dice: &mut Dice) -> Result<(), Invalid> {
+fn pay(timeline: &mut Timeline, visitor: &Visitor, visit: u64, at_ms: u64, dice: &mut Dice) -> Result<(), Invalid> {
     let (plan, price) = dice.pick_early(&PLANS);
     let currency = dice.pick(&CURRENCIES);
     let order = format!("order-{}-{visit}", visitor.number);
@@ -244,33 +224,30 @@ fn pay(story: &mut Story, visitor: &Visitor, visit: u64, at_ms: u64, dice: &mut 
     let money = |name: &str, at_ms, amount: &str| -> Result<NewEvent, Invalid> {
         visitor.event(name, at_ms).with(Field::Currency, currency).value(amount)?.metadata(&metadata)
     };
-    story.tell(at_ms, money("purchase", at_ms, price)?.external_id(order.as_str()));
+    timeline.add(at_ms, money("purchase", at_ms, price)?.external_id(order.as_str()));
     if dice.chance(6) {
         let later_ms = at_ms + DAY_MS * (1 + dice.below(6));
-        story.tell(later_ms, money("refund", later_ms, &format!("-{price}"))?.external_id(format!("{order}-refund")));
+        timeline.add(later_ms, money("refund", later_ms, &format!("-{price}"))?.external_id(format!("{order}-refund")));
     }
     Ok(())
 }
 
-/// What happens at this moment: an event or a few, of somebody who is on the site now.
-///
-/// # Errors
-/// None that sample data has.
+/// Returns one or a few events of a visitor who is on the site now.
 pub(crate) fn live(dice: &mut Dice, now_ms: u64) -> Result<Vec<NewEvent>, Invalid> {
     let mut visitor = Visitor::new(VISITORS + dice.below(200), dice);
-    let mut story = Story { events: Vec::new(), now_ms: u64::MAX };
+    let mut timeline = Timeline { events: Vec::new(), now_ms: u64::MAX };
     let (query, referrer) = source(dice);
     let path = dice.pick(&PAGES);
     let page = visitor.event("pageview", now_ms).with(Field::Url, format!("{SITE}{path}{query}"));
-    story.tell(now_ms, if referrer.is_empty() { page } else { page.with(Field::Referrer, referrer) });
+    timeline.add(now_ms, if referrer.is_empty() { page } else { page.with(Field::Referrer, referrer) });
     if dice.chance(4) {
-        sign_up(&mut story, &mut visitor, now_ms, dice)?;
+        sign_up(&mut timeline, &mut visitor, now_ms, dice)?;
         if dice.chance(40) {
-            pay(&mut story, &visitor, now_ms, now_ms + 2, dice)?;
+            pay(&mut timeline, &visitor, now_ms, now_ms + 2, dice)?;
         }
     }
-    // A refund a week from now has not happened.
-    let happened = story.events.into_iter().filter(|(at_ms, _)| *at_ms <= now_ms + 10);
+    // A refund in a week has not happened yet.
+    let happened = timeline.events.into_iter().filter(|(at_ms, _)| *at_ms <= now_ms + 10);
     Ok(happened.map(|(_, event)| event).collect())
 }
 
@@ -279,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_tells_the_same_story_and_it_is_of_a_good_size() {
+    fn the_same_seed_yields_the_same_events() {
         const NOW: u64 = 1_795_000_000_000;
         let (one, two) = (history(7, NOW).unwrap(), history(7, NOW).unwrap());
         assert!((20_000..50_000).contains(&one.len()), "{}", one.len());

@@ -1,55 +1,54 @@
-//! Web servers' access logs: the common and the combined log format, also with the virtual host in front.
+//! Access logs of web servers: the common and the combined log format, with or without the virtual host in front.
 //!
 //! `ADDRESS IDENT USER [DAY/MONTH/YEAR:H:M:S ZONE] "REQUEST" STATUS SIZE "REFERRER" "AGENT"`, with the escapes that Apache and
-//! nginx write inside quotes. What a site appends to it is ignored.
+//! nginx write inside quotes. Further fields are ignored.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use headcount_domain::time::{Day, Instant};
+use headcount_domain::time::Instant;
 use serde::Serialize;
 
-/// File name extensions of what pages load, and of what is no page.
+/// File name extensions of requests that are not page views.
 const ASSETS: [&str; 43] = [
     "7z", "avi", "avif", "bmp", "bz2", "css", "csv", "deb", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jar", "jpeg", "jpg",
     "js", "json", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "rpm", "rss", "svg", "tar", "tgz", "tiff", "ttf",
     "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xml",
 ];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// One line.
+/// One line of an access log.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'l> {
-    /// The client.
+pub(crate) struct LogEntry<'l> {
+    /// The address of the client.
     pub(crate) address: &'l str,
-    /// The virtual host, where the log names it.
+    /// The virtual host, if the log names it.
     pub(crate) host: Option<&'l str>,
-    /// When.
+    /// The time of the request.
     pub(crate) at: Instant,
-    /// `GET`; none if the request was not HTTP.
+    /// The method, such as `GET`, if the request was HTTP.
     pub(crate) method: Option<Cow<'l, str>>,
-    /// What was asked for, as sent.
+    /// The request target, as sent.
     pub(crate) target: Option<Cow<'l, str>>,
-    /// The status of the answer.
+    /// The status of the response.
     pub(crate) status: Option<u16>,
-    /// The bytes of the answer.
+    /// The size of the response.
     pub(crate) size_bytes: Option<u64>,
-    /// The page before.
+    /// The referrer.
     pub(crate) referrer: Option<Cow<'l, str>>,
     /// The user agent.
     pub(crate) agent: Option<Cow<'l, str>>,
 }
 
-/// Why a line is no entry.
+/// Why a line can't be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a line of an access log in the combined format: {0}")]
 pub(crate) struct Unparsable(&'static str);
 
-/// Reads one line.
-pub(crate) fn parse(line: &str) -> Result<Entry<'_>, Unparsable> {
+/// Parses one line.
+pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     let line = line.trim_end_matches(['\r', '\n']);
     let (who, rest) = line.split_once(" [").ok_or(Unparsable("it has no time in brackets"))?;
-    let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no end"))?;
+    let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no closing bracket"))?;
     let (host, address) = client(who).ok_or(Unparsable("it has no client"))?;
     let at = time_of(time).ok_or(Unparsable("its time is not DD/Mon/YYYY:HH:MM:SS ZONE"))?;
     let (request, rest) = quoted(rest).ok_or(Unparsable("its request has no closing quote"))?;
@@ -62,14 +61,14 @@ pub(crate) fn parse(line: &str) -> Result<Entry<'_>, Unparsable> {
     } else {
         let (referrer, rest) = quoted(rest).ok_or(Unparsable("its referrer has no closing quote"))?;
         let (agent, _) = quoted(rest).ok_or(Unparsable("its user agent has no closing quote"))?;
-        (told(referrer), told(agent))
+        (field(referrer), field(agent))
     };
     let (method, target) = request_line(request);
     let status = status.and_then(|status| u16::try_from(status).ok());
-    Ok(Entry { address, host, at, method, target, status, size_bytes, referrer, agent })
+    Ok(LogEntry { address, host, at, method, target, status, size_bytes, referrer, agent })
 }
 
-/// `ADDRESS IDENT USER`, or the same behind `HOST:PORT`. The user may hold spaces.
+/// Parses `ADDRESS IDENT USER`, or `HOST:PORT ADDRESS IDENT USER`. The user may contain spaces.
 fn client(who: &str) -> Option<(Option<&str>, &str)> {
     let mut words = who.split(' ');
     let first = words.next().filter(|word| !word.is_empty())?;
@@ -83,35 +82,13 @@ fn client(who: &str) -> Option<(Option<&str>, &str)> {
     Some((None, first))
 }
 
-/// `17/May/2015:10:05:03 +0000`
+/// Parses a time such as `17/May/2015:10:05:03 +0000`.
 fn time_of(text: &str) -> Option<Instant> {
-    let (date, rest) = text.split_once(':')?;
-    let (clock, zone) = rest.split_once(' ')?;
-    let mut date = date.split('/');
-    let (day, month, year) = (two(date.next()?)?, date.next()?, date.next()?);
-    let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
-    let year: i32 = (year.len() == 4).then(|| year.parse().ok())??;
-    let day = Day::from_ymd(year, i32::try_from(month).ok()? + 1, day)?;
-    let mut clock = clock.split(':');
-    let (hour, minute, second) = (two(clock.next()?)?, two(clock.next()?)?, two(clock.next()?)?);
-    if hour > 23 || minute > 59 || second > 60 || zone.len() != 5 {
-        return None;
-    }
-    let offset = i64::from(two(zone.get(1..3)?)?) * 60 + i64::from(two(zone.get(3..5)?)?);
-    let offset = match zone.as_bytes().first()? {
-        b'+' => offset,
-        b'-' => -offset,
-        _ => return None,
-    };
-    let minutes = i64::from(day.0) * 1_440 + i64::from(hour) * 60 + i64::from(minute) - offset;
-    Some(Instant((minutes * 60 + i64::from(second)) * 1_000))
+    let time = chrono::DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z").ok()?;
+    Some(Instant(time.timestamp_millis()))
 }
 
-fn two(digits: &str) -> Option<i32> {
-    (digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
-}
-
-/// The inside of the quotes that come next, escapes and all, and what follows them.
+/// Splits off the next quoted text, without its quotes and with its escapes.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inside = text.trim_start_matches(' ').strip_prefix('"')?;
     let mut escaped = false;
@@ -131,29 +108,29 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(' ').unwrap_or(text.len()))
 }
 
-/// `-` is nothing. `None`: no number.
+/// Parses a number. `-` stands for no number.
 fn number(word: &str) -> Option<Option<u64>> {
     if word == "-" { Some(None) } else { word.parse().ok().map(Some) }
 }
 
-fn told(text: &str) -> Option<Cow<'_, str>> {
+fn field(text: &str) -> Option<Cow<'_, str>> {
     (!text.is_empty() && text != "-").then(|| unescape(text))
 }
 
-/// `METHOD TARGET VERSION`; the version is missing in HTTP/0.9. Anything else was not HTTP.
+/// Parses `METHOD TARGET VERSION`. HTTP/0.9 has no version; any other text was not HTTP.
 fn request_line(request: &str) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     let is_method = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_');
     match request.split_once(' ') {
         Some((method, rest)) if is_method(method) => {
             let target =
                 rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
-            (Some(Cow::Borrowed(method)), told(target))
+            (Some(Cow::Borrowed(method)), field(target))
         }
         _ => (None, None),
     }
 }
 
-/// Undoes `\"`, `\\`, `\t` and the like, and `\xHH`.
+/// Undoes escapes such as `\"`, `\\`, `\t` and `\xHH`.
 fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -192,14 +169,14 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-impl Entry<'_> {
-    /// Whether somebody was shown a page: a GET, answered 2xx or 304, of what is neither an asset nor a feed.
-    pub(crate) fn is_answered_page(&self) -> bool {
+impl LogEntry<'_> {
+    /// Returns whether this is a successful page view: a GET, answered 2xx or 304, of neither an asset nor a feed.
+    pub(crate) fn is_successful_page_view(&self) -> bool {
         let answered = self.status.is_some_and(|status| (200..300).contains(&status) || status == 304);
         self.method.as_deref() == Some("GET") && answered && self.target.as_deref().is_some_and(is_page)
     }
 
-    /// The event, in the shape of `POST /track`.
+    /// Writes the event, in the format of `POST /track`.
     pub(crate) fn write_event(&self, hostname: Option<&str>, json: &mut Vec<u8>) -> serde_json::Result<()> {
         let host = hostname.or(self.host);
         let url = match (self.target.as_deref(), host) {
@@ -279,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_what_they_say() {
+    fn lines_and_what_they_mean() {
         let table: [(&str, &str); 12] = [
             (
                 r#"83.149.9.216 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "http://x.com/" "Mozilla/5.0 (X11)""#,
@@ -313,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_nothing() {
+    fn lines_that_are_refused() {
         let table = [
             "",
             "hello",
@@ -336,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_as_an_answered_page() {
+    fn what_counts_as_a_page_view() {
         let table = [
             ("GET / HTTP/1.1", 200, true),
             ("GET /blog/v1.2 HTTP/1.1", 200, true),
@@ -353,7 +330,7 @@ mod tests {
         ];
         for (request, status, expected) in table {
             let line = format!("1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"{request}\" {status} 5");
-            assert_eq!(parse(&line).unwrap().is_answered_page(), expected, "{line}");
+            assert_eq!(parse(&line).unwrap().is_successful_page_view(), expected, "{line}");
         }
     }
 

@@ -1,27 +1,29 @@
-//! From lines to events in the shape of `POST /track`.
+//! Lines as events in the format of `POST /track`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use headcount_domain::intake::submission::Invalid;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::combined;
 use super::lines::{Block, MAX_LINE_BYTES, Place};
+use crate::http::extract::body::EVENT_LIMIT_BYTES;
 
-/// What the lines of a file are.
+/// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Events in the shape of `POST /track`, one JSON object a line
+    /// Events as for `POST /track`, one JSON object per line
     Ndjson,
-    /// A web server's access log, in the common or combined format
+    /// Access log of a web server, in the common or combined format
     Combined,
 }
 
 impl Format {
-    /// Whether a last line without an end is whole: an event is if it is JSON. Of a request nobody can tell, and web servers
-    /// end their lines.
+    /// Returns the test whether a last line without an end is complete. An event is if it is JSON; a line of an access log
+    /// never is, since web servers end their lines.
     pub(crate) fn is_whole(self) -> fn(&[u8]) -> bool {
         match self {
             Format::Ndjson => |line| serde_json::from_slice::<&RawValue>(line).is_ok(),
@@ -30,65 +32,65 @@ impl Format {
     }
 }
 
-/// How lines are read.
+/// How lines become events.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    /// What they are.
+    /// The format.
     pub(crate) format: Format,
-    /// Of an access log: the host that its paths belong to.
+    /// The host that the paths of an access log belong to.
     pub(crate) hostname: Option<String>,
-    /// Of an access log: every request, not only answered pages.
+    /// Whether all requests of an access log are read, not only successful page views.
     pub(crate) all: bool,
-    /// Gives events without an `external_id` one of their file and line, so that they can be sent twice.
+    /// Assigns an `external_id` of file and line to events without one, so that they can be sent twice.
     pub(crate) tags: Option<Tags>,
 }
 
-/// Which events get an `external_id`.
+/// The `external_id`s that an import assigns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tags {
-    /// Names the import.
+    /// Their prefix, which names the import.
     pub(crate) prefix: String,
-    /// Up to which offset of the file.
+    /// The offset of the file up to which events get one.
     pub(crate) until: u64,
 }
 
-/// A line that is no event.
+/// A line that is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct RefusedLine {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub(crate) line: u64,
-    /// Why, for programs.
+    /// The error code.
     pub(crate) code: Cow<'static, str>,
-    /// Why, for people.
+    /// The reason, for people.
     pub(crate) message: String,
 }
 
 /// The events of a block.
 #[derive(Debug)]
 pub(crate) struct Events {
-    /// The block's number.
+    /// The number of the block.
     pub(crate) number: u64,
-    /// Where it ends.
+    /// Where the block ends.
     pub(crate) end: Place,
-    /// Holds the events' JSON.
+    /// A buffer with the JSON of the events.
     pub(crate) json: Vec<u8>,
-    /// Where each event lies in it, and its line.
+    /// The range in `json` and the line number of each event.
     pub(crate) spans: Vec<(Range<usize>, u64)>,
-    /// Lines that are no events.
+    /// Lines that are not events.
     pub(crate) refused: Vec<RefusedLine>,
-    /// Requests that were left out: assets, errors.
+    /// The number of requests that were skipped: assets and errors.
     pub(crate) skipped: u64,
 }
 
 impl Events {
-    /// Each event's JSON.
+    /// Iterates over the JSON of each event.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().map(|(span, _)| &self.json[span.clone()])
     }
 }
 
 impl Reading {
-    /// Reads a block's lines.
+    /// Reads the lines of a block.
     pub(crate) fn read(&self, block: Block) -> Events {
         let Block { number, bytes, start, end, is_too_long } = block;
         let mut events = Events { number, end, json: Vec::new(), spans: Vec::new(), refused: Vec::new(), skipped: 0 };
@@ -120,7 +122,7 @@ impl Reading {
         events
     }
 
-    /// A line without the white space around it, and without the mark that some programs begin a text file with.
+    /// Trims white space, and the byte order mark of a file's first line.
     fn trimmed(&self, bytes: &[u8], span: Range<usize>, line: u64) -> Range<usize> {
         let mut text = &bytes[span.clone()];
         if line == 1 {
@@ -140,13 +142,13 @@ impl Reading {
                 return events.refused.push(refused);
             }
         };
-        if !self.all && !entry.is_answered_page() {
+        if !self.all && !entry.is_successful_page_view() {
             events.skipped += 1;
             return;
         }
         events.push(number, |json| {
             let start = json.len();
-            // Writing plain fields into memory does not fail; were it to, the half object would be refused as an event.
+            // Writing plain fields into memory can't fail; a truncated object would be refused as an event.
             let _ = entry.write_event(self.hostname.as_deref(), json);
             if let Some(tags) = tags {
                 let event = json.split_off(start);
@@ -154,6 +156,12 @@ impl Reading {
             }
         });
     }
+}
+
+/// Returns the error for an event that is larger than the API allows.
+pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
+    let message = || format!("the event has {} bytes; at most {EVENT_LIMIT_BYTES} are allowed", json.len());
+    (json.len() > EVENT_LIMIT_BYTES).then(|| Invalid { code: "event_too_large", param: None, message: message() })
 }
 
 impl Events {
@@ -170,7 +178,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     ends.map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
-/// Writes the event with this `external_id` if it has none. What is no JSON object is left as it is: it is refused later.
+/// Writes the event, with this `external_id` if it has none. Anything but a JSON object is unchanged, and refused later.
 fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     #[derive(Deserialize)]
     struct Probe<'a> {
@@ -191,7 +199,7 @@ fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     }
 }
 
-/// Whether the key may be there with the value null, which reads like its absence.
+/// Returns whether the event may have the key with the value null, which deserializes like a missing key.
 fn mentions_null_id(event: &[u8]) -> bool {
     memchr::memmem::find(event, b"external_id").is_some() || event.contains(&b'\\')
 }

@@ -1,4 +1,4 @@
-//! Reading a file in blocks of whole lines, and waiting for more of them.
+//! A file as blocks of whole lines, and waiting for more of them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -10,98 +10,98 @@ use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// How much is read at once; about the size of a block.
+/// The size of a block, unless its first line is longer.
 const BLOCK_BYTES: usize = 256 << 10;
-/// How many lines a block may have: what one batch of the API may.
+/// The most lines in a block: one batch of the API.
 pub(crate) const BLOCK_LINES: usize = headcount_actors::ingest::MAX_BATCH_EVENTS;
-/// How long a line may be. An event may have 64 KiB; something so far beyond is none.
+/// The length limit of a line, far above the 64 KiB of an event.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// How often a file that is followed is looked at.
+/// The interval at which a followed file is polled.
 const POLL: Duration = Duration::from_millis(200);
-/// How often in a row nothing must come from a file that was replaced until it is left: a web server goes on writing to
-/// it until it is told to open its log again.
+/// The number of polls without new lines after which a replaced file is left. A web server writes to the old file until it
+/// reopens its log.
 const QUIET_POLLS: u32 = 10;
 
 /// A place between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Place {
-    /// Bytes before it, after decompression.
+    /// The number of bytes before it, after decompression.
     pub(crate) offset: u64,
-    /// Lines before it.
+    /// The number of lines before it.
     pub(crate) lines: u64,
 }
 
 impl Place {
-    /// The beginning.
+    /// The beginning of a file.
     pub(crate) const START: Place = Place { offset: 0, lines: 0 };
 }
 
-/// Some whole lines.
+/// Consecutive whole lines.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Counts from 0.
+    /// The number of the block, from 0.
     pub(crate) number: u64,
-    /// The lines, with their ends.
+    /// The lines with their ends.
     pub(crate) bytes: Vec<u8>,
     /// Where they begin.
     pub(crate) start: Place,
     /// Where they end.
     pub(crate) end: Place,
-    /// It is one line that is longer than [`MAX_LINE_BYTES`], and its bytes are left out.
+    /// Whether the block is one line of more than [`MAX_LINE_BYTES`], whose bytes are left out.
     pub(crate) is_too_long: bool,
 }
 
-/// What is opened, where, and what becomes of its end.
+/// How a file is opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Opening {
-    /// The file; `-` is standard input.
+    /// The path; `-` is standard input.
     pub(crate) file: PathBuf,
-    /// From where on.
+    /// The place to begin at.
     pub(crate) from: Place,
-    /// Whether to wait for more at its end.
+    /// Whether to wait for more lines at the end.
     pub(crate) follow: bool,
-    /// Whether a last line without an end is whole. It is not asked where nothing more can come: pipes, compressed files.
+    /// Tests whether a last line without an end is complete. Not called for pipes and compressed files, which can't grow.
     pub(crate) is_whole: fn(&[u8]) -> bool,
-    /// What others see of it.
+    /// The progress to update.
     pub(crate) progress: Arc<Progress>,
 }
 
-/// How far a file was read.
+/// How far a file was read, shared between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Bytes of the file itself; compressed ones, if it is compressed.
+    /// Bytes read from the file, before decompression.
     pub(crate) read_bytes: AtomicU64,
-    /// The number of the last line, if that has no end yet and was left; else 0.
+    /// The number of the last line if it is incomplete and was left, else 0.
     pub(crate) unfinished_line: AtomicU64,
-    /// Nobody wants more blocks.
+    /// Set when no more blocks are wanted.
     pub(crate) closed: AtomicBool,
 }
 
-/// Blocks of an input, one after another.
+/// The blocks of an input.
 pub(crate) struct Blocks {
     reader: Box<dyn Read + Send>,
     carry: Vec<u8>,
     at: Place,
     number: u64,
     is_over: bool,
-    rest: Rest,
-    is_packed: bool,
-    /// What ended a compressed file before its end.
+    last_line: LastLine,
+    is_gzip: bool,
+    /// The error that ended a compressed file early.
     broken: Option<io::Error>,
     follow: Option<Follow>,
     progress: Arc<Progress>,
 }
 
-/// What becomes of a last line without an end.
+/// What to do with a last line without an end.
 #[derive(Debug, Clone, Copy)]
-enum Rest {
-    Taken,
-    TakenIf(fn(&[u8]) -> bool),
-    Left,
+enum LastLine {
+    Take,
+    TakeIf(fn(&[u8]) -> bool),
+    Leave,
 }
 
-/// A file that is waited for.
+/// A followed file.
 #[derive(Debug)]
 struct Follow {
     path: PathBuf,
@@ -109,22 +109,22 @@ struct Follow {
     quiet_polls: u32,
 }
 
-/// Whether a file is gzip. It is at its beginning then.
-pub(crate) fn is_packed(file: &mut File) -> io::Result<bool> {
+/// Returns whether a file is gzip, and rewinds it.
+pub(crate) fn is_gzip(file: &mut File) -> io::Result<bool> {
     let mut magic = [0; 2];
     let read = file.read_at(&mut magic, 0)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(read == magic.len() && magic == GZIP_MAGIC)
 }
 
-/// A regular file's content. What is gzip is decompressed.
-pub(crate) fn open_plain(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+/// Opens a regular file, decompressing gzip.
+pub(crate) fn open_decompressed(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let mut file = File::open(path)?;
-    Ok(if is_packed(&mut file)? { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) })
+    Ok(if is_gzip(&mut file)? { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) })
 }
 
 impl Blocks {
-    /// Opens the input. It waits for the first byte of a pipe.
+    /// Opens the input. Blocks until a pipe has its first byte.
     pub(crate) fn open(opening: Opening) -> io::Result<Self> {
         let Opening { file: path, mut from, follow, is_whole, progress } = opening;
         let mut plain = None;
@@ -137,12 +137,11 @@ impl Blocks {
         };
         let counted = Counted { source, progress: Arc::clone(&progress) };
         let mut buffered = BufReader::with_capacity(256 << 10, counted);
-        let is_packed = buffered.fill_buf()?.starts_with(&GZIP_MAGIC);
-        let mut reader: Box<dyn Read + Send> =
-            if is_packed { Box::new(MultiGzDecoder::new(buffered)) } else { Box::new(buffered) };
+        let is_gzip = buffered.fill_buf()?.starts_with(&GZIP_MAGIC);
+        let mut reader: Box<dyn Read + Send> = if is_gzip { Box::new(MultiGzDecoder::new(buffered)) } else { Box::new(buffered) };
         let inode = plain.as_ref().map(File::metadata).transpose()?.map(|metadata| metadata.ino());
-        let rest = if plain.is_some() && !is_packed { Rest::TakenIf(is_whole) } else { Rest::Taken };
-        match plain.filter(|_| !is_packed) {
+        let last_line = if plain.is_some() && !is_gzip { LastLine::TakeIf(is_whole) } else { LastLine::Take };
+        match plain.filter(|_| !is_gzip) {
             Some(mut file) if from.offset > 0 => {
                 from.offset += end_of_line(&file, from.offset)?;
                 file.seek(SeekFrom::Start(from.offset))?;
@@ -155,7 +154,7 @@ impl Blocks {
         }
         let follow = match (follow, inode) {
             (false, _) => None,
-            (true, Some(inode)) if !is_packed => Some(Follow { path, inode, quiet_polls: 0 }),
+            (true, Some(inode)) if !is_gzip => Some(Follow { path, inode, quiet_polls: 0 }),
             (true, _) => return Err(io::Error::other("only a plain file can be followed")),
         };
         let blocks = Self {
@@ -164,8 +163,8 @@ impl Blocks {
             at: from,
             number: 0,
             is_over: false,
-            rest,
-            is_packed,
+            last_line,
+            is_gzip,
             broken: None,
             follow,
             progress,
@@ -173,7 +172,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// The next block; `None` at the end.
+    /// Returns the next block, or `None` at the end.
     pub(crate) fn next_block(&mut self) -> io::Result<Option<Block>> {
         let mut bytes = std::mem::take(&mut self.carry);
         let mut wanted = BLOCK_BYTES;
@@ -201,7 +200,7 @@ impl Blocks {
         Block { number, bytes, start, end: self.at, is_too_long: false }
     }
 
-    /// Reads until there are `wanted` bytes, or nothing more comes. A file that is followed gives its whole lines at once.
+    /// Reads until there are `wanted` bytes or the input ends. Returns early with the whole lines of a followed file.
     fn fill(&mut self, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
         while !self.is_over && bytes.len() < wanted {
             let missing = wanted - bytes.len();
@@ -219,10 +218,10 @@ impl Blocks {
                         follow.quiet_polls = 0;
                     }
                 }
-                // What came before is as good as ever.
-                Err(error) if self.is_packed => {
+                // Keep the lines before the damage.
+                Err(error) if self.is_gzip => {
                     self.broken = Some(error);
-                    self.rest = Rest::Left;
+                    self.last_line = LastLine::Leave;
                     self.is_over = true;
                 }
                 Err(error) => return Err(error),
@@ -231,23 +230,23 @@ impl Blocks {
         Ok(())
     }
 
-    /// Waits a moment for more, `beyond` bytes behind where it is. It is over when nobody wants more, or when another file
-    /// has its name and no more comes.
+    /// Waits for more than the `beyond` bytes that were read ahead. The input ends when it is closed, or when another file has
+    /// its name and nothing more is written to it.
     fn wait(&mut self, beyond: usize) {
         let Some(follow) = &mut self.follow else { return };
         if self.progress.closed.load(Ordering::Relaxed) {
-            (self.is_over, self.rest) = (true, Rest::Left);
+            (self.is_over, self.last_line) = (true, LastLine::Leave);
             return;
         }
         let read_to = self.at.offset + u64::try_from(beyond).unwrap_or(0);
-        // While there is none of the name, the next is about to come.
+        // Without a file of this name, the next one is about to be created.
         if let Ok(metadata) = follow.path.metadata() {
             let is_cut = metadata.ino() == follow.inode && metadata.len() < read_to;
             if metadata.ino() != follow.inode {
                 follow.quiet_polls += 1;
             }
             if is_cut || follow.quiet_polls > QUIET_POLLS {
-                (self.is_over, self.rest) = (true, Rest::Taken);
+                (self.is_over, self.last_line) = (true, LastLine::Take);
                 return;
             }
         }
@@ -256,10 +255,10 @@ impl Blocks {
 
     fn takes_rest(&self, bytes: &[u8]) -> bool {
         let rest = memchr::memrchr(b'\n', bytes).map_or(bytes, |end| &bytes[end + 1..]);
-        match self.rest {
-            Rest::Taken => true,
-            Rest::TakenIf(is_whole) => rest.is_empty() || is_whole(rest),
-            Rest::Left => rest.is_empty(),
+        match self.last_line {
+            LastLine::Take => true,
+            LastLine::TakeIf(is_whole) => rest.is_empty() || is_whole(rest),
+            LastLine::Leave => rest.is_empty(),
         }
     }
 
@@ -277,7 +276,7 @@ impl Blocks {
         Ok(None)
     }
 
-    /// Passes over the rest of a line of which `before` bytes were read.
+    /// Skips the rest of a line of which `before` bytes were read.
     fn skip_line(&mut self, before: usize) -> io::Result<Block> {
         let mut length = before;
         let mut bytes = Vec::new();
@@ -298,7 +297,7 @@ impl Blocks {
     }
 }
 
-/// How many bytes end the line before `offset`, if that had no end when it was read.
+/// Returns the length of the line end at `offset`, if the line before had none when it was read.
 fn end_of_line(file: &File, offset: u64) -> io::Result<u64> {
     let mut around = [0; 3];
     let read = file.read_at(&mut around, offset - 1)?;
@@ -309,7 +308,7 @@ fn end_of_line(file: &File, offset: u64) -> io::Result<u64> {
     })
 }
 
-/// Where to cut, and how many lines lie before that. `None`: there is no whole line.
+/// Returns the length of the whole lines at the beginning, and their number, or `None` if there are none.
 fn cut(bytes: &[u8], is_over: bool) -> Option<(usize, u64)> {
     let (mut last, mut lines) = (None, 0);
     for at in memchr::memchr_iter(b'\n', bytes).take(BLOCK_LINES) {
@@ -318,7 +317,7 @@ fn cut(bytes: &[u8], is_over: bool) -> Option<(usize, u64)> {
     }
     let is_rest_last = is_over && usize::try_from(lines).is_ok_and(|lines| lines < BLOCK_LINES);
     match last {
-        // The last line of a file may lack its end.
+        // The last line of a file may have no end.
         _ if is_rest_last && !bytes.is_empty() && last != Some(bytes.len()) => Some((bytes.len(), lines + 1)),
         Some(last) => Some((last, lines)),
         None => None,
@@ -378,7 +377,7 @@ mod tests {
                 assert_eq!(lines as u64, block.end.lines - block.start.lines);
                 assert!(lines <= BLOCK_LINES);
             }
-            // From any place on there is exactly the rest.
+            // Reading from any place yields exactly the rest.
             for block in &all {
                 let rest: Vec<u8> = blocks(path, block.start).into_iter().flat_map(|block| block.bytes).collect();
                 assert_eq!(rest, &text.as_bytes()[usize::try_from(block.start.offset).unwrap()..]);
@@ -426,7 +425,7 @@ mod tests {
             let all: Vec<Block> = std::iter::from_fn(|| all.next_block().unwrap()).collect();
             assert_eq!((&*text(&all), progress.unfinished_line.load(Ordering::Relaxed)), (taken, left), "{content:?}");
         }
-        // When its end comes later, that is no line of its own.
+        // A line end that is written later is not a line of its own.
         std::fs::write(&path, "a\nb}\r\nc\n").unwrap();
         let rest = blocks(&path, Place { offset: 4, lines: 2 });
         assert_eq!((&*text(&rest), rest[0].start.lines), ("c\n", 2));

@@ -1,4 +1,4 @@
-//! Blocks are read on one thread, prepared on several, and come out in the order of the file.
+//! One thread reads blocks, several prepare them, and they come out in the order of the file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,16 +10,16 @@ use tokio::sync::mpsc;
 
 use super::events::{Events, Reading};
 use super::lines::{Block, Blocks, Opening, Progress};
-use crate::cli::Failure;
+use crate::cli::failure::Failure;
 
-/// How many blocks may wait, before and after they are prepared.
+/// The number of blocks that may wait, before and after they are prepared.
 const WAITING: usize = 3;
 
-/// A block's events, and what was prepared of them.
+/// The events of a block.
 pub(crate) struct Batch<P> {
-    /// The events.
+    /// The events as read.
     pub(crate) events: Events,
-    /// What was prepared.
+    /// What the preparing thread made of them.
     pub(crate) prepared: P,
 }
 
@@ -28,20 +28,20 @@ pub(crate) struct Ordered<P> {
     batches: mpsc::Receiver<Result<Batch<P>, (u64, io::Error)>>,
     early: BTreeMap<u64, Batch<P>>,
     next: u64,
-    /// After how many blocks reading failed, and why.
+    /// The number of blocks before reading failed, and why it failed.
     failed: Option<(u64, io::Error)>,
     progress: Arc<Progress>,
 }
 
 impl<P> Drop for Ordered<P> {
     fn drop(&mut self) {
-        // A file that is followed is waited for no longer.
+        // Stop waiting for a followed file.
         self.progress.closed.store(true, Ordering::Relaxed);
     }
 }
 
 impl<P> Ordered<P> {
-    /// The next batch; `None` at the end.
+    /// Returns the next batch, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Batch<P>>, Failure> {
         loop {
             if let Some(batch) = self.early.remove(&self.next) {
@@ -54,7 +54,7 @@ impl<P> Ordered<P> {
             match self.batches.recv().await {
                 Some(Ok(batch)) => drop(self.early.insert(batch.events.number, batch)),
                 Some(Err(failed)) => self.failed = Some(failed),
-                // A preparing thread that panicked leaves a hole.
+                // A preparing thread that panicked leaves a gap.
                 None if self.early.is_empty() && self.failed.is_none() => return Ok(None),
                 None => return Err(Failure("a thread that reads events failed".into())),
             }
@@ -62,8 +62,8 @@ impl<P> Ordered<P> {
     }
 }
 
-/// Starts the threads; they end when the blocks do, or when nobody wants batches any more. The input is opened on one of them,
-/// since a pipe may let everybody wait.
+/// Starts the threads. They end with the input, or when [`Ordered`] is dropped. One of them opens the input, since opening a pipe
+/// may block.
 pub(crate) fn start<P: Send + 'static>(
     opening: Opening,
     threads: usize,

@@ -1,104 +1,75 @@
 //! Importing through a running server.
 
-use std::borrow::Cow;
-
 use headcount_domain::ids::ProjectId;
-use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::events::{Events, Reading, RefusedLine};
-use super::journal::Journal;
-use super::lines::Opening;
-use super::pipeline;
-use super::report::Report;
-use crate::cli::Failure;
+use super::events::{Events, RefusedLine, too_large};
+use super::pipeline::Batch;
+use super::report::Reporter;
+use super::session::{EventSink, Session};
 use crate::cli::client::Client;
-use crate::http::extract::body::EVENT_LIMIT_BYTES;
+use crate::cli::failure::Failure;
+use crate::http::resources::events::answer::BatchAnswer;
 
-#[derive(Deserialize)]
-struct BatchAnswer {
-    recorded: u64,
-    duplicates: u64,
-    dropped: u64,
-    errors: Vec<BatchError>,
+/// A running server, which takes one batch after another so that their order stays.
+pub(crate) struct RemoteServer {
+    client: Client,
+    path: String,
 }
 
-#[derive(Deserialize)]
-struct BatchError {
-    index: usize,
-    code: String,
-    message: String,
-}
-
-/// Sends all blocks, one after another so that their order stays. Returns whether the end was reached; otherwise `stop` came first.
-pub(crate) async fn run(
-    client: &Client,
-    project: ProjectId,
-    (opening, reading): (Opening, Reading),
-    mut journal: Option<&mut Journal>,
-    report: &mut Report,
-    stop: impl Future<Output = ()>,
-) -> Result<bool, Failure> {
-    let failed = |error: super::journal::JournalError| Failure(error.to_string());
-    let path = format!("/projects/{project}/batch");
-    let mut batches = pipeline::start(opening, 1, reading, body)?;
-    if let Some(journal) = journal.as_deref_mut() {
-        journal.begin(None).map_err(failed)?;
+impl RemoteServer {
+    /// Creates the sink of events of this project.
+    pub(crate) fn new(client: Client, project: ProjectId) -> Self {
+        Self { client, path: format!("/projects/{project}/batch") }
     }
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        // Sending blocks; without a pause in between, signals would not be noticed.
-        tokio::task::yield_now().await;
-        let batch = tokio::select! {
-            biased;
-            () = &mut stop => return Ok(false),
-            batch = batches.next() => batch?,
-        };
-        let Some(pipeline::Batch { events, prepared }) = batch else { return Ok(true) };
-        let Events { end, spans, refused, skipped, .. } = events;
-        report.summary.skipped += skipped;
-        report.summary.lines += u64::try_from(spans.len() + refused.len()).unwrap_or(0) + skipped;
-        report.refuse(refused);
+}
+
+impl EventSink for RemoteServer {
+    /// The body of a request.
+    type Prepared = Vec<u8>;
+
+    fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Vec<u8> + Send + Sync + 'static) {
+        (1, body)
+    }
+
+    fn log_position(&self) -> Option<u64> {
+        None
+    }
+
+    async fn submit(&mut self, batch: Batch<Vec<u8>>, session: &mut Session) -> Result<(), Failure> {
+        let Batch { events: Events { end, spans, .. }, prepared } = batch;
         if !spans.is_empty() {
-            if let Some(journal) = journal.as_deref_mut() {
-                journal.announce(u64::try_from(spans.len()).unwrap_or(0), end).map_err(failed)?;
-            }
-            let answer: BatchAnswer = client.post(&path, &prepared)?;
-            report.summary.recorded += answer.recorded;
-            report.summary.duplicates += answer.duplicates;
-            report.summary.dropped += answer.dropped;
-            let refused = answer.errors.into_iter().map(|error| RefusedLine {
-                line: spans.get(error.index).map_or(0, |(_, line)| *line),
-                code: Cow::Owned(error.code),
-                message: error.message,
-            });
-            report.refuse(refused.collect());
+            session.announce(spans.len(), end)?;
+            let answer: BatchAnswer = self.client.post(&self.path, &prepared)?;
+            session.reporter.recorded(answer, &spans);
         }
-        if let Some(journal) = journal.as_deref_mut() {
-            journal.done(end).map_err(failed)?;
+        if let Some(journal) = &mut session.journal {
+            journal.done(end)?;
             if journal.is_long() {
-                journal.shorten().and_then(|()| journal.begin(None)).map_err(failed)?;
+                journal.restart(None)?;
             }
         }
-        report.show();
+        Ok(())
+    }
+
+    async fn finish(&mut self, _: &mut Reporter) -> Result<(), Failure> {
+        Ok(())
     }
 }
 
-/// The body of a batch. What is no JSON by itself would spoil all of it, and what is too large could not be sent.
+/// Writes the body of a batch. Lines that the server would refuse the whole request for are refused here.
 fn body(events: &mut Events) -> Vec<u8> {
     let mut body = Vec::with_capacity(events.json.len() + events.spans.len() + 16);
     body.extend_from_slice(b"{\"events\":[");
     let (json, refused) = (&events.json, &mut events.refused);
     events.spans.retain(|(span, line)| {
         let event = &json[span.clone()];
-        let problem = match serde_json::from_slice::<&serde_json::value::RawValue>(event) {
+        let problem = match serde_json::from_slice::<&RawValue>(event) {
             Err(error) => Some(("invalid_json", format!("the line is not JSON: {error}"))),
-            Ok(_) if event.len() > EVENT_LIMIT_BYTES => {
-                Some(("event_too_large", format!("the event has {} bytes; at most {EVENT_LIMIT_BYTES} are allowed", event.len())))
-            }
-            Ok(_) => None,
+            Ok(_) => too_large(event).map(|invalid| (invalid.code, invalid.message)),
         };
         if let Some((code, message)) = problem {
-            refused.push(RefusedLine { line: *line, code: Cow::Borrowed(code), message });
+            refused.push(RefusedLine { line: *line, code: code.into(), message });
             return false;
         }
         if body.last() != Some(&b'[') {

@@ -1,6 +1,7 @@
-//! What an import says: how far it is, which lines were refused, and the sum at the end.
+//! What an import reports: its progress, the refused lines, and a summary at the end.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,59 +9,60 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::events::RefusedLine;
-use super::lines::Progress;
+use super::events::{Events, RefusedLine};
+use super::lines::{Place, Progress};
+use crate::cli::failure::Failure;
+use crate::http::resources::events::answer::BatchAnswer;
 
-/// How many refused lines are shown one by one.
-const SHOWN: usize = 20;
+/// The number of refused lines that are printed and listed one by one.
+const MAX_REFUSED_LINES: usize = 20;
 
-/// The sum of an import, as `--json` prints it.
+/// The summary of an import, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
-    /// It can be read only once, so that no other run goes on with it.
+    /// Whether the input can be read only once, so that no later run can continue it.
     #[serde(skip)]
-    pub(crate) is_stream: bool,
-    /// Lines read in this run.
+    is_stream: bool,
+    /// Lines that this run read.
     pub(crate) lines: u64,
     /// Events that were recorded.
     pub(crate) recorded: u64,
-    /// Events whose `external_id` was there already.
+    /// Events whose `external_id` had been recorded before.
     pub(crate) duplicates: u64,
-    /// Events that the project's policy drops.
+    /// Events that the project's policy dropped.
     pub(crate) dropped: u64,
-    /// Requests that are no answered pages.
+    /// Requests of an access log that are not successful page views.
     pub(crate) skipped: u64,
-    /// Lines that are no valid events.
+    /// Lines that are not valid events.
     pub(crate) refused: u64,
-    /// The same by code.
+    /// Refused lines by error code.
     pub(crate) refused_by_code: BTreeMap<String, u64>,
-    /// The first of them.
+    /// The first refused lines.
     pub(crate) refused_lines: Vec<RefusedLine>,
-    /// The line that this run began with, if an earlier one had done those before.
+    /// The line at which this run began, if an earlier one had imported those before.
     pub(crate) resumed_at_line: Option<u64>,
-    /// The number of the last line, if it has no end yet; the next run reads it.
+    /// The number of the last line, if it was incomplete and left for the next run.
     pub(crate) unfinished_line: Option<u64>,
-    /// Whether the end of the file was reached, or a file was followed until a signal came.
+    /// Whether the end of the file was reached, or a followed file was stopped by a signal.
     pub(crate) finished: bool,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub(crate) seconds: f64,
-    /// Recorded events a second.
+    /// Events recorded per second.
     pub(crate) events_per_second: u64,
 }
 
-/// Counts, and shows the progress.
-pub(crate) struct Report {
-    /// So far.
-    pub(crate) summary: Summary,
+/// Counts lines and events, and shows the progress.
+pub(crate) struct Reporter {
+    summary: Summary,
     began: Instant,
     bar: ProgressBar,
     progress: Arc<Progress>,
 }
 
-impl Report {
-    /// Begins; `total_bytes` of the file, if it is known; `is_stream`: it can be read only once.
+impl Reporter {
+    /// Creates a reporter. `total_bytes` is the size of the file, if known.
     pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool) -> Self {
-        // Hidden where standard error is no terminal.
+        // The bar is hidden if standard error is not a terminal.
         let bar = total_bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
         let template = match total_bytes {
             Some(_) => "{bar:32} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {msg} {eta}",
@@ -70,18 +72,39 @@ impl Report {
         Self { summary: Summary { is_stream, ..Summary::default() }, began: Instant::now(), bar, progress: Arc::default() }
     }
 
-    /// Another file begins: what its reader is to keep up to date.
-    pub(crate) fn begin_file(&mut self) -> Arc<Progress> {
+    /// Begins a file at `from`. Returns the progress that its reader updates.
+    pub(crate) fn begin_file(&mut self, from: Place) -> Arc<Progress> {
+        if from != Place::START && self.summary.lines == 0 {
+            self.summary.resumed_at_line = Some(from.lines + 1);
+        }
         self.progress = Arc::default();
         Arc::clone(&self.progress)
     }
 
-    /// Notes lines that were refused.
-    pub(crate) fn refuse(&mut self, lines: Vec<RefusedLine>) {
+    /// Counts the lines of a block.
+    pub(crate) fn lines_read(&mut self, events: &mut Events) {
+        self.summary.skipped += events.skipped;
+        self.summary.lines += count(events.spans.len() + events.refused.len()) + events.skipped;
+        self.refuse(events.refused.drain(..));
+    }
+
+    /// Counts what became of the events at `spans`.
+    pub(crate) fn recorded(&mut self, answer: BatchAnswer, spans: &[(Range<usize>, u64)]) {
+        self.summary.recorded += count(answer.recorded);
+        self.summary.duplicates += count(answer.duplicates);
+        self.summary.dropped += count(answer.dropped);
+        self.refuse(answer.errors.into_iter().map(|error| RefusedLine {
+            line: spans.get(error.index).map_or(0, |(_, line)| *line),
+            code: error.code,
+            message: error.message,
+        }));
+    }
+
+    fn refuse(&mut self, lines: impl Iterator<Item = RefusedLine>) {
         for refused in lines {
             self.summary.refused += 1;
             *self.summary.refused_by_code.entry(refused.code.to_string()).or_default() += 1;
-            if self.summary.refused_lines.len() < SHOWN {
+            if self.summary.refused_lines.len() < MAX_REFUSED_LINES {
                 let RefusedLine { line, code, message } = &refused;
                 self.bar.suspend(|| eprintln!("line {line}: {message} [{code}]"));
                 self.summary.refused_lines.push(refused);
@@ -89,32 +112,40 @@ impl Report {
         }
     }
 
-    /// Brings the bar up to date.
+    /// Updates the progress bar.
     pub(crate) fn show(&self) {
         self.bar.set_position(self.progress.read_bytes.load(Ordering::Relaxed));
         self.bar.set_message(format!("{} events", self.summary.recorded));
     }
 
-    /// Ends.
-    pub(crate) fn end(mut self) -> Summary {
+    /// Ends the import, which is `finished`, was stopped, or failed.
+    pub(crate) fn end(mut self, finished: Result<bool, Failure>) -> Result<Summary, Failure> {
+        self.bar.finish_and_clear();
+        self.summary.finished = finished.map_err(|Failure(message)| {
+            let hint = if self.summary.is_stream { "" } else { "; the same command continues where this one stopped" };
+            Failure(format!("{message} ({} events were recorded{hint})", self.summary.recorded))
+        })?;
         let unfinished = self.progress.unfinished_line.load(Ordering::Relaxed);
         self.summary.unfinished_line = (unfinished > 0).then_some(unfinished);
-        self.bar.finish_and_clear();
         let took = self.began.elapsed().max(Duration::from_millis(1));
         self.summary.seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
         let per_second = u128::from(self.summary.recorded) * 1_000 / took.as_millis().max(1);
         self.summary.events_per_second = u64::try_from(per_second).unwrap_or(u64::MAX);
-        self.summary
+        Ok(self.summary)
     }
 }
 
+fn count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 impl Summary {
-    /// Whether there were lines, and all of them were refused.
+    /// Returns whether there were lines and all of them were refused.
     pub(crate) fn is_all_refused(&self) -> bool {
         self.refused > 0 && self.recorded + self.duplicates + self.dropped == 0
     }
 
-    /// For people.
+    /// Formats the summary for people.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         if let Some(line) = self.resumed_at_line.filter(|_| self.lines == 0 && self.finished) {
@@ -127,7 +158,7 @@ impl Summary {
         for (count, what) in [
             (self.duplicates, "duplicates"),
             (self.dropped, "dropped by the project's policy"),
-            (self.skipped, "requests left out (no answered pages)"),
+            (self.skipped, "requests skipped (not successful page views)"),
             (self.refused, "refused"),
         ] {
             if count > 0 {
@@ -139,11 +170,11 @@ impl Summary {
             text.push_str(&format!("\n  refused: {count} {code}"));
         }
         if let Some(line) = self.unfinished_line {
-            text.push_str(&format!("\nline {line} has no end yet: the same command reads it when it has"));
+            text.push_str(&format!("\nline {line} is incomplete: repeat the command once it is written"));
         }
         if !self.finished {
             text.push_str("\nnot finished");
-            text.push_str(if self.is_stream { "" } else { ": the same command goes on where this one stopped" });
+            text.push_str(if self.is_stream { "" } else { ": the same command continues where this one stopped" });
         }
         text
     }

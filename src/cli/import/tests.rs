@@ -6,10 +6,13 @@ use std::fs::File;
 use clap::Parser;
 use headcount_actors::EngineConfig;
 use headcount_actors::ingest::NewEvent;
+use headcount_domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_domain::time::Window;
 
+use super::journal::Journal;
+use super::lines::{self, Place};
 use super::*;
-use crate::cli::credentials::Credentials;
+use crate::cli::credentials::InitialCredentials;
 use crate::cli::init;
 
 #[derive(Parser)]
@@ -32,7 +35,7 @@ fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
     }
 }
 
-fn open(dir: &Path) -> (Engine, Option<Credentials>) {
+fn open(dir: &Path) -> (Engine, Option<InitialCredentials>) {
     let mut config = EngineConfig::new(dir);
     config.shards = 1;
     config.min_free_bytes = 0;
@@ -70,10 +73,8 @@ async fn orders(engine: &Engine) -> (u64, i64) {
     let window =
         Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now())
             .unwrap();
-    engine
-        .ask(project, move |project| (project.unique_users(window).total, project.revenue_metrics(window).orders))
-        .await
-        .unwrap()
+    let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap().total;
+    (users, engine.ask(project, RevenueMetricsQuery { window }).await.unwrap().orders)
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn an_import_that_is_cut_short_again_and_again_records_everything_once() {
         let (mut total, mut total_refused, mut runs) = (0, 0, 0);
         loop {
             let (engine, _) = open(&dir.path().join("data"));
-            // Others record events between the runs, and never while one is open.
+            // Other events are recorded between the runs, never during one.
             let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
             settle(&engine);
             engine.track(project, &NewEvent::new("other")).await.unwrap();
@@ -118,13 +119,13 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_told() {
         let (engine, _) = open(&dir.path().join("data"));
         let first = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
         assert!(!first.finished);
-        // As after kill -9: the journal's last word is a batch that was announced, and the log has it.
+        // As after kill -9: the last line of the journal announces a batch, and the log has it.
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
         let position = engine.vitals().log_position;
-        let source = import.source(Some(engine.data_dir()), project, Some(position), false).unwrap();
+        let source = import.resume(Some(engine.data_dir()), project, Some(position), false).unwrap();
         let (from, mut journal) = (source.from, source.journal.unwrap());
-        journal.begin(Some(engine.vitals().log_position)).unwrap();
-        let mut blocks = lines::Blocks::open(import.opening(from, &mut import.report())).unwrap();
+        journal.begin(Some(engine.vitals().log_position));
+        let mut blocks = lines::Blocks::open(import.opening(from, &mut import.reporter())).unwrap();
         let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
         let origin = headcount_actors::ingest::Origin::SERVER;
@@ -155,18 +156,18 @@ fn through_a_server_everything_is_recorded_once_too() {
         let server = Server::start(engine.clone(), HttpConfig::new("127.0.0.1:0")).unwrap();
         let flags = crate::config::Flags { data_dir: Some(dir.path().join("data").display().to_string()), ..Default::default() };
         let settings = Settings::resolve(&flags, |_| None).unwrap();
-        crate::cli::client::leave_address(&settings.data_dir, &server.url());
-        let import = args(&[file.to_str().unwrap(), "--project", "default"]);
-        // The first run is cut short; the second begins at the first line, as if nothing were known of the first.
-        let cut = super::import(&settings, &import, || Ok(after_a_batch(&engine))).await.unwrap();
+        crate::cli::client::write_address(&settings.data_dir, &server.url());
+        let flags = args(&[file.to_str().unwrap(), "--project", "default"]);
+        // The first run is cut short, and the second resumes it.
+        let cut = import(&settings, &flags, || Ok(after_a_batch(&engine))).await.unwrap();
         assert!(!cut.finished && cut.recorded > 0);
-        let rest = super::import(&settings, &import, || Ok(std::future::pending())).await.unwrap();
+        let rest = import(&settings, &flags, || Ok(std::future::pending())).await.unwrap();
         assert!(rest.finished && rest.resumed_at_line.is_some());
         assert_eq!((cut.recorded + rest.recorded, cut.refused + rest.refused), (events, refused));
         let token = made.unwrap().api_token;
         let remote = args(&[file.to_str().unwrap(), "--url", &server.url(), "--token", &token]);
         for (recorded, duplicates) in [(events, 0), (0, events)] {
-            let summary = super::import(&settings, &remote, || Ok(std::future::pending())).await.unwrap();
+            let summary = import(&settings, &remote, || Ok(std::future::pending())).await.unwrap();
             assert_eq!((summary.recorded, summary.duplicates), (recorded, duplicates));
         }
         server.stop().await.unwrap();
@@ -211,8 +212,8 @@ fn a_file_that_grows_is_touched_or_renamed_goes_on_and_another_begins_anew() {
         append(&file, "{}\n");
         let left_behind = || {
             let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-            let subject = args(&[file.to_str().unwrap()]).subject(project).unwrap().unwrap();
-            Journal::left_behind(engine.data_dir(), &subject)
+            let source = args(&[file.to_str().unwrap()]).source_file(project).unwrap().unwrap();
+            Journal::left_behind(engine.data_dir(), &source)
         };
         assert_eq!(left_behind().as_ref(), Some(&renamed));
         assert_eq!(imported(&renamed, &[]).await, (4, 0, None), "renamed and grown");
@@ -293,7 +294,7 @@ fn a_compressed_file_that_was_cut_is_imported_up_to_there() {
         assert!(failure.contains("the compressed data ends after line"), "{failure}");
         let half = orders(&engine).await.0;
         assert!(half > 10_000, "{failure}");
-        // Once it is whole, the rest comes.
+        // Once the file is complete, the rest is imported.
         std::fs::write(&file, &packed).unwrap();
         let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();
         assert_eq!((half + rest.recorded, orders(&engine).await), (50_000, (50_000, 50_000)));
@@ -314,7 +315,7 @@ fn an_access_log_of_2015() {
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
         let utc = headcount_domain::time::Timezone::UTC;
         let window = Window::resolve(Some("2015-05-17"), Some("2015-05-20"), utc, engine.clock().now()).unwrap();
-        let users = engine.ask(project, move |project| project.unique_users(window)).await.unwrap();
+        let users = engine.ask(project, UniqueUsersQuery { window }).await.unwrap();
         let by_day: Vec<u64> = users.series.iter().map(|(_, users)| *users).collect();
         assert_eq!(by_day, [365, 660, 586, 532]);
         engine.close().await;

@@ -1,16 +1,16 @@
-//! What is sent: events of the size and kind that sites send, written once and only patched from then on.
+//! The events that are sent: templates of realistic size and content, patched for each request.
 
 use std::ops::Range;
 
-/// How many different events there are before users and amounts.
+/// The number of templates.
 const VARIANTS: usize = 64;
-/// One of how many events is an order.
+/// One in this many events is an order.
 pub(crate) const ORDER_EVERY: usize = 16;
-/// What every order is worth, in cents.
+/// The value of every order, in cents.
 pub(crate) const ORDER_CENTS: u64 = 1_999;
 const USER_DIGITS: usize = 9;
 
-/// One event's JSON, with places for the number of its user.
+/// The JSON of an event, with placeholders for the number of its user.
 #[derive(Debug, Clone)]
 struct Template {
     json: Vec<u8>,
@@ -26,34 +26,34 @@ pub(crate) struct Bodies {
     batch: usize,
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Content {
-    /// How many events.
+pub(crate) struct BodyContent {
+    /// The number of events.
     pub(crate) events: u64,
-    /// How many of them are orders.
+    /// The number of orders among them.
     pub(crate) orders: u64,
 }
 
 impl Bodies {
-    /// Bodies of `batch` events (0: of a single event) by `users` users whose ids begin with `prefix`.
+    /// Creates bodies of `batch` events (0 for a single event) by `users` users whose ids begin with `prefix`.
     pub(crate) fn new(prefix: &str, users: u64, batch: usize) -> Self {
         let templates = (0..VARIANTS).map(|variant| Template::new(prefix, variant)).collect();
         Self { templates, users: users.max(1), batch }
     }
 
-    /// Which user the event of this number is by: each once before any comes again, in no simple order.
+    /// Returns the user of the event with this number. Users come in mixed order, each once before any repeats.
     pub(crate) fn user(&self, number: u64) -> u64 {
-        // An odd factor that is coprime to most sizes; repeats are no harm.
+        // The factor is coprime to most numbers of users; a repetition is harmless.
         number.wrapping_mul(7_919) % self.users
     }
 
-    /// Writes the body of the request that begins with event `number`, and says what is in it.
-    pub(crate) fn write(&self, number: u64, body: &mut Vec<u8>) -> Content {
+    /// Writes the body of the request that begins with event `number`, and returns its content.
+    pub(crate) fn write(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
         if self.batch == 0 {
             return self.write_event(number, body);
         }
-        let mut content = Content::default();
+        let mut content = BodyContent::default();
         body.extend_from_slice(b"{\"events\":[");
         for offset in 0..self.batch as u64 {
             if offset > 0 {
@@ -67,7 +67,7 @@ impl Bodies {
         content
     }
 
-    fn write_event(&self, number: u64, body: &mut Vec<u8>) -> Content {
+    fn write_event(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
         let variant = usize::try_from(number % VARIANTS as u64).unwrap_or(0);
         let template = &self.templates[variant];
         let start = body.len();
@@ -81,7 +81,7 @@ impl Bodies {
                 rest /= 10;
             }
         }
-        Content { events: 1, orders: u64::from(template.is_order) }
+        BodyContent { events: 1, orders: u64::from(template.is_order) }
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_json_of_the_size_that_is_measured_elsewhere() {
+    fn bodies_are_json_of_realistic_size() {
         let bodies = Bodies::new("run", 1_000, 0);
         let mut sizes = 0;
         let mut orders = 0;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(orders, 640 / ORDER_EVERY as u64);
         assert!((520..620).contains(&(sizes / 640)), "{}", sizes / 640);
         let mut batch = Vec::new();
-        assert_eq!(Bodies::new("run", 10, 32).write(0, &mut batch), Content { events: 32, orders: 2 });
+        assert_eq!(Bodies::new("run", 10, 32).write(0, &mut batch), BodyContent { events: 32, orders: 2 });
         let batch: serde_json::Value = serde_json::from_slice(&batch).unwrap();
         assert_eq!(batch["events"].as_array().unwrap().len(), 32);
     }

@@ -1,4 +1,4 @@
-//! One connection: just enough HTTP/1.1 to ask again and again, for as little as it can cost.
+//! A connection with just enough HTTP/1.1 to repeat requests at the lowest cost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,21 +7,23 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long an answer may take.
+/// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest answer that is understood.
-const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// The largest response that is read.
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
+/// The most headers that a response may have.
+const MAX_HEADERS: usize = 32;
 
-/// An answer's status; its body is in the connection's buffer.
+/// The status of a response. Its body is in the connection's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// The status.
     pub(crate) status: u16,
     body: (usize, usize),
     closes: bool,
 }
 
-/// A connection that is opened again when it was closed.
+/// A connection that reconnects when it was closed.
 pub(crate) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,
@@ -29,28 +31,28 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// To `address`; opened by the first request.
+    /// Creates a connection to `address`. The first request opens it.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, stream: None, buffer: Vec::with_capacity(4_096) }
     }
 
-    /// Sends a whole request and waits for the whole answer.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer> {
-        let result = tokio::time::timeout(TIMEOUT, self.ask_once(request)).await;
+    /// Sends a request and waits for the whole response.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> io::Result<Response> {
+        let result = tokio::time::timeout(TIMEOUT, self.send_once(request)).await;
         let result = result.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        // What is half read or half written can't be used again.
-        if !matches!(result, Ok(Answer { closes: false, .. })) {
+        // A half-read or half-written connection can't be reused.
+        if !matches!(result, Ok(Response { closes: false, .. })) {
             self.stream = None;
         }
         result
     }
 
-    /// The body of the last answer.
-    pub(crate) fn body(&self, answer: Answer) -> &[u8] {
-        self.buffer.get(answer.body.0..answer.body.1).unwrap_or_default()
+    /// The body of the last response.
+    pub(crate) fn body(&self, response: Response) -> &[u8] {
+        self.buffer.get(response.body.0..response.body.1).unwrap_or_default()
     }
 
-    async fn ask_once(&mut self, request: &[u8]) -> io::Result<Answer> {
+    async fn send_once(&mut self, request: &[u8]) -> io::Result<Response> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             none => {
@@ -65,43 +67,34 @@ impl Connection {
             if stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            match parse(&self.buffer) {
-                Ok(Some(answer)) => return Ok(answer),
-                Ok(None) if self.buffer.len() < MAX_ANSWER_BYTES => {}
-                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer that is not understood")),
+            if let Some(response) = parse(&self.buffer)? {
+                return Ok(response);
+            }
+            if self.buffer.len() >= MAX_RESPONSE_BYTES {
+                return Err(invalid());
             }
         }
     }
 }
 
-/// An answer that is not HTTP, or without a length.
-#[derive(Debug, PartialEq, Eq)]
-struct NotUnderstood;
+fn invalid() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the response is not understood")
+}
 
-/// Reads an answer, if all of it is there.
-fn parse(bytes: &[u8]) -> Result<Option<Answer>, NotUnderstood> {
-    let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else { return Ok(None) };
-    let (head, body) = (&bytes[..end], end + 4);
-    let digits = head.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3)).ok_or(NotUnderstood)?;
-    let status =
-        digits.iter().try_fold(0, |status: u16, digit| digit.is_ascii_digit().then(|| status * 10 + u16::from(digit - b'0')));
-    let status = status.ok_or(NotUnderstood)?;
-    let (mut length, mut closes) = (None, false);
-    for line in head.split(|byte| *byte == b'\n').skip(1) {
-        let Some(colon) = memchr::memchr(b':', line) else { continue };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-        if name.eq_ignore_ascii_case(b"content-length") {
-            length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse::<usize>().ok());
-        } else if name.eq_ignore_ascii_case(b"connection") {
-            closes = value.eq_ignore_ascii_case(b"close");
-        }
-    }
+/// Parses a response. Returns `None` until all of it has arrived.
+fn parse(bytes: &[u8]) -> io::Result<Option<Response>> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut head = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(start) = head.parse(bytes).map_err(|_| invalid())? else { return Ok(None) };
+    let header = |name: &str| head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|it| it.value);
+    let status = head.code.unwrap_or(0);
     let length = match status {
         204 | 304 => 0,
-        _ => length.ok_or(NotUnderstood)?,
+        _ => header("content-length").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).ok_or_else(invalid)?,
     };
-    let end = body.checked_add(length).ok_or(NotUnderstood)?;
-    Ok((bytes.len() >= end).then_some(Answer { status, body: (body, end), closes }))
+    let closes = header("connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close"));
+    let end = start.checked_add(length).ok_or_else(invalid)?;
+    Ok((bytes.len() >= end).then_some(Response { status, body: (start, end), closes }))
 }
 
 #[cfg(test)]
@@ -109,10 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_whole_and_in_parts() {
+    fn responses_whole_and_in_parts() {
         let whole = b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\nx: y\r\n\r\nhello";
         for cut in 0..whole.len() {
-            assert_eq!(parse(&whole[..cut]), Ok(None), "{cut}");
+            assert_eq!(parse(&whole[..cut]).unwrap(), None, "{cut}");
         }
         let answer = parse(whole).unwrap().unwrap();
         assert_eq!((answer.status, &whole[answer.body.0..answer.body.1], answer.closes), (202, &b"hello"[..], false));
@@ -121,7 +114,7 @@ mod tests {
         assert_eq!(parse(b"HTTP/1.1 304 Not Modified\r\n\r\n").unwrap().unwrap().status, 304);
         for bad in [&b"SSH-2.0\r\n\r\n"[..], b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"]
         {
-            assert_eq!(parse(bad), Err(NotUnderstood));
+            assert_eq!(parse(bad).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
     }
 }

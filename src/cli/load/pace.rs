@@ -1,8 +1,8 @@
 //! When requests are due.
 //!
-//! Open loop: request `n` is due at `start + n / rate`, whether or not the answers before it came: that is how visitors come.
-//! Latency counts from when a request was due, so that a server that stalls is charged for all who waited (this is what
-//! correcting for coordinated omission means). Closed loop: a connection asks again as soon as it was answered.
+//! Open loop: request `n` is due at `start + n / rate`, whether or not earlier responses arrived, as visitors do. Latency is
+//! measured from when a request was due, so a server that stalls is charged for every waiting request; this corrects for
+//! coordinated omission. Closed loop: a connection sends its next request as soon as it has a response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// How often due requests are let go. Timers of the runtime are no finer than a millisecond, so a thread sleeps instead.
+/// The interval at which due requests are released. The runtime has timers of a millisecond, so a thread sleeps instead.
 const TICK: Duration = Duration::from_micros(250);
 
 /// Hands out requests to connections.
@@ -23,17 +23,17 @@ pub(crate) struct Pace {
     due: Arc<Semaphore>,
 }
 
-/// A request to be sent.
+/// A request to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Turn {
-    /// Counts from 0.
+    /// The number of the request, from 0.
     pub(crate) number: u64,
-    /// Since when it is due.
+    /// The time at which it was due.
     pub(crate) due: Instant,
 }
 
 impl Pace {
-    /// From now on for `lasting`, at `rate` requests a second, or as fast as answers come.
+    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive.
     pub(crate) fn start(rate: Option<f64>, lasting: Duration) -> std::io::Result<Self> {
         let start = Instant::now();
         let pace = Self { start, end: start + lasting, rate, next: Arc::default(), due: Arc::new(Semaphore::new(0)) };
@@ -44,7 +44,7 @@ impl Pace {
         Ok(pace)
     }
 
-    /// The next request, when it is due; `None` when time is up.
+    /// Waits for the next request to be due. Returns `None` when time is up.
     pub(crate) async fn turn(&self) -> Option<Turn> {
         let Some(rate) = self.rate else {
             let now = Instant::now();
@@ -55,7 +55,7 @@ impl Pace {
         Some(Turn { number, due: due(self.start, number, rate) })
     }
 
-    /// Lets requests go as they become due. Those that are due before the end are sent, however late.
+    /// Releases requests as they become due. All that are due before the end are sent, however late.
     fn release(&self, rate: f64) {
         let mut released = 0;
         loop {
@@ -69,7 +69,7 @@ impl Pace {
             }
             std::thread::sleep(TICK);
         }
-        // Connections that wait learn that there is nothing more, once what was let go is taken.
+        // Once all released requests are taken, wake the waiting connections.
         while self.due.available_permits() > 0 {
             std::thread::sleep(TICK);
         }
@@ -82,7 +82,7 @@ fn due(start: Instant, number: u64, rate: f64) -> Instant {
     start + Duration::from_secs_f64(number as f64 / rate)
 }
 
-/// How many requests are due after `elapsed`; the first one at once.
+/// Returns the number of requests that are due after `elapsed`. The first one is due at once.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of requests")]
 fn due_by(elapsed: Duration, rate: f64) -> u64 {
     (elapsed.as_secs_f64() * rate) as u64 + 1
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_late_is_told_since_when_it_was_due() {
+    fn a_late_request_keeps_the_time_at_which_it_was_due() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let pace = Pace::start(Some(1_000.0), Duration::from_millis(50)).unwrap();

@@ -1,4 +1,4 @@
-//! What a run measured.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,26 +6,26 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The longest latency that is told apart, in microseconds.
+/// The longest latency that is measured, in microseconds.
 const MAX_US: u64 = 120_000_000;
 
-/// Counts of one thread's connections.
+/// Measurements of one or more threads.
 #[derive(Debug)]
 pub(crate) struct Measured {
-    /// Latencies in microseconds, of all answered requests.
+    /// Latencies of all answered requests, in microseconds.
     latencies: Option<Histogram<u64>>,
-    /// Answers by status.
+    /// Responses by status.
     pub(crate) by_status: BTreeMap<u16, u64>,
-    /// Requests without an answer, by what happened.
+    /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Events in requests that were answered as expected.
+    /// Events in requests with the expected status.
     pub(crate) events: u64,
 }
 
 impl Measured {
-    /// Nothing yet.
+    /// Creates empty measurements.
     pub(crate) fn new() -> Self {
-        // Three digits between a microsecond and two minutes: these bounds are always allowed.
+        // Always `Some`: these bounds and three digits are valid.
         Self {
             latencies: Histogram::new_with_bounds(1, MAX_US, 3).ok(),
             by_status: BTreeMap::new(),
@@ -34,7 +34,7 @@ impl Measured {
         }
     }
 
-    /// Notes an answer.
+    /// Counts a response.
     pub(crate) fn answered(&mut self, status: u16, latency: Duration) {
         *self.by_status.entry(status).or_default() += 1;
         if let Some(latencies) = &mut self.latencies {
@@ -42,15 +42,15 @@ impl Measured {
         }
     }
 
-    /// Notes a request that got no answer.
+    /// Counts a request without a response.
     pub(crate) fn failed(&mut self, error: &std::io::Error) {
         *self.failures.entry(error.to_string()).or_default() += 1;
     }
 
-    /// Takes in what another thread measured.
+    /// Adds the measurements of another thread.
     pub(crate) fn add(&mut self, other: Self) {
         if let (Some(mine), Some(theirs)) = (&mut self.latencies, &other.latencies) {
-            // The bounds are the same.
+            // Can't fail: the bounds are the same.
             let _ = mine.add(theirs);
         }
         for (status, count) in other.by_status {
@@ -74,52 +74,52 @@ fn ms(us: u64) -> f64 {
 
 /// The report, as `--json` prints it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    /// `open` (a constant rate) or `closed` (as fast as answers come).
+pub(crate) struct LoadReport {
+    /// `open` (a constant rate) or `closed` (as fast as responses arrive).
     pub(crate) mode: &'static str,
-    /// The rate that was asked for, in requests a second.
+    /// The requested rate, in requests per second.
     pub(crate) target_rate: Option<f64>,
-    /// How many connections.
+    /// The number of connections.
     pub(crate) connections: usize,
-    /// How many seconds were measured.
+    /// The duration of the measurement, in seconds.
     pub(crate) seconds: f64,
-    /// Requests that were answered.
+    /// The number of responses.
     pub(crate) requests: u64,
-    /// The same a second.
+    /// Responses per second.
     pub(crate) requests_per_second: f64,
-    /// Events a second, in requests that were answered as expected.
+    /// Events per second, in requests with the expected status.
     pub(crate) events_per_second: f64,
-    /// Answers by status.
+    /// Responses by status.
     pub(crate) by_status: BTreeMap<u16, u64>,
-    /// Requests without an answer.
+    /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Latencies in milliseconds: from when a request was due (open), or sent (closed).
+    /// Quantiles of the latency in milliseconds, measured from when a request was due (open) or sent (closed).
     pub(crate) latency_ms: BTreeMap<&'static str, f64>,
-    /// Whether the server counted what it answered for, if that was asked.
+    /// The verification of the server's counts, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<Verified>,
 }
 
-/// What the server says of the events that it answered for.
+/// What the server counted of the acknowledged events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Verified {
-    /// Orders in requests that were answered 202, warm-up included.
+    /// Orders in acknowledged requests, including the warm-up.
     pub(crate) orders_sent: u64,
-    /// Orders that the server counts more than before.
+    /// Orders by which the server's count rose.
     pub(crate) orders_counted: i64,
-    /// Users in requests that were answered 202.
+    /// Users in acknowledged requests.
     pub(crate) users_sent: u64,
-    /// Users that the server counts more than before.
+    /// Users by which the server's count rose.
     pub(crate) users_counted: i64,
-    /// Whether they are the same. Requests without an answer may have been recorded.
+    /// Whether the counts match. Requests without a response may have been recorded.
     pub(crate) agrees: bool,
 }
 
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
-impl Report {
-    /// Of what was measured in `lasting`.
+impl LoadReport {
+    /// Creates the report of what was measured in `lasting`.
     pub(crate) fn new(measured: Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
         let seconds = lasting.as_secs_f64().max(0.001);
         let requests: u64 = measured.by_status.values().sum();
@@ -141,7 +141,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Formats the report for people.
     pub(crate) fn describe(&self) -> String {
         let mut text = match self.target_rate {
             Some(rate) => format!("open loop, {rate} requests/s wanted, {} connections\n", self.connections),
@@ -194,14 +194,14 @@ mod tests {
             all.add(one);
         }
         all.answered(503, Duration::from_secs(1_000));
-        let report = Report::new(all, Duration::from_secs(10), 8, Some(100.0));
+        let report = LoadReport::new(all, Duration::from_secs(10), 8, Some(100.0));
         assert_eq!((report.requests, report.by_status[&202], report.by_status[&503]), (1_001, 1_000, 1));
         assert!((report.events_per_second - 100.0).abs() < 0.01);
         for (name, expected) in [("p50", 501.0), ("p90", 901.0), ("p99", 991.0)] {
             let measured = report.latency_ms[name];
             assert!((measured - expected).abs() <= expected / 500.0, "{name}: {measured}");
         }
-        // Beyond the longest: held there, not lost.
+        // Longer latencies count as the longest one.
         assert!((report.latency_ms["max"] - 120_000.0).abs() < 200.0);
         assert_eq!(report.failures.values().sum::<u64>(), 2);
     }

@@ -1,13 +1,13 @@
-//! Whether a server counted what it answered for.
+//! Verification that the server counted what it acknowledged.
 
 use headcount_domain::ids::ProjectId;
 use serde::Deserialize;
 
 use super::report::Verified;
-use crate::cli::Failure;
 use crate::cli::client::Client;
+use crate::cli::failure::Failure;
 
-/// What a project counts at one moment.
+/// The counts of a project at one time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     orders: i64,
@@ -24,7 +24,7 @@ struct UniqueUsers {
     total_unique_users: i64,
 }
 
-/// Asks the server.
+/// Reads the counts from the server.
 pub(crate) fn counts(client: &Client, project: ProjectId) -> Result<Counts, Failure> {
     let Metrics { orders } = client.get(&format!("/projects/{project}/revenue/metrics"))?;
     let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
@@ -32,7 +32,7 @@ pub(crate) fn counts(client: &Client, project: ProjectId) -> Result<Counts, Fail
     Ok(Counts { orders, users: total_unique_users })
 }
 
-/// The project that a public key belongs to.
+/// Finds the project of a public key.
 pub(crate) fn project_of(client: &Client, public_key: &str) -> Result<ProjectId, Failure> {
     let projects = client.projects()?;
     let mut found = projects.iter().filter(|project| project.public_keys.iter().any(|key| key == public_key));
@@ -41,12 +41,12 @@ pub(crate) fn project_of(client: &Client, public_key: &str) -> Result<ProjectId,
 }
 
 impl Counts {
-    /// Compares with what was sent since.
-    pub(crate) fn compare(self, after: Self, orders_sent: u64, users_sent: u64, unanswered: bool) -> Verified {
+    /// Compares the increase since then with what was sent.
+    pub(crate) fn compare(self, after: Self, orders_sent: u64, users_sent: u64, any_unanswered: bool) -> Verified {
         let (orders, users) = (after.orders - self.orders, after.users - self.users);
         let same = |sent: u64, counted: i64| {
             let sent = i64::try_from(sent).unwrap_or(i64::MAX);
-            sent == counted || (unanswered && counted > sent)
+            sent == counted || (any_unanswered && counted > sent)
         };
         let agrees = same(orders_sent, orders) && same(users_sent, users);
         Verified { orders_sent, orders_counted: orders, users_sent, users_counted: users, agrees }

@@ -1,57 +1,55 @@
-//! Who calls, and whether that is allowed.
+//! Authentication and authorization: where 401 and 403 are decided.
 
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::http::header;
-use headcount_actors::registry::{ApiToken, KeyedProject, Principal, Role, Scope};
+use headcount_actors::registry::{ApiToken, Principal, ProjectConfig, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use crate::http::AppState;
+use crate::http::app::AppState;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The code of what a token of one project can't do.
-pub const PROJECT_FORBIDDEN: &str = "project_forbidden";
-
-/// The least role that an operation needs.
+/// The minimum role for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MinRole {
+pub(crate) enum MinRole {
     /// Any member.
     Member,
     /// Owners and admins.
     Admin,
 }
 
-/// A caller who may.
+/// An authorized caller.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     /// The token.
-    pub token: Arc<ApiToken>,
+    pub(crate) token: Arc<ApiToken>,
 }
 
 impl Caller {
     /// The caller's organization.
-    pub fn organization(&self) -> OrganizationId {
+    pub(crate) fn organization(&self) -> OrganizationId {
         self.token.organization
     }
 }
 
-/// A caller who may, and the project that the operation is about.
+/// An authorized caller, and the project in the path.
 #[derive(Debug, Clone)]
-pub struct ProjectCaller {
+pub(crate) struct ProjectCaller {
     /// The project.
-    pub project: ProjectId,
-    /// How it counts.
-    pub keyed: Arc<KeyedProject>,
+    pub(crate) project: ProjectId,
+    /// Its settings.
+    pub(crate) keyed: Arc<ProjectConfig>,
 }
 
-/// The bearer credential of a request.
-pub fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
+/// Returns the bearer credential of a request.
+pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next();
     if values.next().is_some() {
         let message = "there are several `Authorization` headers; a request has one credential";
-        return Err(ApiError::bad_request("duplicate_credentials", message));
+        return Err(ApiError::new(ErrorCode::DuplicateCredentials, message));
     }
     let value = value.ok_or_else(|| ApiError::unauthenticated("an `Authorization: Bearer <token>` header is required"))?;
     let text = value.to_str().unwrap_or_default();
@@ -65,39 +63,49 @@ fn token(state: &AppState, request: &HttpRequest) -> Result<Arc<ApiToken>, ApiEr
     let refused = || ApiError::unauthenticated("the token is unknown, revoked or expired");
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Token(token)) => Ok(token),
-        // The root token may make organizations, and is unknown everywhere else.
+        // The root token creates organizations, and is unknown to every other operation.
         Ok(Principal::Root) | Err(_) => Err(refused()),
     }
 }
 
 fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError> {
     if role == MinRole::Admin && token.role == Role::Member {
-        return Err(ApiError::forbidden("insufficient_role", "this needs the role owner or admin; the token's is member"));
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the role owner or admin; the token's is member"));
     }
     if !token.has(scope) {
-        return Err(ApiError::forbidden(
-            "insufficient_scope",
+        return Err(ApiError::new(
+            ErrorCode::InsufficientScope,
             format!("this needs the scope {scope}, which the token doesn't have"),
         ));
     }
     Ok(())
 }
 
-/// For operations of the whole organization.
-pub fn organization_wide(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Caller, ApiError> {
+/// Authorizes an operation on the whole organization.
+pub(crate) fn organization_wide(
+    state: &AppState,
+    request: &HttpRequest,
+    scope: Scope,
+    role: MinRole,
+) -> Result<Caller, ApiError> {
     let token = token(state, request)?;
     allowed(&token, scope, role)?;
     if token.project.is_some() {
-        return Err(ApiError::forbidden(
-            PROJECT_FORBIDDEN,
+        return Err(ApiError::new(
+            ErrorCode::ProjectForbidden,
             "this is about the whole organization, and the token is for one project only",
         ));
     }
     Ok(Caller { token })
 }
 
-/// For operations on `/projects/{project_id}/…`.
-pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<ProjectCaller, ApiError> {
+/// Authorizes an operation on `/projects/{project_id}/…`.
+pub(crate) fn on_project(
+    state: &AppState,
+    request: &HttpRequest,
+    scope: Scope,
+    role: MinRole,
+) -> Result<ProjectCaller, ApiError> {
     let token = token(state, request)?;
     allowed(&token, scope, role)?;
     let not_found = || ApiError::not_found("project");
@@ -107,16 +115,16 @@ pub fn on_project(state: &AppState, request: &HttpRequest, scope: Scope, role: M
         return Err(not_found());
     }
     if token.project.is_some_and(|own| own != project) {
-        return Err(ApiError::forbidden(PROJECT_FORBIDDEN, "the token is for another project"));
+        return Err(ApiError::new(ErrorCode::ProjectForbidden, "the token is for another project"));
     }
     Ok(ProjectCaller { project, keyed })
 }
 
-/// For making organizations: the root token.
-pub fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+/// Authorizes the creation of organizations, which needs the root token.
+pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
         Ok(Principal::Root) => Ok(()),
-        Ok(Principal::Token(_)) => Err(ApiError::forbidden("insufficient_role", "this needs the root token")),
+        Ok(Principal::Token(_)) => Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token")),
         Err(_) => Err(ApiError::unauthenticated("the token is unknown, revoked or expired")),
     }
 }

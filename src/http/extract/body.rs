@@ -1,6 +1,6 @@
-//! Bodies, read up to a limit that also holds for what they decompress to.
+//! Bodies, read up to a limit that also holds for the decompressed size.
 //!
-//! The framework would decompress without a bound worth the name, so it is done here, one encoding a body.
+//! The framework's own decompression has no strict bound, so bodies are decompressed here, with one encoding each.
 
 use std::io::Read;
 use std::time::Duration;
@@ -12,27 +12,28 @@ use futures_util::StreamExt;
 use headcount_actors::ingest::Permit;
 use headcount_domain::ids::ProjectId;
 
-use crate::http::AppState;
+use crate::http::app::AppState;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The most that one event's body may hold.
-pub const EVENT_LIMIT_BYTES: usize = 64 << 10;
-/// The most that a batch's body, or that of a management operation, may hold.
-pub const BATCH_LIMIT_BYTES: usize = 4 << 20;
-/// How long a body may take to arrive.
+/// The maximum size of an event's body.
+pub(crate) const EVENT_LIMIT_BYTES: usize = 64 << 10;
+/// The maximum size of the body of a batch or of a management operation.
+pub(crate) const BATCH_LIMIT_BYTES: usize = 4 << 20;
+/// The time limit for a body to arrive.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Which types a body may say it is of.
+/// The content types that an operation accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
+pub(crate) enum Media {
     /// JSON only.
     Json,
-    /// JSON, also as `text/plain`: what a beacon can send without a preflight.
+    /// JSON, also as `text/plain`, which a beacon can send without a preflight.
     JsonOrText,
 }
 
-/// Refuses a body of another type. One that says nothing is taken as JSON.
-pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
+/// Refuses a body of another type. A body without a type counts as JSON.
+pub(crate) fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> {
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
     let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
     let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
@@ -44,20 +45,20 @@ pub fn check_media(request: &HttpRequest, media: Media) -> Result<(), ApiError> 
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
-/// Takes the bytes of an event of `project` from the engine's pool, if it takes events of it from this client now.
-pub fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
+/// Reserves the bytes of an event of `project` in the engine's pool, if the engine accepts events of it from this client now.
+pub(crate) fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
     Ok(state.engine.admit(project, state.client_address(request), bytes)?)
 }
 
-/// Reads a body of `project` through the engine's gate: its bytes are taken from the pool before they are read.
-pub async fn read_admitted(
+/// Reads a body of `project`. Its bytes are reserved in the engine's pool before they are read.
+pub(crate) async fn read_admitted(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
     project: ProjectId,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    // What is only announced must not fill the pool: beyond one event's worth, bytes are taken as they come.
+    // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.
     let announced = announced_bytes(request, limit_bytes)?;
     let mut taken = announced.min(EVENT_LIMIT_BYTES);
     let mut permit = admit(state, request, project, taken)?;
@@ -77,27 +78,27 @@ pub async fn read_admitted(
 }
 
 /// Reads a body that carries no events.
-pub async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let announced = announced_bytes(request, limit_bytes)?;
     let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
     decode(request, body, limit_bytes)
 }
 
-/// The body's length by its header, if that is within the limit.
+/// Returns the body's announced length, which must be within the limit.
 fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, ApiError> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length: usize = length.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
     if length > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(length) }
 }
 
-/// A body and how many bytes of it are to be read: all, where nothing is said.
+/// A body, and the number of bytes to read of it; `None` reads all.
 struct Incoming {
     payload: Payload,
     left: Option<usize>,
 }
 
-/// A request that asks for another protocol, which is not followed, has the body that it announces. The framework takes all that
-/// comes after the head for its body.
+/// Limits the body of a request that asks for another protocol to its announced length. The framework treats everything after
+/// such a head as the body.
 fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
     let headers = request.headers();
     let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
@@ -127,7 +128,7 @@ async fn collect(
     };
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,
-        Err(_) => Err(ApiError::bad_request("body_timeout", "the body did not arrive within 10 seconds")),
+        Err(_) => Err(ApiError::new(ErrorCode::BodyTimeout, "the body did not arrive within 10 seconds")),
     }
 }
 
@@ -135,7 +136,7 @@ async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
     if incoming.left == Some(0) {
         return Ok(None);
     }
-    let incomplete = |_| ApiError::bad_request("incomplete_body", "the body ended before it was complete");
+    let incomplete = |_| ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete");
     let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
     if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
         bytes.truncate(*left);
@@ -148,7 +149,7 @@ fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
     if bytes > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(()) }
 }
 
-/// Undoes the body's encoding, stopping at the limit.
+/// Decodes the body, up to the limit.
 fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };
     let readable = |_| ApiError::unsupported_media("the content encoding must be gzip, br or zstd, in ASCII");
@@ -173,7 +174,7 @@ fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
     Ok(body.into())
 }
 
-/// Unlike the reader that `brotli` has, it sees what follows the end.
+/// Decodes brotli. Unlike the crate's reader, it refuses bytes after the end.
 fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
     let mut state = brotli::BrotliState::new(
         brotli::enc::StandardAlloc::default(),
@@ -198,5 +199,5 @@ fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
 }
 
 fn broken() -> ApiError {
-    ApiError::bad_request("invalid_encoding", "the body is not what its content encoding says")
+    ApiError::new(ErrorCode::InvalidEncoding, "the body is not what its content encoding says")
 }

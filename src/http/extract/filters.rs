@@ -4,28 +4,36 @@ use std::collections::BTreeMap;
 
 use headcount_domain::filter::{Filter, MAX_FILTERS, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::extract::query::Fields;
+use crate::http::extract::json::Fields;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 const PARTS: &[&str] = &["field", "operator", "value"];
 
-/// One condition on a property of events.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "read part by part, for errors that name the part; this is the shape for the document")]
-pub struct FilterShape {
-    /// A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).
-    field: String,
-    #[schema(schema_with = operators)]
-    operator: String,
-    #[schema(schema_with = operands)]
-    value: Option<serde_json::Value>,
+/// The schema of one filter. Filters are read part by part, so that an error can name the part.
+#[derive(Debug)]
+pub(crate) struct FilterShape;
+
+impl PartialSchema for FilterShape {
+    fn schema() -> RefOr<Schema> {
+        let field = "A built-in field (`browser`), or `metadata.` and a path (`metadata.plan.name`).";
+        ObjectBuilder::new()
+            .description(Some("One condition on a property of events."))
+            .property("field", ObjectBuilder::new().schema_type(Type::String).description(Some(field)))
+            .property("operator", operators())
+            .property("value", operands())
+            .required("field")
+            .required("operator")
+            .into()
+    }
 }
+
+impl ToSchema for FilterShape {}
 
 fn operators() -> ObjectBuilder {
     let names = Operator::ALL.iter().map(|operator| operator.as_str());
@@ -45,19 +53,20 @@ fn operands() -> OneOfBuilder {
     scalars().item(ArrayBuilder::new().items(scalars()).min_items(Some(1))).description(Some(description))
 }
 
-/// Which events a question is about, by its `event_name` and the `filters` in its body; `None`: about all.
-pub fn predicate(event_name: Option<String>, fields: &Fields<'_>) -> Result<Option<Predicate>, ApiError> {
-    let filters = fields.raw("filters").map(read).transpose()?.unwrap_or_default();
+/// Reads a list of filters.
+pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
+    let Some(json) = fields.raw(name) else { return Ok(Vec::new()) };
+    let items: Vec<&RawValue> = serde_json::from_str(json)
+        .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
+    items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get())).collect()
+}
+
+/// Returns the predicate of the events that a question is about, or `None` if it is about all of them.
+pub(crate) fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Option<Predicate>, ApiError> {
     if event_name.is_none() && filters.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Predicate::new(event_name.as_deref(), filters)?))
-}
-
-fn read(json: &str) -> Result<Vec<Filter>, ApiError> {
-    let items: Vec<&RawValue> = serde_json::from_str(json)
-        .map_err(|_| ApiError::parameter("filters", format!("`filters` must be a list of at most {MAX_FILTERS} filters")))?;
-    items.into_iter().enumerate().map(|(index, item)| read_one(&format!("filters[{index}]"), item.get())).collect()
+    Ok(Some(Predicate::new(event_name, filters)?))
 }
 
 fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
@@ -75,7 +84,7 @@ fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
     let filter = filter.map_err(|invalid| at(param, invalid))?;
     if filter.needs_session() {
         let message = "fields of the session's entry are not available yet for unique users";
-        return Err(ApiError::bad_request("unsupported_combination", message).with_param(format!("{param}.field")));
+        return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param(format!("{param}.field")));
     }
     Ok(filter)
 }
@@ -91,7 +100,8 @@ mod tests {
 
     fn ask(body: &str) -> Result<Option<Predicate>, ApiError> {
         let fields = Fields::read(body.as_bytes(), &["event_name", "filters"])?;
-        predicate(fields.text("event_name")?, &fields)
+        let event_name: Option<String> = fields.optional("event_name", "a string")?;
+        predicate(event_name.as_deref(), fields.with("filters", read)?)
     }
 
     #[test]
@@ -126,8 +136,9 @@ mod tests {
             (r#"[{"field":"entry_url","operator":"is_set"}]"#, "unsupported_combination", "filters[0].field"),
         ];
         for (filters, code, param) in table {
-            let error = format!("{:?}", ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters));
-            assert!(error.contains(&format!("code: {code:?}")) && error.contains(&format!("param: Some({param:?})")), "{error}");
+            let error = ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters);
+            assert_eq!(error.code().as_str(), code, "{filters}");
+            assert!(format!("{error:?}").contains(&format!("param: Some({param:?})")), "{error:?}");
         }
         for body in [r#"{"event_name":""}"#.to_owned(), format!("{{\"event_name\":\"{}\"}}", "x".repeat(101))] {
             assert!(format!("{:?}", ask(&body).expect_err(&body)).contains("param: Some(\"event_name\")"), "{body}");

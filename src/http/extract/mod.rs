@@ -1,8 +1,10 @@
 //! Reads requests: the caller, the parameters, the days and the body, each checked before a handler sees it.
 
-pub mod auth;
-pub mod body;
-pub mod filters;
-pub mod query;
-pub mod question;
-pub mod window;
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod filters;
+pub(crate) mod json;
+pub(crate) mod parameters;
+pub(crate) mod path;
+pub(crate) mod query;
+pub(crate) mod question;

@@ -1,31 +1,31 @@
-//! Query strings and JSON bodies, read strictly: what an operation doesn't know is refused, so that a mistyped name can't
-//! silently change a number.
+//! Query strings. A parameter that an operation does not have is an error, so that a mistyped name can't silently change a number.
+//!
+//! [`query_parameters!`](crate::http::extract::query::query_parameters) declares the parameters of an endpoint once: the struct that
+//! it defines reads them, checks them and documents them.
 
-use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use actix_web::HttpRequest;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use headcount_domain::time::{Day, Instant, Timezone, Window};
+use utoipa::openapi::path;
 
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
-/// The query string of a request.
+/// The parameters of a query string, as text.
 #[derive(Debug)]
-pub struct Query {
+pub(crate) struct QueryString {
     values: BTreeMap<String, String>,
 }
 
-impl Query {
-    /// Reads it; only `allowed` names may be there, each once.
-    pub fn read(request: &HttpRequest, allowed: &[&str]) -> Result<Self, ApiError> {
+impl QueryString {
+    /// Reads the parameters, each of which must be allowed and may be given once.
+    fn read<Q: QueryParameters>(request: &HttpRequest) -> Result<Self, ApiError> {
         let mut values = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
-            if !allowed.contains(&name.as_ref()) {
-                return Err(ApiError::unknown_parameter(&name, allowed));
+            if !Q::allows(&name) {
+                return Err(ApiError::unknown_parameter(&name, &Q::names()));
             }
             if values.insert(name.to_string(), value.into_owned()).is_some() {
                 return Err(ApiError::parameter(name, "the parameter is given more than once"));
@@ -34,9 +34,8 @@ impl Query {
         Ok(Self { values })
     }
 
-    /// Reads it as ingestion does: of each parameter the first, and those that nobody knows are ignored, as older servers
-    /// meet newer trackers.
-    pub fn read_leniently(request: &HttpRequest) -> Self {
+    /// Reads the first value of every parameter. Ingestion ignores unknown ones, because older servers meet newer trackers.
+    pub(crate) fn read_leniently(request: &HttpRequest) -> Self {
         let mut values = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
             values.entry(name.into_owned()).or_insert_with(|| value.into_owned());
@@ -44,103 +43,144 @@ impl Query {
         Self { values }
     }
 
-    /// A parameter's text, if it is there.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    /// Returns the text of a parameter.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
+}
 
-    /// A parameter's text, of 1 to `max_characters` characters if it is there.
-    pub fn filled(&self, name: &str, max_characters: usize) -> Result<Option<&str>, ApiError> {
-        let Some(text) = self.text(name) else { return Ok(None) };
-        match text.chars().count() {
-            0 => Err(ApiError::parameter(name, format!("`{name}` must not be empty"))),
-            characters if characters > max_characters => {
-                let message = format!("`{name}` must have at most {max_characters} characters, not {characters}");
-                Err(ApiError::parameter(name, message))
+/// The calendar that a question is asked by. It records whether the answer depends on the current day.
+#[derive(Debug)]
+pub(crate) struct Calendar {
+    timezone: Timezone,
+    now: Instant,
+    today: Cell<Option<Day>>,
+}
+
+impl Calendar {
+    pub(crate) fn new(state: &AppState, timezone: Timezone) -> Self {
+        Self { timezone, now: state.engine.clock().now(), today: Cell::new(None) }
+    }
+
+    /// Returns the window between two dates, each of which has a default.
+    pub(crate) fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+        let window = Window::resolve(start, end, self.timezone, self.now)?;
+        if Window::depends_on_today(start, end) {
+            self.today.set(Some(self.timezone.day_of(self.now)));
+        }
+        Ok(window)
+    }
+
+    /// Returns the window of the last `days` days.
+    pub(crate) fn last_days(&self, days: u32) -> Window {
+        let window = Window::last_days(days, self.timezone, self.now);
+        self.today.set(Some(window.end));
+        window
+    }
+
+    /// Returns the current day, if a window depends on it.
+    pub(crate) fn today(&self) -> Option<Day> {
+        self.today.get()
+    }
+}
+
+/// A parameter, or a few that belong together such as the ends of a window.
+pub(crate) trait Parameter: Sized {
+    /// The names in the query string. Empty if it is the name of the field.
+    const NAMES: &'static [&'static str] = &[];
+
+    /// Reads and checks the value of the field `name`.
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError>;
+
+    /// Documents the field `name`.
+    fn document(name: &'static str, description: &str) -> Vec<path::Parameter>;
+}
+
+/// The parameters of an endpoint. Defined by [`query_parameters!`].
+pub(crate) trait QueryParameters: Sized {
+    /// Returns whether there is a parameter of this name.
+    fn allows(name: &str) -> bool;
+
+    /// Returns the names of all parameters.
+    fn names() -> Vec<&'static str>;
+
+    /// Reads the parameters in the order of the fields. The first error is returned.
+    fn from_query(query: &QueryString, calendar: &Calendar) -> Result<Self, ApiError>;
+
+    /// Reads the parameters of a request.
+    fn read(request: &HttpRequest, calendar: &Calendar) -> Result<Self, ApiError> {
+        Self::from_query(&QueryString::read::<Self>(request)?, calendar)
+    }
+}
+
+/// Defines a struct of query parameters: reading, checks and documentation.
+macro_rules! query_parameters {
+    (
+        $(#[doc = $summary:literal])+
+        $visibility:vis struct $name:ident {
+            $($(#[doc = $doc:literal])* $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[doc = $summary])+
+        #[derive(Debug)]
+        $visibility struct $name {
+            $($(#[doc = $doc])* pub(crate) $field: $type,)*
+        }
+
+        impl $crate::http::extract::query::QueryParameters for $name {
+            fn allows(name: &str) -> bool {
+                Self::names().contains(&name)
             }
-            _ => Ok(Some(text)),
+
+            fn names() -> Vec<&'static str> {
+                let fields: [(&'static [&'static str], &'static str); _] =
+                    [$((<$type as $crate::http::extract::query::Parameter>::NAMES, stringify!($field))),*];
+                fields.into_iter().flat_map(|(names, field)| if names.is_empty() { vec![field] } else { names.to_vec() }).collect()
+            }
+
+            fn from_query(
+                query: &$crate::http::extract::query::QueryString,
+                calendar: &$crate::http::extract::query::Calendar,
+            ) -> Result<Self, $crate::http::respond::error::ApiError> {
+                Ok(Self { $($field: $crate::http::extract::query::Parameter::read(query, stringify!($field), calendar)?,)* })
+            }
         }
-    }
 
-    /// A parameter's text, of 1 to `max_characters` characters, which must be there.
-    pub fn required(&self, name: &str, max_characters: usize) -> Result<&str, ApiError> {
-        self.filled(name, max_characters)?.ok_or_else(|| ApiError::missing(name))
-    }
-
-    /// A parameter's word out of a few, or the usual one if it isn't there.
-    pub fn word<T: FromStr<Err: Display> + Default>(&self, name: &str) -> Result<T, ApiError> {
-        let Some(text) = self.text(name) else { return Ok(T::default()) };
-        text.parse().map_err(|error| ApiError::parameter(name, format!("`{name}` {error}, not {:?}", cut(text))))
-    }
-
-    /// A parameter's integer within `range`, or `default` if it isn't there.
-    pub fn integer(&self, name: &str, range: RangeInclusive<u32>, default: u32) -> Result<u32, ApiError> {
-        let Some(text) = self.text(name) else { return Ok(default) };
-        digits(text).filter(|value| range.contains(value)).ok_or_else(|| {
-            let (first, last) = (range.start(), range.end());
-            ApiError::parameter(name, format!("`{name}` must be an integer from {first} to {last}, not {:?}", cut(text)))
-        })
-    }
-
-    /// How many rows a list is to have at most: the parameter `limit`, from 1 to `most`, or `usual` if it isn't there.
-    pub fn limit(&self, most: u32, usual: u32) -> Result<usize, ApiError> {
-        Ok(usize::try_from(self.integer("limit", 1..=most, usual)?).unwrap_or(usize::MAX))
-    }
-}
-
-/// The fields of a JSON object.
-#[derive(Debug, Default)]
-pub struct Fields<'a> {
-    values: BTreeMap<Cow<'a, str>, &'a RawValue>,
-}
-
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(transparent)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'a> Fields<'a> {
-    /// Reads a body; only `allowed` fields may be there. An empty body is an empty object.
-    pub fn read(body: &'a [u8], allowed: &[&str]) -> Result<Self, ApiError> {
-        if body.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Self::default());
+        impl utoipa::IntoParams for $name {
+            fn into_params(
+                _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+            ) -> Vec<utoipa::openapi::path::Parameter> {
+                [$(<$type as $crate::http::extract::query::Parameter>::document(
+                    stringify!($field),
+                    concat!($($doc, "\n"),*),
+                )),*].concat()
+            }
         }
-        let values: BTreeMap<Name<'a>, &RawValue> = serde_json::from_slice(body)
-            .map_err(|error| ApiError::bad_request("invalid_json", format!("the body must be a JSON object: {error}")))?;
-        let values: BTreeMap<Cow<'a, str>, &RawValue> = values.into_iter().map(|(Name(name), value)| (name, value)).collect();
-        match values.keys().find(|name| !allowed.contains(&name.as_ref())) {
-            Some(unknown) => Err(ApiError::unknown_parameter(unknown, allowed)),
-            None => Ok(Self { values }),
-        }
-    }
+    };
+}
+pub(crate) use query_parameters;
 
-    /// The JSON text of a field; null is as if absent.
-    pub fn raw(&self, name: &str) -> Option<&'a str> {
-        self.values.get(name).map(|raw| raw.get()).filter(|raw| *raw != "null")
-    }
+/// The parameters of an operation that has none.
+#[derive(Debug)]
+pub(crate) struct NoParameters;
 
-    /// A field, which must be `expected` (in words) if it is there.
-    pub fn get<T: Deserialize<'a>>(&self, name: &str, expected: &str) -> Result<Option<T>, ApiError> {
-        let Some(raw) = self.raw(name) else { return Ok(None) };
-        let value = serde_json::from_str(raw);
-        value.map(Some).map_err(|_| ApiError::parameter(name, format!("`{name}` must be {expected}, not {}", cut(raw))))
-    }
-
-    /// A text field, if it is there.
-    pub fn text(&self, name: &str) -> Result<Option<String>, ApiError> {
-        self.get(name, "a string")
+impl NoParameters {
+    /// Refuses any parameter.
+    pub(crate) fn check(request: &HttpRequest) -> Result<(), ApiError> {
+        QueryString::read::<Self>(request).map(drop)
     }
 }
 
-/// A field's own parser, with its message.
-pub fn parsed<T>(name: &str, text: &str, parse: impl FnOnce(&str) -> Option<T>, expected: &str) -> Result<T, ApiError> {
-    parse(text).ok_or_else(|| ApiError::parameter(name, format!("`{name}` must be {expected}, not {:?}", cut(text))))
-}
+impl QueryParameters for NoParameters {
+    fn allows(_: &str) -> bool {
+        false
+    }
 
-/// A number in digits alone: no sign.
-fn digits(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-}
+    fn names() -> Vec<&'static str> {
+        Vec::new()
+    }
 
-fn cut(text: &str) -> &str {
-    headcount_domain::text::cut_chars(text, 64)
+    fn from_query(_: &QueryString, _: &Calendar) -> Result<Self, ApiError> {
+        Ok(Self)
+    }
 }

@@ -1,123 +1,171 @@
-//! The frame of a question about a whole organization: who may ask it, the days that it is about, and its answer.
+//! The frame of every question: the check of the caller, the parameters, the days, and the conditional answer.
 
 use std::sync::Arc;
 
+use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::engine::AskError;
 use headcount_actors::registry::{Organization, Scope};
-use headcount_domain::ids::OrganizationId;
-use headcount_domain::time::{Day, Window};
+use headcount_actors::{AskError, OrganizationProjects};
+use headcount_domain::money::Currency;
+use headcount_domain::time::{Timezone, Window};
 use serde::Serialize;
-use utoipa::IntoParams;
 
-use crate::http::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::query::Query;
-use crate::http::extract::window::window_in;
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, MinRole, ProjectCaller};
+use crate::http::extract::body::{self, Media};
+use crate::http::extract::json::JsonBody;
+use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
 use crate::http::respond::error::ApiError;
-use crate::http::respond::etag::Tag;
+use crate::http::respond::etag::{DataVersion, EntityTag};
 
-const MAX_RANGE_DAYS: u32 = 365;
-const DEFAULT_RANGE_DAYS: u32 = 30;
-const MAX_ROWS: u32 = 100;
-const DEFAULT_ROWS: u32 = 20;
+/// A question about a project.
+pub(crate) type ProjectQuestion<'r, Q> = Question<'r, ProjectCaller, Q>;
 
-/// The range of a question, as a query parameter.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct RangeParams {
-    /// The last so many calendar days, today included.
-    #[param(minimum = 1, maximum = 365, default = 30)]
-    range_days: Option<u32>,
-}
+/// A question about an organization, over all its projects.
+pub(crate) type OrganizationQuestion<'r, Q> = Question<'r, Arc<Organization>, Q>;
 
-/// How long a list of companies, users or groups may be, as a query parameter.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct ListParams {
-    /// At most so many rows.
-    #[param(minimum = 1, maximum = 100, default = 20)]
-    limit: Option<u32>,
-}
-
-/// How long a list is to be: the parameter of [`ListParams`].
-pub fn list_limit(query: &Query) -> Result<usize, ApiError> {
-    query.limit(MAX_ROWS, DEFAULT_ROWS)
-}
-
-/// A question about an organization, asked by somebody who may.
+/// A question about the subject `S`, from a caller who is allowed to ask it.
 #[derive(Debug)]
-pub struct Asked<'r> {
+pub(crate) struct Question<'r, S, Q> {
     state: &'r AppState,
     request: &'r HttpRequest,
+    body: Bytes,
+    calendar: Calendar,
+    /// The project or organization.
+    pub(crate) subject: S,
     /// The parameters.
-    pub query: Query,
-    /// The organization as it is at this moment: days are those of its timezone, money is in its currency.
-    pub organization: Arc<Organization>,
-    /// The days.
-    pub window: Window,
-    /// Today, if the days are relative to it.
-    today: Option<Day>,
+    pub(crate) parameters: Q,
 }
 
-impl<'r> Asked<'r> {
-    /// About a window: `parameters` hold `start_date` and `end_date`.
-    pub fn in_window(state: &'r AppState, request: &'r HttpRequest, scope: Scope, parameters: &[&str]) -> Result<Self, ApiError> {
-        Self::read(state, request, scope, parameters, |query, organization| {
-            window_in(state, organization.timezone, query.text("start_date"), query.text("end_date"))
-        })
+/// A project or an organization.
+pub(crate) trait QuestionSubject {
+    fn timezone(&self) -> Timezone;
+    fn currency(&self) -> Currency;
+    fn id(&self) -> u64;
+    /// Returns the incarnation of the data and its version.
+    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError>;
+}
+
+impl QuestionSubject for ProjectCaller {
+    fn timezone(&self) -> Timezone {
+        self.keyed.policy.timezone
     }
 
-    /// About the last days: `parameters` hold `range_days`.
-    pub fn in_range(state: &'r AppState, request: &'r HttpRequest, scope: Scope, parameters: &[&str]) -> Result<Self, ApiError> {
-        Self::read(state, request, scope, parameters, |query, organization| {
-            let days = query.integer("range_days", 1..=MAX_RANGE_DAYS, DEFAULT_RANGE_DAYS)?;
-            let window = Window::last_days(days, organization.timezone, state.engine.clock().now());
-            Ok((window, Some(window.end)))
-        })
+    fn currency(&self) -> Currency {
+        self.keyed.policy.currency
     }
 
-    fn read(
+    fn id(&self) -> u64 {
+        self.project.0
+    }
+
+    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError> {
+        let (incarnation, version) = state.engine.version(self.project).await?;
+        Ok((incarnation, version.into()))
+    }
+}
+
+impl QuestionSubject for Arc<Organization> {
+    fn timezone(&self) -> Timezone {
+        self.timezone
+    }
+
+    fn currency(&self) -> Currency {
+        self.currency
+    }
+
+    fn id(&self) -> u64 {
+        self.id.0
+    }
+
+    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError> {
+        state.engine.organization_version(self.id).await
+    }
+}
+
+impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
+    /// Reads a question about the project in the path.
+    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, scope: Scope, role: MinRole) -> Result<Self, ApiError> {
+        let subject = auth::on_project(state, request, scope, role)?;
+        let calendar = Calendar::new(state, subject.timezone());
+        let parameters = Q::read(request, &calendar)?;
+        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+    }
+}
+
+impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
+    /// Reads a question about the project in the path, whose parameters are in the body.
+    pub(crate) async fn read_body(
         state: &'r AppState,
         request: &'r HttpRequest,
+        payload: Payload,
         scope: Scope,
-        parameters: &[&str],
-        days: impl FnOnce(&Query, &Organization) -> Result<(Window, Option<Day>), ApiError>,
+        role: MinRole,
     ) -> Result<Self, ApiError> {
+        let subject = auth::on_project(state, request, scope, role)?;
+        NoParameters::check(request)?;
+        body::check_media(request, Media::Json)?;
+        let body = body::read(request, payload, body::EVENT_LIMIT_BYTES).await?;
+        let (calendar, parameters) = (Calendar::new(state, subject.timezone()), B::from_json(&body)?);
+        Ok(Self { state, request, body, calendar, subject, parameters })
+    }
+}
+
+impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
+    /// Reads a question about the caller's organization.
+    pub(crate) fn read(state: &'r AppState, request: &'r HttpRequest, scope: Scope) -> Result<Self, ApiError> {
         let caller = auth::organization_wide(state, request, scope, MinRole::Admin)?;
-        let query = Query::read(request, parameters)?;
-        let organization = state.engine.registry().organization(caller.organization())?;
-        let (window, today) = days(&query, &organization)?;
-        Ok(Self { state, request, query, organization, window, today })
+        let subject = state.engine.registry().organization(caller.organization())?;
+        let calendar = Calendar::new(state, subject.timezone());
+        let parameters = Q::read(request, &calendar)?;
+        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
     }
 
-    /// The organization's id.
-    pub fn id(&self) -> OrganizationId {
-        self.organization.id
+    /// Returns the organization's projects, which a query is scattered to.
+    pub(crate) fn projects(&self) -> OrganizationProjects<'r> {
+        self.state.engine.organization(self.subject.id)
+    }
+}
+
+impl<S: QuestionSubject, Q> Question<'_, S, Q> {
+    /// Returns the window between two dates, each of which has a default.
+    pub(crate) fn window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+        self.calendar.window(start, end)
     }
 
-    /// Answers, see [`Tag::reply`].
-    pub async fn reply<T, A: Serialize>(
+    /// Answers with 304 if the client has the answer. Only otherwise is `answer` awaited.
+    pub(crate) async fn reply<T, A: Serialize>(
         &self,
-        asked: impl Future<Output = Result<T, AskError>>,
-        answer: impl FnOnce(T) -> A,
+        answer: impl Future<Output = Result<T, AskError>>,
+        shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        self.tag().await?.reply(self.request, asked, answer).await
+        let tag = self.tag().await?;
+        match tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)) {
+            Some(not_modified) => Ok(not_modified),
+            None => tag.json(&shape(answer.await?)),
+        }
     }
 
-    /// Answers about a thing that may not be there, see [`Tag::reply_about`].
-    pub async fn reply_about<T, A: Serialize>(
+    /// Answers about a thing, or with 404 if it does not exist. `If-None-Match: *` needs the answer: it matches only what exists.
+    pub(crate) async fn reply_if_found<T, A: Serialize>(
         &self,
         thing: &'static str,
-        asked: impl Future<Output = Result<Option<T>, AskError>>,
-        answer: impl FnOnce(T) -> A,
+        answer: impl Future<Output = Result<Option<T>, AskError>>,
+        shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        self.tag().await?.reply_about(self.request, thing, asked, answer).await
+        let tag = self.tag().await?;
+        if let Some(not_modified) = tag.not_modified(self.request) {
+            return Ok(not_modified);
+        }
+        let found = answer.await?.ok_or_else(|| ApiError::not_found(thing))?;
+        tag.not_modified_if_any(self.request).map_or_else(|| tag.json(&shape(found)), Ok)
     }
 
-    async fn tag(&self) -> Result<Tag, ApiError> {
-        Tag::of_organization(self.state, &self.organization, self.today, self.request).await
+    async fn tag(&self) -> Result<EntityTag, ApiError> {
+        let subject = &self.subject;
+        let (incarnation, version) = subject.version(self.state).await?;
+        let (timezone, currency) = (subject.timezone(), subject.currency());
+        let data = DataVersion { incarnation, version, id: subject.id(), timezone, currency, today: self.calendar.today() };
+        Ok(EntityTag::of_answer(&data, self.request, &self.body))
     }
 }

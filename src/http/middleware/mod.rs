@@ -1,37 +1,36 @@
-//! What surrounds every request: its id, the one shape of refusals, panics that are answered, and counting.
+//! The middleware of every request: its id, the shape of errors, caught panics, and the counts.
 
-pub mod slices;
+pub(crate) mod slices;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::HeaderValue;
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 use futures_util::FutureExt;
 
-use crate::http::AppState;
-use crate::http::respond::error::ApiError;
+use crate::http::app::AppState;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, REQUEST_ID};
 
-/// The header that carries a request's id, both ways.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// The id of a request.
 #[derive(Debug, Clone)]
-pub struct RequestId(pub HeaderValue);
+pub(crate) struct RequestId(pub HeaderValue);
 
 impl RequestId {
     /// As text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }
 
 /// The middleware.
-pub async fn envelope<B: MessageBody + 'static>(
+pub(crate) async fn handle<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
@@ -49,7 +48,7 @@ pub async fn envelope<B: MessageBody + 'static>(
             Err(ApiError::internal())
         }
     };
-    let count = |status| state.iter().for_each(|state| state.traffic.count(status, began.elapsed()));
+    let count = |status| state.iter().for_each(|state| state.request_metrics.count(status, began.elapsed()));
     let mut response = match response {
         Ok(response) => match refusal(&response) {
             Some(error) => {
@@ -69,7 +68,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The request's own id if it is sane, else a new one.
+/// Returns the request's own id if it is valid, or a new one.
 fn request_id(request: &ServiceRequest) -> RequestId {
     let sane = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
@@ -82,20 +81,20 @@ fn request_id(request: &ServiceRequest) -> RequestId {
     }
 }
 
-/// The refusal that a handler returned, if it did.
+/// Returns the error of a handler, if any.
 fn refusal<B>(response: &ServiceResponse<B>) -> Option<ApiError> {
     let error = response.response().error()?;
     Some(error.as_error::<ApiError>().cloned().unwrap_or_else(|| foreign(error)))
 }
 
-/// What the framework itself refused.
+/// Converts an error of the framework.
 fn foreign(error: &Error) -> ApiError {
     let status = error.as_response_error().status_code();
     match status.as_u16() {
         404 => ApiError::not_found("path"),
         code @ 400..=499 => {
             tracing::debug!(%error, code, "refused by the framework");
-            ApiError::bad_request("malformed_request", "the request could not be read")
+            ApiError::new(ErrorCode::MalformedRequest, "the request could not be read")
         }
         _ => {
             tracing::error!(%error, "unexpected error");

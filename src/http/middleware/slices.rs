@@ -9,23 +9,23 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 
-/// How much is handed over at once; what a connection copies of an answer.
+/// The size of a slice: the part of an answer that a connection copies.
 const SLICE_BYTES: usize = 16 << 10;
 /// How many bytes all large answers may have together while they are under way.
 const MAX_BYTES: usize = 64 << 20;
 
 /// The large answers under way.
 #[derive(Debug, Clone, Default)]
-pub struct LargeAnswers(Arc<AtomicUsize>);
+pub(crate) struct LargeAnswers(Arc<AtomicUsize>);
 
 impl LargeAnswers {
     /// Whether an answer of this size is one of them.
-    pub fn is_large(size: BodySize) -> bool {
+    pub(crate) fn is_large(size: BodySize) -> bool {
         matches!(size, BodySize::Sized(bytes) if bytes > SLICE_BYTES as u64)
     }
 
     /// Takes an answer on its way. `None`: there are too many.
-    pub fn slices(&self, bytes: Bytes) -> Option<Slices> {
+    pub(crate) fn slices(&self, bytes: Bytes) -> Option<Slices> {
         // A document that is part of the program takes no memory, however many read it.
         let counted = if bytes.is_unique() { bytes.len() } else { 0 };
         let slices = Slices { bytes, counted, all: self.clone() };
@@ -35,7 +35,7 @@ impl LargeAnswers {
 
 /// The body of a large answer.
 #[derive(Debug)]
-pub struct Slices {
+pub(crate) struct Slices {
     bytes: Bytes,
     counted: usize,
     all: LargeAnswers,

@@ -1,213 +1,150 @@
-//! What operations answer when they refuse: one type for each cause, named by every operation that knows the cause.
+//! The answers of operations besides their result. Each cause has one response, which all operations that know the cause refer to.
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::{RefOr, Response};
-use utoipa::{IntoResponses, ToResponse};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Ref as SchemaRef, Type};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, Response};
+use utoipa::{IntoResponses, Modify};
 
-use crate::http::respond::error::ErrorBody;
+type Header = (&'static str, Type, &'static str);
+type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct BadRequest(pub ErrorBody);
+const CHALLENGE: &[Header] = &[("www-authenticate", Type::String, "`Bearer`.")];
+const RETRY: &[Header] = &[("retry-after", Type::Integer, "After how many seconds to try again.")];
 
-/// The token is missing, malformed, unknown, expired or revoked.
-#[derive(Debug, ToResponse)]
-#[response(headers(
-    ("x-request-id" = String, description = "The id of the request."),
-    ("www-authenticate" = String, description = "`Bearer`."),
-))]
-pub struct Unauthorized(pub ErrorBody);
+/// An error that operations share: its name in the document, its status, its cause, and its headers besides `x-request-id`.
+struct Refusal(&'static str, &'static str, &'static str, &'static [Header]);
 
-/// The public key is missing or unknown.
-#[derive(Debug, ToResponse)]
-#[response(headers(
-    ("x-request-id" = String, description = "The id of the request."),
-    ("www-authenticate" = String, description = "`Bearer`."),
-))]
-pub struct KeyUnknown(pub ErrorBody);
+const BAD_REQUEST: &Refusal = &Refusal(
+    "BadRequest",
+    "400",
+    "The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.",
+    &[],
+);
+const UNAUTHORIZED: &Refusal =
+    &Refusal("Unauthorized", "401", "The token is missing, malformed, unknown, expired or revoked.", CHALLENGE);
+const KEY_UNKNOWN: &Refusal = &Refusal("KeyUnknown", "401", "The public key is missing or unknown.", CHALLENGE);
+const FORBIDDEN: &Refusal = &Refusal(
+    "Forbidden",
+    "403",
+    "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`.",
+    &[],
+);
+const ORIGIN_FORBIDDEN: &Refusal =
+    &Refusal("OriginForbidden", "403", "The project accepts no events from pages of this origin: `origin_forbidden`.", &[]);
+const NOT_FOUND: &Refusal = &Refusal("NotFound", "404", "There is no such thing, or it is another organization's.", &[]);
+const CONFLICT: &Refusal = &Refusal("Conflict", "409", "It contradicts the current state; the code names the reason.", &[]);
+const TOO_LARGE: &Refusal = &Refusal("TooLarge", "413", "The body is over its limit, as sent or decompressed.", &[]);
+const UNSUPPORTED_MEDIA: &Refusal =
+    &Refusal("UnsupportedMedia", "415", "The body has a type or an encoding that is not accepted.", &[]);
+const TOO_MANY: &Refusal =
+    &Refusal("TooMany", "429", "The project has reached a quota: `quota_exceeded`. Nothing was recorded.", RETRY);
+const KEY_TOO_MANY: &Refusal = &Refusal(
+    "KeyTooMany",
+    "429",
+    "The rate limit of the public key is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing \
+     was recorded.",
+    RETRY,
+);
+const INTERNAL: &Refusal = &Refusal(
+    "Internal",
+    "500",
+    "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.",
+    &[],
+);
+const UNAVAILABLE: &Refusal =
+    &Refusal("Unavailable", "503", "There is no capacity for it now. Nothing was recorded or changed.", RETRY);
 
-/// The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct Forbidden(pub ErrorBody);
+const ALL: [&Refusal; 13] = [
+    BAD_REQUEST,
+    UNAUTHORIZED,
+    KEY_UNKNOWN,
+    FORBIDDEN,
+    ORIGIN_FORBIDDEN,
+    NOT_FOUND,
+    CONFLICT,
+    TOO_LARGE,
+    UNSUPPORTED_MEDIA,
+    TOO_MANY,
+    KEY_TOO_MANY,
+    INTERNAL,
+    UNAVAILABLE,
+];
 
-/// The project takes no events from pages of this origin: `origin_forbidden`.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct OriginForbidden(pub ErrorBody);
+macro_rules! groups {
+    ($($(#[$attribute:meta])* $name:ident: $($refusal:ident),*;)*) => {$(
+        $(#[$attribute])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
 
-/// There is no such thing, or it is another organization's.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct NotFound(pub ErrorBody);
-
-/// It contradicts what is there; the code says what.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct Conflict(pub ErrorBody);
-
-/// The body is over its limit, as sent or decompressed.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct TooLarge(pub ErrorBody);
-
-/// The body is of a type or an encoding that isn't taken.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct UnsupportedMedia(pub ErrorBody);
-
-/// The project has as many of something as it may: `quota_exceeded`. Nothing was recorded.
-#[derive(Debug, ToResponse)]
-#[response(headers(
-    ("x-request-id" = String, description = "The id of the request."),
-    ("retry-after" = u32, description = "After how many seconds to try again."),
-))]
-pub struct TooMany(pub ErrorBody);
-
-/// The rate limit of the public key is used up (`rate_limited`), or the project has as many of something as it may
-/// (`quota_exceeded`). Nothing was recorded.
-#[derive(Debug, ToResponse)]
-#[response(headers(
-    ("x-request-id" = String, description = "The id of the request."),
-    ("retry-after" = u32, description = "After how many seconds to try again."),
-))]
-pub struct KeyTooMany(pub ErrorBody);
-
-/// A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.
-#[derive(Debug, ToResponse)]
-#[response(headers(("x-request-id" = String, description = "The id of the request.")))]
-pub struct Internal(pub ErrorBody);
-
-/// There is no room for it now. Nothing was recorded or changed.
-#[derive(Debug, ToResponse)]
-#[response(headers(
-    ("x-request-id" = String, description = "The id of the request."),
-    ("retry-after" = u32, description = "After how many seconds to try again."),
-))]
-pub struct Unavailable(pub ErrorBody);
-
-/// What every operation can answer.
-#[derive(Debug, IntoResponses)]
-pub enum RequestErrors {
-    /// The request is malformed.
-    #[response(status = 400)]
-    BadRequest(#[ref_response] BadRequest),
-    /// A fault of the server.
-    #[response(status = 500)]
-    Internal(#[ref_response] Internal),
+        impl IntoResponses for $name {
+            fn responses() -> Responses {
+                [$($refusal),*].into_iter().map(Refusal::referred).collect()
+            }
+        }
+    )*};
 }
 
-/// What operations that need a token can answer.
-#[derive(Debug, IntoResponses)]
-pub enum TokenErrors {
-    /// Nobody known.
-    #[response(status = 401)]
-    Unauthorized(#[ref_response] Unauthorized),
-    /// Somebody who may not.
-    #[response(status = 403)]
-    Forbidden(#[ref_response] Forbidden),
+groups! {
+    /// The errors of every operation.
+    RequestErrors: BAD_REQUEST, INTERNAL;
+    /// The errors of operations that need a token.
+    TokenErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN;
+    /// The errors of operations on one thing.
+    NotFoundErrors: NOT_FOUND;
+    /// The errors of questions, besides [`NotFoundErrors`].
+    QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, UNAVAILABLE;
+    /// The errors of changes that the current state can contradict.
+    ConflictErrors: CONFLICT;
+    /// The errors of operations that have a body.
+    BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
+    /// The errors of operations that need the engine.
+    UnavailableErrors: UNAVAILABLE;
+    /// The errors of the pixel.
+    PixelErrors: BAD_REQUEST, INTERNAL, KEY_UNKNOWN, ORIGIN_FORBIDDEN, TOO_LARGE, KEY_TOO_MANY, UNAVAILABLE;
+    /// The errors of ingestion by public key.
+    PublicEventErrors: BAD_REQUEST, INTERNAL, KEY_UNKNOWN, ORIGIN_FORBIDDEN, TOO_LARGE, UNSUPPORTED_MEDIA, KEY_TOO_MANY, UNAVAILABLE;
+    /// The errors of ingestion by token.
+    ServerEventErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNSUPPORTED_MEDIA, TOO_MANY, UNAVAILABLE;
 }
 
-/// What operations that need a public key can answer.
-#[derive(Debug, IntoResponses)]
-pub enum KeyErrors {
-    /// No project.
-    #[response(status = 401)]
-    KeyUnknown(#[ref_response] KeyUnknown),
-    /// Not from there.
-    #[response(status = 403)]
-    OriginForbidden(#[ref_response] OriginForbidden),
-}
-
-/// What operations on one thing can answer.
-#[derive(Debug, IntoResponses)]
-pub enum NotFoundErrors {
-    /// Not there.
-    #[response(status = 404)]
-    NotFound(#[ref_response] NotFound),
-}
-
-/// What changes can answer.
-#[derive(Debug, IntoResponses)]
-pub enum ConflictErrors {
-    /// Against what is there.
-    #[response(status = 409)]
-    Conflict(#[ref_response] Conflict),
-}
-
-/// What operations that take a body can answer.
-#[derive(Debug, IntoResponses)]
-pub enum BodyErrors {
-    /// Too long.
-    #[response(status = 413)]
-    TooLarge(#[ref_response] TooLarge),
-    /// Not JSON.
-    #[response(status = 415)]
-    UnsupportedMedia(#[ref_response] UnsupportedMedia),
-}
-
-/// What operations that take an event in the query string can answer.
-#[derive(Debug, IntoResponses)]
-pub enum TooLargeErrors {
-    /// Too long.
-    #[response(status = 413)]
-    TooLarge(#[ref_response] TooLarge),
-}
-
-/// What operations that need the engine can answer.
-#[derive(Debug, IntoResponses)]
-pub enum UnavailableErrors {
-    /// Not now.
-    #[response(status = 503)]
-    Unavailable(#[ref_response] Unavailable),
-}
-
-/// What operations that record events can answer.
-#[derive(Debug, IntoResponses)]
-pub enum QuotaErrors {
-    /// Too many.
-    #[response(status = 429)]
-    TooMany(#[ref_response] TooMany),
-}
-
-/// What operations that record events of a public key can answer.
-#[derive(Debug, IntoResponses)]
-pub enum KeyLimitErrors {
-    /// Too many.
-    #[response(status = 429)]
-    KeyTooMany(#[ref_response] KeyTooMany),
-}
-
-/// What operations that can be asked conditionally answer.
+/// The answer of operations that support conditional requests.
 #[derive(Debug, IntoResponses)]
 #[response(status = 304, description = "Not changed since the `ETag` that was sent in `If-None-Match`.")]
-pub struct NotModified;
+pub(crate) struct NotModified;
 
-/// What operations that take events by a public key can answer.
-#[derive(Debug)]
-pub struct PublicEventErrors;
+impl Refusal {
+    fn referred(&self) -> (String, RefOr<Response>) {
+        (self.1.to_owned(), Ref::from_response_name(self.0).into())
+    }
 
-impl IntoResponses for PublicEventErrors {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let engine = all([KeyLimitErrors::responses(), UnavailableErrors::responses()]);
-        all([RequestErrors::responses(), KeyErrors::responses(), BodyErrors::responses(), engine])
+    fn response(&self) -> Response {
+        let Self(_, _, cause, headers) = self;
+        let request_id = ("x-request-id", Type::String, "The id of the request.");
+        let body = ContentBuilder::new().schema(Some(SchemaRef::from_schema_name("ErrorBody"))).build();
+        [request_id]
+            .iter()
+            .chain(*headers)
+            .fold(
+                ResponseBuilder::new().description(*cause).content("application/json", body),
+                |response, (name, kind, description)| {
+                    let least = (*kind == Type::Integer).then_some(0);
+                    let schema = ObjectBuilder::new().schema_type(kind.clone()).minimum(least).build();
+                    response.header(*name, HeaderBuilder::new().schema(Some(schema)).description(Some(*description)).build())
+                },
+            )
+            .build()
     }
 }
 
-/// What operations that take events by a token can answer.
-#[derive(Debug)]
-pub struct ServerEventErrors;
+/// Adds the shared responses to the document.
+pub(crate) struct SharedResponses;
 
-impl IntoResponses for ServerEventErrors {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let named = all([TokenErrors::responses(), NotFoundErrors::responses()]);
-        let engine = all([QuotaErrors::responses(), UnavailableErrors::responses()]);
-        all([RequestErrors::responses(), named, BodyErrors::responses(), engine])
+impl Modify for SharedResponses {
+    fn modify(&self, document: &mut OpenApi) {
+        let Components { responses, .. } = document.components.get_or_insert_default();
+        responses.extend(ALL.map(|refusal| (refusal.0.to_owned(), refusal.response().into())));
     }
-}
-
-fn all<const N: usize>(responses: [BTreeMap<String, RefOr<Response>>; N]) -> BTreeMap<String, RefOr<Response>> {
-    responses.into_iter().flatten().collect()
 }

@@ -2,46 +2,53 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
-use headcount_domain::queries::{CompanyMetrics, Listed, TopCompany, TopUser};
+use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::AppState;
-use crate::http::extract::question::{Asked, ListParams, RangeParams, list_limit};
-use crate::http::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::app::AppState;
+use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
+use crate::http::extract::path::CompanyPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::OrganizationQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
-/// What is answered where there is no such company.
+/// The thing that a 404 names.
 const COMPANY: &str = "company";
-const MAX_DOMAIN_CHARACTERS: usize = 255;
 
-/// The company that a path is about.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Path)]
-#[allow(dead_code, reason = "the shape for the document")]
-pub struct CompanyPath {
-    /// The company's id, as answers show it.
-    #[param(pattern = "^co_[0-9A-Za-z]{22}$")]
-    company_id: String,
+query_parameters! {
+    /// The company to look up.
+    pub(crate) struct LookupParameters {
+        range_days: RangeDays,
+        /// Its domain; scheme, `www.`, port, path and case don't matter.
+        domain: Text<255>,
+    }
 }
 
-/// The company that is looked up.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct LookupParams {
-    /// Its domain; scheme, `www.`, port, path and case don't matter.
-    #[param(min_length = 1, max_length = 255)]
-    domain: String,
+query_parameters! {
+    /// The days that the figures are of.
+    pub(crate) struct CompanyParameters {
+        range_days: RangeDays,
+    }
 }
 
-/// What a company did: of the range, but for `first_seen` and `last_seen`.
+query_parameters! {
+    /// The days and the length of a list.
+    pub(crate) struct TopParameters {
+        range_days: RangeDays,
+        /// The most rows to return.
+        limit: ListLimit,
+    }
+}
+
+/// The figures of a company in the range, and its first and last event ever.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CompanyAnswer {
+pub(crate) struct CompanyAnswer {
     /// The company, `co_…`.
     company_id: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// Its domain; null if it has none.
@@ -69,7 +76,7 @@ pub struct CompanyAnswer {
 
 /// The most active companies.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TopCompaniesAnswer {
+pub(crate) struct TopCompaniesAnswer {
     /// Those with events in the range, the most active first.
     companies: Vec<CompanyRow>,
     /// Whether there are more.
@@ -78,10 +85,10 @@ pub struct TopCompaniesAnswer {
 
 /// One of the most active companies.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CompanyRow {
+pub(crate) struct CompanyRow {
     /// The company, `co_…`.
     company_id: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// Its domain; null if it has none.
@@ -100,7 +107,7 @@ pub struct CompanyRow {
 
 /// A company's most active identified users.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TopUsersAnswer {
+pub(crate) struct TopUsersAnswer {
     /// Those with events in the range, the most active first.
     users: Vec<UserRow>,
     /// Whether there are more.
@@ -109,7 +116,7 @@ pub struct TopUsersAnswer {
 
 /// One of a company's most active users.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UserRow {
+pub(crate) struct UserRow {
     /// The user's latest e-mail address, else the `user_id`.
     resolved_identifier: String,
     /// The identity, `id_…`.
@@ -176,70 +183,76 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
     }
 }
 
-/// What the company of a domain did in the last days, over all projects.
+/// The figures of the company of a domain in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
-    params(LookupParams, RangeParams),
+    params(LookupParameters),
     responses(
         (status = 200, description = "The figures.", body = CompanyAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["domain", "range_days"])?;
-    let domain = asked.query.required("domain", MAX_DOMAIN_CHARACTERS)?;
-    let company = state.engine.company_lookup(asked.id(), domain, asked.window);
-    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
+pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
+    let LookupParameters { range_days, domain } = &question.parameters;
+    let projects = question.projects();
+    let company = queries::company_by_domain(&projects, &domain.0, range_days.0);
+    question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
 /// The companies with the most events in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
-    params(RangeParams, ListParams),
+    params(TopParameters),
     responses(
         (status = 200, description = "The companies.", body = TopCompaniesAnswer),
-        NotModified, RequestErrors, TokenErrors, UnavailableErrors,
+        NotModified, QuestionErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
-    let companies = state.engine.top_companies(asked.id(), asked.window, list_limit(&asked.query)?);
-    asked.reply(companies, TopCompaniesAnswer::from).await
+pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+    let TopParameters { range_days, limit } = question.parameters;
+    let projects = question.projects();
+    let companies = queries::top_companies(&projects, range_days.0, limit.rows());
+    question.reply(companies, TopCompaniesAnswer::from).await
 }
 
-/// What a company did in the last days, over all projects.
+/// The figures of a company in the last days, over all projects.
 #[utoipa::path(
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
-    params(CompanyPath, RangeParams),
+    params(CompanyPath, CompanyParameters),
     responses(
         (status = 200, description = "The figures.", body = CompanyAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days"])?;
-    let company = state.engine.company_metrics(asked.id(), company_id(&request), asked.window);
-    asked.reply_about(COMPANY, company, |company| CompanyAnswer::new(company, &asked.organization)).await
+pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
+    let window = question.parameters.range_days.0;
+    let projects = question.projects();
+    let company = queries::company_by_id(&projects, company_id(&request), window);
+    question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
 }
 
 /// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
 #[utoipa::path(
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
-    params(CompanyPath, RangeParams, ListParams),
+    params(CompanyPath, TopParameters),
     responses(
         (status = 200, description = "The users.", body = TopUsersAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::CompaniesRead, &["range_days", "limit"])?;
-    let limit = list_limit(&asked.query)?;
-    let users = state.engine.company_top_users(asked.id(), company_id(&request), asked.window, limit);
-    asked.reply_about(COMPANY, users, TopUsersAnswer::from).await
+pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+    let TopParameters { range_days, limit } = question.parameters;
+    let projects = question.projects();
+    let users = queries::company_top_users(&projects, company_id(&request), range_days.0, limit.rows());
+    question.reply_if_found(COMPANY, users, TopUsersAnswer::from).await
 }
 
 /// The company that the path names. Text that is no id names none.

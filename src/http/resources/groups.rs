@@ -2,49 +2,47 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::intake::admission::is_group_type;
-use headcount_domain::queries::{GroupMetrics, Listed};
+use headcount_domain::queries::{self, GroupMetrics, Listed};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::AppState;
-use crate::http::extract::query::{Query, parsed};
-use crate::http::extract::question::{Asked, ListParams, RangeParams, list_limit};
-use crate::http::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::app::AppState;
+use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::OrganizationQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::error::ApiError;
 
-const MAX_KEY_CHARACTERS: usize = 512;
-/// The group type with operations of its own.
-const COMPANY: &str = "company";
-
-/// Which groups a question is about.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct GroupTypeParams {
-    /// The type of the groups. `company` is refused: companies have operations of their own.
-    #[param(pattern = "^[a-z][a-z0-9_]{0,63}$")]
-    group_type: String,
+query_parameters! {
+    /// The group and the days that the figures are of.
+    pub(crate) struct GroupParameters {
+        range_days: RangeDays,
+        /// The type of the group. `company` is refused: companies have operations of their own.
+        group_type: GroupTypeName,
+        /// The group's key: the `group_id` of events.
+        group_key: Text<512>,
+    }
 }
 
-/// The group that a question is about.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct GroupKeyParams {
-    /// The group's key: the `group_id` of events.
-    #[param(min_length = 1, max_length = 512)]
-    group_key: String,
+query_parameters! {
+    /// The groups, the days and the length of the list.
+    pub(crate) struct TopGroupsParameters {
+        range_days: RangeDays,
+        /// The type of the groups. `company` is refused: companies have operations of their own.
+        group_type: GroupTypeName,
+        /// The most rows to return.
+        limit: ListLimit,
+    }
 }
 
-/// What a group did.
+/// The figures of a group.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct GroupAnswer {
+pub(crate) struct GroupAnswer {
     /// Its type.
     group_type: String,
     /// Its key.
     group_key: String,
-    /// Its name; null while nobody told it.
+    /// Its name; null if no event has reported it.
     #[schema(required)]
     name: Option<String>,
     /// How many events in the range.
@@ -58,7 +56,7 @@ pub struct GroupAnswer {
 
 /// The most active groups of a type.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TopGroupsAnswer {
+pub(crate) struct TopGroupsAnswer {
     /// Those with events in the range, the most active first.
     groups: Vec<GroupAnswer>,
     /// Whether there are more.
@@ -84,51 +82,40 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
     }
 }
 
-/// The type that is asked for.
-fn group_type(query: &Query) -> Result<&str, ApiError> {
-    let given = query.text("group_type").ok_or_else(|| ApiError::missing("group_type"))?;
-    if given == COMPANY {
-        let message =
-            "`group_type` must not be `company`: GET /companies/top and GET /companies/{company_id}/metrics are for those";
-        return Err(ApiError::parameter("group_type", message));
-    }
-    let expected = "a group type that matches ^[a-z][a-z0-9_]{0,63}$";
-    parsed("group_type", given, |text| is_group_type(text).then_some(given), expected)
-}
-
-/// What a group did in the last days, over all projects.
+/// The figures of a group in the last days, over all projects.
 #[utoipa::path(
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
-    params(GroupTypeParams, GroupKeyParams, RangeParams),
+    params(GroupParameters),
     responses(
         (status = 200, description = "The figures.", body = GroupAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::GroupsRead, &["group_type", "group_key", "range_days"])?;
-    let group_type = group_type(&asked.query)?;
-    let group_key = asked.query.required("group_key", MAX_KEY_CHARACTERS)?;
-    let group = state.engine.group_metrics(asked.id(), group_type, group_key, asked.window);
-    asked.reply_about("group", group, GroupAnswer::from).await
+pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
+    let GroupParameters { range_days, group_type, group_key } = &question.parameters;
+    let projects = question.projects();
+    let group = queries::group_metrics(&projects, &group_type.0, &group_key.0, range_days.0);
+    question.reply_if_found("group", group, GroupAnswer::from).await
 }
 
 /// The groups of a type with the most events in the last days, over all projects.
 #[utoipa::path(
     get, path = "/groups/top", tag = "groups", operation_id = "top_groups",
-    params(GroupTypeParams, RangeParams, ListParams),
+    params(TopGroupsParameters),
     responses(
         (status = 200, description = "The groups.", body = TopGroupsAnswer),
-        NotModified, RequestErrors, TokenErrors, UnavailableErrors,
+        NotModified, QuestionErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_range(&state, &request, Scope::GroupsRead, &["group_type", "range_days", "limit"])?;
-    let group_type = group_type(&asked.query)?;
-    let groups = state.engine.top_groups(asked.id(), group_type, asked.window, list_limit(&asked.query)?);
-    asked.reply(groups, TopGroupsAnswer::from).await
+pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
+    let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
+    let projects = question.projects();
+    let groups = queries::top_groups(&projects, &group_type.0, range_days.0, limit.rows());
+    question.reply(groups, TopGroupsAnswer::from).await
 }
 
 #[cfg(test)]

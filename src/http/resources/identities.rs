@@ -2,49 +2,51 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{IdentityCounts, IdentityName, Profile};
+use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentitySelector, Profile};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::AppState;
-use crate::http::extract::query::Query;
-use crate::http::extract::question::Asked;
-use crate::http::extract::window::WindowParams;
-use crate::http::openapi::{NotFoundErrors, NotModified, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::app::AppState;
+use crate::http::extract::parameters::{Dates, Limit, Text};
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::OrganizationQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
-/// What is answered where nobody goes by the name that was given.
+/// The thing that a 404 names.
 const IDENTITY: &str = "identity";
-const MAX_ROWS: u32 = 50;
-const DEFAULT_ROWS: u32 = 10;
 
-/// The user that a question is about: exactly one of the two.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct IdentityParams {
-    /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
-    #[param(min_length = 1)]
-    email: Option<String>,
-    /// The user's id, as it is sent with events. Not together with `email`.
-    #[param(min_length = 1)]
-    user_id: Option<String>,
+type AnyText = Text<{ usize::MAX }>;
+
+query_parameters! {
+    /// The user and the window of a profile.
+    pub(crate) struct ProfileParameters {
+        window: Dates,
+        /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
+        email: Option<AnyText>,
+        /// The user's id, as it is sent with events. Not together with `email`.
+        user_id: Option<AnyText>,
+    }
 }
 
-/// How long a list may be.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct CountsParams {
-    /// At most so many rows.
-    #[param(minimum = 1, maximum = 50, default = 10)]
-    limit: Option<u32>,
+query_parameters! {
+    /// The user, the window and the length of a list.
+    pub(crate) struct CountsParameters {
+        window: Dates,
+        /// The most rows to return.
+        limit: Limit<50, 10>,
+        /// An e-mail address that the user ever had; of several users who share it, the one seen last. Not together with `user_id`.
+        email: Option<AnyText>,
+        /// The user's id, as it is sent with events. Not together with `email`.
+        user_id: Option<AnyText>,
+    }
 }
 
-/// What a user did: of the window, but for `first_seen` and `last_seen`.
+/// The figures of a user in the window, and the first and last event ever.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ProfileAnswer {
+pub(crate) struct ProfileAnswer {
     /// The identity, `id_…`.
     identity_id: String,
     /// How many events.
@@ -71,9 +73,9 @@ pub struct ProfileAnswer {
     revenue: Decimal,
 }
 
-/// Where a user came from.
+/// The referrers of a user.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ReferrersAnswer {
+pub(crate) struct ReferrersAnswer {
     /// The identity, `id_…`.
     identity_id: String,
     /// The referrers, the most frequent first.
@@ -82,18 +84,18 @@ pub struct ReferrersAnswer {
     truncated: bool,
 }
 
-/// How often a user came from somewhere.
+/// The events from one referrer.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ReferrerCount {
+pub(crate) struct ReferrerCount {
     /// The host, without `www.`.
     referrer: String,
     /// How many events.
     count: u64,
 }
 
-/// What a user looked at.
+/// The pages that a user viewed.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TopPagesAnswer {
+pub(crate) struct TopPagesAnswer {
     /// The identity, `id_…`.
     identity_id: String,
     /// The pages, the most viewed first.
@@ -102,9 +104,9 @@ pub struct TopPagesAnswer {
     truncated: bool,
 }
 
-/// How often a user looked at a page.
+/// The pageviews of one page.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct PageCount {
+pub(crate) struct PageCount {
     /// The page, without query and fragment.
     url: String,
     /// How many pageviews.
@@ -145,75 +147,74 @@ impl From<IdentityCounts> for TopPagesAnswer {
     }
 }
 
-/// Who is asked for: exactly one of `email` and `user_id`.
-fn named(query: &Query) -> Result<IdentityName, ApiError> {
-    match (query.filled("email", usize::MAX)?, query.filled("user_id", usize::MAX)?) {
-        (Some(email), None) => Ok(IdentityName::Email(email.to_owned())),
-        (None, Some(user)) => Ok(IdentityName::User(user.to_owned())),
+/// Returns the user that exactly one of the two parameters names.
+fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Result<IdentitySelector, ApiError> {
+    match (email, user_id) {
+        (Some(email), None) => Ok(IdentitySelector::Email(email.0.clone())),
+        (None, Some(user)) => Ok(IdentitySelector::User(user.0.clone())),
         (both, _) => {
             let given = if both.is_some() { "both are" } else { "neither is" };
             let message = format!("exactly one of `email` and `user_id` is required; {given} given");
-            Err(ApiError::bad_request("invalid_parameter", message))
+            Err(ApiError::new(ErrorCode::InvalidParameter, message))
         }
     }
 }
 
-/// A question about what an identity had most: how many rows of it, and whose.
-fn asked_counts<'r>(state: &'r AppState, request: &'r HttpRequest) -> Result<(Asked<'r>, usize, IdentityName), ApiError> {
-    let parameters = ["email", "user_id", "start_date", "end_date", "limit"];
-    let asked = Asked::in_window(state, request, Scope::IdentitiesRead, &parameters)?;
-    let limit = asked.query.limit(MAX_ROWS, DEFAULT_ROWS)?;
-    let who = named(&asked.query)?;
-    Ok((asked, limit, who))
-}
-
-/// What a user did in a window, over all projects.
+/// The figures of a user in a window, over all projects.
 #[utoipa::path(
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
-    params(IdentityParams, WindowParams),
+    params(ProfileParameters),
     responses(
         (status = 200, description = "The figures.", body = ProfileAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::in_window(&state, &request, Scope::IdentitiesRead, &["email", "user_id", "start_date", "end_date"])?;
-    let who = named(&asked.query)?;
-    let profile = state.engine.identity_profile(asked.id(), &who, asked.window);
-    asked.reply_about(IDENTITY, profile, ProfileAnswer::from).await
+pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+    let ProfileParameters { window, email, user_id } = &question.parameters;
+    let user = identity_selector(email, user_id)?;
+    let projects = question.projects();
+    let profile = queries::profile(&projects, &user, window.0);
+    question.reply_if_found(IDENTITY, profile, ProfileAnswer::from).await
 }
 
 /// The external referrers of a user's events in a window, over all projects.
 #[utoipa::path(
     get, path = "/identities/referrers", tag = "identities", operation_id = "identity_referrers",
-    params(IdentityParams, WindowParams, CountsParams),
+    params(CountsParameters),
     responses(
         (status = 200, description = "The referrers.", body = ReferrersAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (asked, limit, who) = asked_counts(&state, &request)?;
-    let counts = state.engine.identity_referrers(asked.id(), &who, asked.window, limit);
-    asked.reply_about(IDENTITY, counts, ReferrersAnswer::from).await
+pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+    let CountsParameters { window, limit, email, user_id } = &question.parameters;
+    let user = identity_selector(email, user_id)?;
+    let projects = question.projects();
+    let counts = queries::counts(&projects, &user, CountOf::Referrers, window.0, limit.rows());
+    question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
 }
 
-/// The pages that a user looked at in a window, over all projects.
+/// The pages that a user viewed in a window, over all projects.
 #[utoipa::path(
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
-    params(IdentityParams, WindowParams, CountsParams),
+    params(CountsParameters),
     responses(
         (status = 200, description = "The pages.", body = TopPagesAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (asked, limit, who) = asked_counts(&state, &request)?;
-    let counts = state.engine.identity_top_pages(asked.id(), &who, asked.window, limit);
-    asked.reply_about(IDENTITY, counts, TopPagesAnswer::from).await
+pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+    let CountsParameters { window, limit, email, user_id } = &question.parameters;
+    let user = identity_selector(email, user_id)?;
+    let projects = question.projects();
+    let counts = queries::counts(&projects, &user, CountOf::Pages, window.0, limit.rows());
+    question.reply_if_found(IDENTITY, counts, TopPagesAnswer::from).await
 }
 
 #[cfg(test)]

@@ -1,10 +1,19 @@
 //! The endpoints: one file for each, or for each small family.
 
-pub mod companies;
-pub mod events;
-pub mod groups;
-pub mod identities;
-pub mod management;
-pub mod operations;
-pub mod revenue;
-pub mod unique_users;
+pub(crate) mod api_tokens;
+pub(crate) mod companies;
+pub(crate) mod docs;
+pub(crate) mod events;
+pub(crate) mod groups;
+pub(crate) mod health;
+pub(crate) mod identities;
+mod management;
+pub(crate) mod metrics;
+pub(crate) mod organization;
+pub(crate) mod organizations;
+pub(crate) mod projects;
+pub(crate) mod public_keys;
+pub(crate) mod revenue;
+mod schemas;
+pub(crate) mod unique_users;
+pub(crate) mod version;

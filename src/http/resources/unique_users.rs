@@ -1,39 +1,41 @@
-//! `POST /projects/{project_id}/analytics/…`
+//! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::UniqueUsers;
+use headcount_domain::filter::Filter;
+use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::AppState;
-use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::body::{self, Media};
-use crate::http::extract::filters;
-use crate::http::extract::query::{Fields, Query};
-use crate::http::extract::window::window;
-use crate::http::openapi::{BodyErrors, NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::filters::{self, FilterShape};
+use crate::http::extract::json::json_body;
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::error::ApiError;
-use crate::http::respond::etag::Tag;
 
-/// What unique users are asked for.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[allow(dead_code, reason = "read field by field, for errors that name the field; this is the shape for the document")]
-pub struct UniqueUsersQuestion {
-    /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
-    start_date: Option<String>,
-    /// The last day. Default: today.
-    end_date: Option<String>,
-    /// Only users with an event of this name.
-    event_name: Option<String>,
-    /// Only users with an event for which all of these hold; at most 20.
-    filters: Option<Vec<filters::FilterShape>>,
+json_body! {
+    /// What unique users are asked for.
+    #[schema(example = json!({"event_name": "pageview", "filters": [{"field": "browser", "operator": "is", "value": "Firefox"}]}))]
+    pub(crate) struct UniqueUsersQuestion {
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
+        start_date: Option<String> = optional("a string"),
+        /// The last day. Default: today.
+        end_date: Option<String> = optional("a string"),
+        /// Only users with an event of this name.
+        event_name: Option<String> = optional("a string"),
+        /// Only users with an event for which all of these hold; at most 20.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Vec<Filter> = with(filters::read),
+    }
 }
 
 /// Unique users per day.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UniqueUsersAnswer {
+pub(crate) struct UniqueUsersAnswer {
     /// Every day of the window.
     series: Vec<UsersDay>,
     /// The distinct users of the whole window: a union, not a sum.
@@ -42,13 +44,13 @@ pub struct UniqueUsersAnswer {
     start_date: String,
     /// The last day.
     end_date: String,
-    /// In which days are counted.
+    /// The timezone of the days.
     timezone: String,
 }
 
 /// One day's unique users.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UsersDay {
+pub(crate) struct UsersDay {
     /// The day, `YYYY-MM-DD`.
     day: String,
     /// How many different users were active.
@@ -62,28 +64,26 @@ pub struct UsersDay {
     request_body = UniqueUsersQuestion,
     responses(
         (status = 200, description = "The counts.", body = UniqueUsersAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
     security(("api_token" = []))
 )]
-pub async fn count_unique_users_per_day(
+pub(crate) async fn count_unique_users_per_day(
     state: web::Data<AppState>,
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
-    Query::read(&request, &[])?;
-    body::check_media(&request, Media::Json)?;
-    let body = body::read(&request, payload, body::EVENT_LIMIT_BYTES).await?;
-    let fields = Fields::read(&body, &["start_date", "end_date", "event_name", "filters"])?;
-    let (start, end) = (fields.text("start_date")?, fields.text("end_date")?);
-    let predicate = filters::predicate(fields.text("event_name")?, &fields)?;
-    let (window, today) = window(&state, &caller, start.as_deref(), end.as_deref())?;
-    let tag = Tag::of_project(&state, &caller, today, &request, &body).await?;
+    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
+    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, scope, role).await?;
+    let filters = std::mem::take(&mut question.parameters.filters);
+    let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
+    let predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let window = question.window(start_date.as_deref(), end_date.as_deref())?;
+    let (engine, project) = (&state.engine, question.subject.project);
     let users = async {
         match predicate {
-            None => state.engine.ask(caller.project, move |project| project.unique_users(window)).await,
-            Some(predicate) => state.engine.scan_unique_users(caller.project, window, predicate).await,
+            None => engine.ask(project, UniqueUsersQuery { window }).await,
+            Some(predicate) => engine.scan_unique_users(project, window, predicate).await,
         }
     };
     let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
@@ -92,7 +92,7 @@ pub async fn count_unique_users_per_day(
         total_unique_users: users.total,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
-        timezone: caller.keyed.policy.timezone.name().to_owned(),
+        timezone: question.subject.keyed.policy.timezone.name().to_owned(),
     };
-    tag.reply(&request, users, answer).await
+    question.reply(users, answer).await
 }

@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
 /// An amount, written without the noise of binary fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decimal(pub Amount);
+pub(crate) struct Decimal(pub Amount);
 
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,5 +1,6 @@
 //! Shapes answers: errors, entity tags and exact decimals.
 
-pub mod decimal;
-pub mod error;
-pub mod etag;
+pub(crate) mod code;
+pub(crate) mod decimal;
+pub(crate) mod error;
+pub(crate) mod etag;

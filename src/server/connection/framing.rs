@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-/// What is kept of a line that has not arrived in full: more than any header needs that matters here.
+/// How much of an incomplete line is kept: more than any relevant header needs.
 const MAX_KEPT_LINE_BYTES: usize = 128;
 
 /// The state of a connection's incoming side.
@@ -36,7 +36,7 @@ enum State {
     Complete,
 }
 
-/// What the head's lines said so far.
+/// The facts from the lines of the head so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
     has_request_line: bool,

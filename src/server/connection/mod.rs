@@ -1,8 +1,8 @@
-//! The bytes of a connection, between the socket and actix-http: what bounds the memory and the time that a client can take.
+//! A connection between the socket and actix-http, which bounds the memory and the time of a client.
 //!
-//! actix-http decodes whatever has arrived, however many requests that is, and goes on to read and to answer while nobody
-//! takes its answers. So requests are handed to it one at a time: the next one once the answer to the one before is on
-//! its way, and none while what was answered can't be written. Heads, bodies and answers each have a deadline.
+//! actix-http decodes all requests that have arrived, and keeps reading and answering while the client reads no answers. This
+//! connection passes requests on one at a time: the next one after the answer to the previous one has been sent, and none while an
+//! answer can't be written. Heads, bodies and answers each have a deadline.
 
 mod framing;
 
@@ -39,7 +39,7 @@ const TURN_BYTES: usize = 32 << 10;
 const COUNTED_HEAD_BYTES: u64 = 8 << 10;
 /// How many bytes incomplete heads may have, over all connections.
 const MAX_HEADS_BYTES: usize = 16 << 20;
-/// What actix-http says when a client waits for leave to send its body. It is no answer.
+/// The interim response of actix-http to a client that waits before it sends its body. It is not an answer.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The bytes of incomplete heads, over all connections of a server.
@@ -54,7 +54,7 @@ struct HeadShare {
 }
 
 impl HeadShare {
-    /// Grows it to `bytes`, if so many are left.
+    /// Grows the share to `bytes`. Returns `false` if too few are left.
     fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let taken = more > 0 && self.all.0.fetch_add(more, Ordering::Relaxed) + more > MAX_HEADS_BYTES;
@@ -77,15 +77,15 @@ impl Drop for HeadShare {
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct BoundedConnection {
     socket: TcpStream,
     framing: Framing,
     head: HeadShare,
-    /// What came after the request at hand.
+    /// The bytes after the current request.
     held: BytesMut,
     /// The client sends no more.
     has_ended: bool,
-    /// How much was handed over in this turn.
+    /// The bytes passed on in this turn.
     turn_bytes: usize,
     /// When the head or body that is arriving has to be complete, and which of the two it is.
     reading: Option<(Phase, Pin<Box<Sleep>>)>,
@@ -97,7 +97,7 @@ pub(crate) struct Wire {
     is_answered: bool,
 }
 
-impl Wire {
+impl BoundedConnection {
     pub(crate) fn new(socket: TcpStream, heads: HeadBytes) -> Self {
         Self {
             socket,
@@ -113,7 +113,7 @@ impl Wire {
         }
     }
 
-    /// Reads what comes too early, as much of it as is kept. Also notices that the client is gone.
+    /// Reads early bytes of later requests, up to the limit, and detects that the client has disconnected.
     fn poll_early(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.has_ended && self.held.len() < MAX_HELD_BYTES {
             let mut space = [MaybeUninit::uninit(); MAX_HELD_BYTES];
@@ -124,11 +124,11 @@ impl Wire {
                 Poll::Pending => break,
             }
         }
-        // What came early is still to be answered; the end comes after it.
+        // Early requests are answered before the end is reported.
         if self.has_ended && self.held.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Hands over the request at hand, as far as it has arrived.
+    /// Passes on the bytes of the current request that have arrived.
     fn poll_request(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.turn_bytes >= TURN_BYTES {
             self.turn_bytes = 0;
@@ -196,7 +196,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Waits for more of a request, up to its deadline. Then, for the dispatcher, the client has sent all that it will.
+    /// Waits for more of a request, up to its deadline. The dispatcher then sees the end of the connection.
     fn poll_read_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let phase = self.framing.phase();
         let deadline = match phase {
@@ -251,14 +251,14 @@ impl Wire {
             Phase::Body => self.is_answered = true,
             Phase::Idle | Phase::Head => {}
         }
-        // Nobody else says so: they were read from the socket before.
+        // The socket will not wake the task: these bytes were read before.
         if !self.held.is_empty() {
             cx.waker().wake_by_ref();
         }
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for BoundedConnection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.is_blocked || this.framing.phase() == Phase::Complete {
@@ -269,7 +269,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for BoundedConnection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         match Pin::new(&mut this.socket).poll_write(cx, buf)? {
@@ -299,14 +299,14 @@ mod tests {
     use super::*;
 
     /// Reads what has arrived until the connection has to wait for more.
-    async fn read_all(wire: &mut Wire) -> Vec<u8> {
+    async fn read_all(connection: &mut BoundedConnection) -> Vec<u8> {
         let mut all = Vec::new();
         poll_fn(|cx| {
             let mut space = [0; 64];
             let mut buf = ReadBuf::new(&mut space);
             loop {
                 buf.clear();
-                match Pin::new(&mut *wire).poll_read(cx, &mut buf) {
+                match Pin::new(&mut *connection).poll_read(cx, &mut buf) {
                     Poll::Ready(outcome) => {
                         outcome.unwrap();
                         all.extend_from_slice(buf.filled());
@@ -323,21 +323,21 @@ mod tests {
     async fn each_body_of_a_connection_has_its_own_deadline() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let mut wire = Wire::new(listener.accept().await.unwrap().0, HeadBytes::default());
+        let mut connection = BoundedConnection::new(listener.accept().await.unwrap().0, HeadBytes::default());
         let half = b"POST /i HTTP/1.1\r\ncontent-length: 4\r\n\r\nab";
         let mut deadlines = Vec::new();
         for _ in 0..3 {
             client.write_all(half).await.unwrap();
-            wire.socket.readable().await.unwrap();
-            assert!(read_all(&mut wire).await.ends_with(b"ab"));
-            let (phase, timer) = wire.reading.as_ref().unwrap();
+            connection.socket.readable().await.unwrap();
+            assert!(read_all(&mut connection).await.ends_with(b"ab"));
+            let (phase, timer) = connection.reading.as_ref().unwrap();
             deadlines.push((*phase, timer.deadline()));
             tokio::time::sleep(Duration::from_millis(2)).await;
             // The rest is followed by the next request at once: the connection never waits in between.
             client.write_all(b"cd").await.unwrap();
-            wire.socket.readable().await.unwrap();
-            assert_eq!(read_all(&mut wire).await, b"cd");
-            wire.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            connection.socket.readable().await.unwrap();
+            assert_eq!(read_all(&mut connection).await, b"cd");
+            connection.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             let mut answer = [0; 44];
             client.read_exact(&mut answer).await.unwrap();
         }

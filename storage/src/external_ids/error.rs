@@ -3,40 +3,41 @@ use std::io;
 use thiserror::Error;
 
 use crate::format::Incarnation;
+use crate::sstable::TableError;
 
-/// What can go wrong in an index of fingerprints.
+/// An error of the index of external ids.
 #[derive(Debug, Error)]
 pub enum ExternalIdsError {
-    /// A file is missing or not what was written. [`reset`](super::ExternalIds::reset) the index and rebuild it from
-    /// the log.
+    /// A file is missing, or its contents are not what was written. [`reset`](super::ExternalIds::reset) the index and rebuild it
+    /// from the log.
     #[error("the index of external ids is damaged: {what}")]
     Damaged {
-        /// What was found, and where.
+        /// The part that was found damaged.
         what: String,
     },
-    /// The index was built in another life of the data directory.
+    /// The index was built for another incarnation of the data directory.
     #[error("the index of external ids belongs to incarnation {found}, not to {expected}")]
     OtherIncarnation {
-        /// Whose it is.
+        /// The incarnation of the index.
         found: Incarnation,
-        /// Whose it should be.
+        /// The incarnation of the data directory.
         expected: Incarnation,
     },
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("the index of external ids could not {action}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A merge was asked to stop, and left everything as it was.
+    /// A merge was stopped and left everything as it was.
     #[error("the merge was stopped")]
     Stopped,
 }
 
 impl ExternalIdsError {
-    /// Whether only a rebuild from the log helps.
+    /// Whether the index has to be rebuilt from the log.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::OtherIncarnation { .. })
@@ -46,15 +47,17 @@ impl ExternalIdsError {
         Self::Damaged { what: what.into() }
     }
 
-    /// For reads of files that are known to be complete: ending early is damage.
-    pub(super) fn reading(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| match source.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound => Self::damaged(format!("{action}: {source}")),
-            _ => Self::Io { action, source },
-        }
-    }
-
     pub(super) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
+    }
+}
+
+impl From<TableError> for ExternalIdsError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Damaged { what } => Self::Damaged { what },
+            TableError::OtherFormat { .. } => Self::damaged(error.to_string()),
+            TableError::Io { action, source } => Self::Io { action, source },
+        }
     }
 }

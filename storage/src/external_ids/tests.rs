@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::*;
+use crate::format::Incarnation;
 
 const HERE: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(77) };
 static GO: AtomicBool = AtomicBool::new(false);
@@ -30,7 +31,7 @@ fn write(index: &mut ExternalIds) {
     index.adopt(written);
 }
 
-fn tell(index: &mut ExternalIds, numbers: std::ops::Range<u64>) {
+fn record(index: &mut ExternalIds, numbers: std::ops::Range<u64>) {
     for number in numbers {
         assert_eq!(index.first(fingerprint(number), 1_000 + number).unwrap(), 1_000 + number);
     }
@@ -46,11 +47,11 @@ fn knows(index: &ExternalIds, numbers: std::ops::Range<u64>) {
 fn the_first_position_is_kept_wherever_it_lies() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..1_000);
+    record(&mut index, 0..1_000);
     write(&mut index);
-    tell(&mut index, 1_000..2_000);
+    record(&mut index, 1_000..2_000);
     let job = frozen(&mut index);
-    tell(&mut index, 2_000..3_000);
+    record(&mut index, 2_000..3_000);
     for number in 0..3_000 {
         // A duplicate finds the first, the event itself finds itself.
         assert_eq!(index.first(fingerprint(number), 1 << 40).unwrap(), 1_000 + number);
@@ -60,7 +61,7 @@ fn the_first_position_is_kept_wherever_it_lies() {
     index.adopt(written);
     knows(&index, 0..3_000);
     assert_eq!(index.get(fingerprint(3_000)).unwrap(), None);
-    assert_eq!((index.runs(), index.unwritten()), (2, 1_000));
+    assert_eq!((index.tables(), index.unwritten()), (2, 1_000));
     index.verify().unwrap();
 }
 
@@ -69,12 +70,12 @@ fn a_view_knows_what_is_not_active_whatever_becomes_of_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..4 {
-        tell(&mut index, round * 100..(round + 1) * 100);
+        record(&mut index, round * 100..(round + 1) * 100);
         write(&mut index);
     }
-    tell(&mut index, 400..500);
+    record(&mut index, 400..500);
     let job = frozen(&mut index);
-    tell(&mut index, 500..600);
+    record(&mut index, 500..600);
     let view = index.view();
     // What it was made of goes.
     let written = job.write().unwrap();
@@ -102,7 +103,7 @@ fn a_smaller_position_takes_over_for_good() {
     assert_eq!(index.first(fingerprint(1), 600).unwrap(), 300);
     let merged = index.merge().unwrap().write(&GO).unwrap();
     index.adopt(merged);
-    assert_eq!(index.runs(), 1);
+    assert_eq!(index.tables(), 1);
     assert_eq!(index.get(fingerprint(1)).unwrap(), Some(300));
     assert_eq!(index.get(fingerprint(2)).unwrap(), Some(9_100));
     assert_eq!(index.entries(), 2 + 5);
@@ -115,35 +116,35 @@ fn index_with_something(index: &mut ExternalIds, position: u64) -> &mut External
 }
 
 #[test]
-fn what_is_written_outlives_a_crash_and_the_rest_is_told_again() {
+fn what_is_written_survives_a_crash_and_the_rest_is_recorded_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..500);
+    record(&mut index, 0..500);
     write(&mut index);
-    tell(&mut index, 500..700);
+    record(&mut index, 500..700);
     let ahead = frozen(&mut index).write().unwrap();
-    tell(&mut index, 700..800);
+    record(&mut index, 700..800);
     drop((index, ahead));
     let mut index = open(dir.path());
     knows(&index, 0..700);
     assert_eq!(index.get(fingerprint(700)).unwrap(), None);
     // The checkpoint covered 0..500 only; the rest is replayed, and each event is the first again.
-    tell(&mut index, 500..800);
+    record(&mut index, 500..800);
     assert_eq!(index.unwritten(), 100);
 }
 
 #[test]
-fn merging_keeps_everything_and_the_number_of_runs_small() {
+fn merging_keeps_everything_and_the_number_of_tables_small() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..60 {
-        tell(&mut index, round * 3_000..(round + 1) * 3_000);
+        record(&mut index, round * 3_000..(round + 1) * 3_000);
         write(&mut index);
         while let Some(merge) = index.merge() {
             let merged = merge.write(&GO).unwrap();
             index.adopt(merged);
         }
-        assert!(index.runs() <= 8, "{} runs", index.runs());
+        assert!(index.tables() <= 8, "{} tables", index.tables());
     }
     knows(&index, 0..180_000);
     assert_eq!(index.entries(), 180_000);
@@ -160,9 +161,9 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     assert!(matches!(index.freeze(), Freeze::Nothing));
-    tell(&mut index, 0..10);
+    record(&mut index, 0..10);
     let job = frozen(&mut index);
-    tell(&mut index, 10..20);
+    record(&mut index, 10..20);
     assert!(matches!(index.freeze(), Freeze::Busy));
     drop(job);
     // Nobody will write that table any more: the next job has all of it.
@@ -172,13 +173,13 @@ fn jobs_wait_their_turn_and_may_be_lost() {
     drop(job);
     assert!(matches!(index.freeze(), Freeze::Nothing), "what is written is used");
     index.adopt(written);
-    assert_eq!((index.runs(), index.entries()), (1, 20));
+    assert_eq!((index.tables(), index.entries()), (1, 20));
     for round in 1..4 {
-        tell(&mut index, round * 20..(round + 1) * 20);
+        record(&mut index, round * 20..(round + 1) * 20);
         write(&mut index);
     }
     let merge = index.merge().unwrap();
-    assert!(index.merge().is_none(), "the runs are taken");
+    assert!(index.merge().is_none(), "the tables are being merged");
     drop(merge);
     assert!(index.merge().is_some());
     knows(&index, 0..80);
@@ -189,20 +190,20 @@ fn a_stopped_merge_leaves_everything_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..4 {
-        tell(&mut index, round * 5_000..(round + 1) * 5_000);
+        record(&mut index, round * 5_000..(round + 1) * 5_000);
         write(&mut index);
     }
     let stopped = index.merge().unwrap().write(&AtomicBool::new(true));
     assert!(matches!(stopped, Err(ExternalIdsError::Stopped)));
     drop(index);
     let index = open(dir.path());
-    assert_eq!(index.runs(), 4);
+    assert_eq!(index.tables(), 4);
     knows(&index, 0..20_000);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5, "left-overs are removed");
 }
 
 #[test]
-fn an_index_of_another_life_is_refused() {
+fn an_index_of_another_incarnation_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let other = ExternalIdsOptions { incarnation: Incarnation::from_number(78) };
@@ -213,11 +214,11 @@ fn an_index_of_another_life_is_refused() {
 }
 
 #[test]
-fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_read() {
+fn tables_of_an_index_that_was_reset_do_not_take_the_names_of_those_still_read() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for number in 0..4 {
-        tell(&mut index, number * 100..number * 100 + 100);
+        record(&mut index, number * 100..number * 100 + 100);
         write(&mut index);
     }
     let still_read = index.view();
@@ -226,9 +227,9 @@ fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_rea
     ExternalIds::reset(dir.path(), HERE).unwrap();
     let mut index = open(dir.path());
     knows(&index, 0..0);
-    tell(&mut index, 0..10);
+    record(&mut index, 0..10);
     write(&mut index);
-    // The merged runs are removed with their last reader.
+    // The merged tables are removed with their last reader.
     drop(still_read);
     drop(index);
     knows(&open(dir.path()), 0..10);
@@ -238,7 +239,7 @@ fn runs_of_an_index_that_was_begun_anew_do_not_take_the_names_of_those_still_rea
 fn any_flipped_byte_and_any_cut_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    tell(&mut index, 0..500);
+    record(&mut index, 0..500);
     write(&mut index);
     drop(index);
     for entry in fs::read_dir(dir.path()).unwrap() {
@@ -289,20 +290,20 @@ fn speed() {
     const TABLE: u64 = 250_000;
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
-    let (mut told, mut written, mut merged) = (0.0, 0.0, 0.0);
+    let (mut recorded, mut written, mut merged) = (0.0, 0.0, 0.0);
     for round in 0..COUNT / TABLE {
         let begin = Instant::now();
         for number in round * TABLE..(round + 1) * TABLE {
             index.first(fingerprint(number), number).unwrap();
         }
-        told += begin.elapsed().as_secs_f64();
+        recorded += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
         write(&mut index);
         written += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
         while let Some(merge) = index.merge() {
-            let run = merge.write(&GO).unwrap();
-            index.adopt(run);
+            let merged = merge.write(&GO).unwrap();
+            index.adopt(merged);
         }
         merged += begin.elapsed().as_secs_f64();
     }
@@ -313,8 +314,8 @@ fn speed() {
     let duplicates = begin.elapsed().as_secs_f64();
     let on_disk: u64 = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     let rate = |count: u64, seconds: f64| count as f64 / seconds;
-    println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, told));
-    println!("duplicates: {:.0}/s; {} runs", rate(COUNT / 10, duplicates), index.runs());
+    println!("{COUNT} new: {:.0}/s; written off-thread {written:.1} s, merged {merged:.1} s", rate(COUNT, recorded));
+    println!("duplicates: {:.0}/s; {} tables", rate(COUNT / 10, duplicates), index.tables());
     let each = |bytes: u64| bytes as f64 / COUNT as f64;
     println!("{:.2} bytes each on disk, {:.2} in memory", each(on_disk), each(index.memory_bytes()));
     drop(index);
@@ -331,72 +332,20 @@ fn what_is_written_for_a_checkpoint_that_failed_is_not_written_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());
     for round in 0..20 {
-        tell(&mut index, round * 100..(round + 1) * 100);
+        record(&mut index, round * 100..(round + 1) * 100);
         let job = frozen(&mut index);
         assert_eq!(job.len(), 100, "round {round}");
-        // The checkpoint fails, and nobody adopts the run.
+        // The checkpoint fails, and nobody adopts the table.
         drop(job.write().unwrap());
     }
     assert!(matches!(index.freeze(), Freeze::Nothing));
     knows(&index, 0..2_000);
-    assert_eq!((index.runs(), index.entries()), (20, 2_000));
+    assert_eq!((index.tables(), index.entries()), (20, 2_000));
     drop(index);
     assert_eq!(open(dir.path()).entries(), 2_000);
 }
 
-#[test]
-fn an_index_says_whether_it_is_the_one_of_a_checkpoint() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut index = open(dir.path());
-    assert!(index.covers(0) && !index.covers(1));
-    assert_eq!(index.next_sequence(), 0);
-    tell(&mut index, 0..10);
-    assert_eq!(index.next_sequence(), 1);
-    let lost = frozen(&mut index);
-    assert_eq!((index.sequence(), index.next_sequence()), (1, 1));
-    drop(lost);
-    assert!(!index.covers(1));
-    write(&mut index);
-    let earlier = std::fs::read(dir.path().join("RUNS")).unwrap();
-    // The same ids once more, with smaller positions: they are in two runs until those are merged.
-    for number in 0..10 {
-        index.first(fingerprint(number), number).unwrap();
-    }
-    write(&mut index);
-    tell(&mut index, 10..12);
-    write(&mut index);
-    tell(&mut index, 12..14);
-    write(&mut index);
-    let checkpoint = index.sequence();
-    let entries_then = index.entries();
-    let merged = index.merge().unwrap().write(&GO).unwrap();
-    index.adopt(merged);
-    assert!(index.entries() < entries_then, "the number of entries says nothing");
-    drop(index);
-    let index = open(dir.path());
-    assert!(index.covers(checkpoint) && !index.covers(checkpoint + 1));
-    assert_eq!(index.sequence(), checkpoint);
-    drop(index);
-    fs::write(dir.path().join("RUNS"), earlier).unwrap();
-    assert!(ExternalIds::open(dir.path(), HERE).map_or(true, |index| !index.covers(checkpoint)), "an older list");
-    ExternalIds::reset(dir.path(), HERE).unwrap();
-    assert!(!open(dir.path()).covers(checkpoint));
-}
-
-#[test]
-fn a_list_of_the_first_version_is_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut bytes = crate::codec::encode(1, &(77_u128, 5_u64, std::collections::BTreeSet::<u64>::new())).unwrap();
-    bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_be_bytes());
-    fs::write(dir.path().join("RUNS"), bytes).unwrap();
-    let mut index = open(dir.path());
-    tell(&mut index, 0..10);
-    write(&mut index);
-    assert!(index.covers(1));
-    knows(&open(dir.path()), 0..10);
-}
-
-/// What a process that ended now would leave.
+/// Copies what a process that ended now would leave.
 fn copy_of(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for entry in fs::read_dir(dir).unwrap() {
@@ -412,7 +361,7 @@ fn merge_all(index: &mut ExternalIds) {
     }
 }
 
-/// Every operation of writing a table and of merging runs fails once, one at a time.
+/// Every operation of writing and merging tables fails once, one at a time.
 #[test]
 fn a_write_and_a_merge_survive_each_failure() {
     use crate::files::switch::{Errno, Plan, Switch};
@@ -425,13 +374,13 @@ fn a_write_and_a_merge_survive_each_failure() {
     let switch = Switch::arm(&dir, Plan::default());
     for way in [once, Plan { errno: Errno::NoSpace, ..once }, lasting, full, Plan { done: true, ..once }] {
         for at in 1.. {
-            // Enough runs that a merge is due with the next one.
+            // Enough tables that a merge is due with the next one.
             for _ in 0..3 {
-                tell(&mut index, known..known + 1);
+                record(&mut index, known..known + 1);
                 known += 1;
                 write(&mut index);
             }
-            tell(&mut index, known..known + 3);
+            record(&mut index, known..known + 3);
             known += 3;
             let failed_before = switch.failed().len();
             switch.rearm(Plan { at, ..way });
@@ -450,7 +399,6 @@ fn a_write_and_a_merge_survive_each_failure() {
             let left = open(copy.path());
             left.verify().unwrap_or_else(|error| panic!("after a crash: {error}, {what}"));
             knows(&left, 0..if outcome.is_ok() { known } else { known - 3 });
-            assert!(left.covers(index.sequence()) || outcome.is_err(), "{what}");
             knows(&index, 0..known);
             // The same job is tried again, or another one takes over.
             if at % 2 == 0 {
@@ -460,15 +408,15 @@ fn a_write_and_a_merge_survive_each_failure() {
             if let Freeze::Write(job) = index.freeze() {
                 index.adopt(job.write().unwrap());
             }
-            assert!(index.covers(index.sequence()) && matches!(index.freeze(), Freeze::Nothing), "{what}");
+            assert!(matches!(index.freeze(), Freeze::Nothing), "{what}");
             drop(merge);
             merge_all(&mut index);
             knows(&index, 0..known);
-            assert_eq!(index.entries(), known, "nothing is in two runs, {what}");
+            assert_eq!(index.entries(), known, "nothing is in two tables, {what}");
             if at % 8 == 0 {
                 drop(index);
                 index = open(&dir);
-                assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "{what}");
+                assert_eq!(fs::read_dir(&dir).unwrap().count(), index.tables() + 1, "{what}");
             }
             operations = operations.max(at);
             if failed.is_none() {
@@ -479,5 +427,5 @@ fn a_write_and_a_merge_survive_each_failure() {
     assert!(operations > 20, "{operations}");
     merge_all(&mut index);
     index.verify().unwrap();
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), index.runs() + 1, "no file is left over");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), index.tables() + 1, "no file is left over");
 }

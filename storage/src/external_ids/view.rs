@@ -1,46 +1,23 @@
-//! What an index knows but for its active table, for readers on other threads.
-
 use std::sync::Arc;
 
 use super::error::ExternalIdsError;
-use super::run::Run;
-use super::{ExternalIds, Table};
+use super::memtable::{Memtable, first_position};
+use crate::sstable::TableList;
 
-/// What an index knew at one moment, but for its active table. Costs little to make; the runs stay readable while it lives.
+/// The contents of an index at one moment, except for its active memtable, for readers on other threads. It is cheap to create. The tables
+/// stay readable while it lives.
 #[derive(Debug, Clone)]
 pub struct ExternalIdsView {
-    frozen: Option<Arc<Table>>,
-    runs: Vec<Arc<Run>>,
-}
-
-impl ExternalIds {
-    /// What is known outside the active table.
-    #[must_use]
-    pub fn view(&self) -> ExternalIdsView {
-        ExternalIdsView { frozen: self.frozen_table(), runs: self.runs.clone() }
-    }
+    pub(super) frozen: Option<Arc<Memtable>>,
+    pub(super) tables: TableList,
 }
 
 impl ExternalIdsView {
-    /// The first position that has this fingerprint, if it was known outside the active table.
+    /// The first position with this fingerprint, if any was known outside the active memtable.
     ///
     /// # Errors
     /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
     pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
-        first_of(self.frozen.as_deref(), &self.runs, fingerprint)
+        first_position(self.frozen.as_deref(), &self.tables, fingerprint)
     }
-}
-
-/// The first position that has this fingerprint, of those that a table being written and runs know.
-pub(super) fn first_of(frozen: Option<&Table>, runs: &[Arc<Run>], fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
-    if let Some(known) = frozen.and_then(|table| table.get(&fingerprint)) {
-        return Ok(Some(*known));
-    }
-    let mut first = None;
-    for run in runs {
-        if let Some(known) = run.get(fingerprint)? {
-            first = Some(first.map_or(known, |first: u64| first.min(known)));
-        }
-    }
-    Ok(first)
 }

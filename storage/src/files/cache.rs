@@ -1,7 +1,7 @@
-//! Files that are opened when they are read, of which only so many are open at a time.
+//! Files that are opened when they are read, with a limit on how many are open at a time.
 //!
-//! The budget is shared by all that keep many files: the runs of the store and of the index of external ids. A file that was
-//! not read for a while is closed when another one needs its place, and opened again at its next read.
+//! The tables of the store and of the index of external ids share one limit. A file that was not read for a while is closed when
+//! another one needs its place, and opened again at its next read.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,14 +12,16 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 
-use super::{File, Operation, run_at};
+use super::file::File;
+use super::operation::Operation;
+use super::switch::run_at;
 
-/// The part of the process's limit of open files that may be used here.
+/// The limit is this fraction of the process's limit of open files.
 const SHARE_OF_LIMIT: u64 = 4;
 const FEWEST: u64 = 16;
 const MOST: u64 = 1_024;
 
-/// A directory that is held open, so that what is done in it is done to this one, even if another has taken its path.
+/// A directory that is held open, so that operations apply to it even if another one has taken its path.
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
@@ -27,19 +29,19 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    /// Holds the directory at `path`.
+    /// Opens the directory at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = run_at(Operation::Open, path, || Ok(rustix::fs::open(path, flags, Mode::empty())?))?;
         Ok(Self { fd, path: path.to_owned() })
     }
 
-    /// Where it was when it was opened.
+    /// The path at which it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is still there.
+    /// Whether the directory is still at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         let (Ok(held), Ok(there)) = (rustix::fs::fstat(&self.fd), rustix::fs::stat(&self.path)) else { return false };
         (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
@@ -57,34 +59,34 @@ impl Dir {
     }
 }
 
-/// How many files may be open, and which are.
+/// Limits how many files are open.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     limit: usize,
-    /// In the order in which they are looked at when one must go.
-    open: Mutex<std::collections::VecDeque<Weak<Place>>>,
+    /// In the order in which they are considered for closing.
+    open: Mutex<std::collections::VecDeque<Weak<OpenSlot>>>,
 }
 
-/// What is open of a file.
+/// The handle of a file, while it is open.
 #[derive(Debug, Default)]
-struct Place {
+struct OpenSlot {
     file: Mutex<Option<Arc<File>>>,
     used: AtomicBool,
 }
 
-impl Place {
+impl OpenSlot {
     fn file(&self) -> MutexGuard<'_, Option<Arc<File>>> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl OpenFiles {
-    /// At most `limit` files at a time, and those that are being read at the moment.
+    /// A limit of `limit` files, plus those that are being read at the moment.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, open: Mutex::default() })
     }
 
-    /// Those of this process: a quarter of the files that it may open.
+    /// The limit of this process: a quarter of the files that it may open.
     pub(crate) fn of_process() -> Arc<Self> {
         static SHARED: LazyLock<Arc<OpenFiles>> = LazyLock::new(|| {
             let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -93,11 +95,11 @@ impl OpenFiles {
         Arc::clone(&SHARED)
     }
 
-    /// Notes that a file was opened, and closes others if there are too many.
-    fn admit(&self, place: &Arc<Place>) {
+    /// Records that a file was opened, and closes others if there are too many.
+    fn admit(&self, place: &Arc<OpenSlot>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.push_back(Arc::downgrade(place));
-        // Each is passed over once if it was used since the last look.
+        // A file that was used since the last pass gets a second chance.
         for _ in 0..2 * open.len() {
             if open.len() <= self.limit {
                 return;
@@ -115,7 +117,7 @@ impl OpenFiles {
         }
     }
 
-    /// How many are open.
+    /// The number of open files.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|place| place.strong_count() > 0).count()
@@ -128,12 +130,12 @@ pub(crate) struct CachedFile {
     dir: Arc<Dir>,
     name: String,
     open_files: Arc<OpenFiles>,
-    place: Arc<Place>,
+    place: Arc<OpenSlot>,
     remove_at_end: AtomicBool,
 }
 
 impl CachedFile {
-    /// The file `name` in `dir`, which is opened when it is read first.
+    /// The file `name` in `dir`. It is opened by the first read.
     pub(crate) fn new(dir: &Arc<Dir>, name: String, open_files: &Arc<OpenFiles>) -> Self {
         let remove_at_end = AtomicBool::new(false);
         Self { dir: Arc::clone(dir), name, open_files: Arc::clone(open_files), place: Arc::default(), remove_at_end }
@@ -156,19 +158,24 @@ impl CachedFile {
         Ok(file)
     }
 
-    /// Reads exactly so many bytes.
+    /// Fills `bytes` from `offset`.
     pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.open()?.read_exact_at(bytes, offset)
     }
 
-    /// How long the file is.
+    /// The length of the file.
     pub(crate) fn len(&self) -> io::Result<u64> {
         self.open()?.len()
     }
 
-    /// Has the file removed when nobody can read it any more.
-    pub(crate) fn remove_at_end(&self) {
-        self.remove_at_end.store(true, Ordering::Relaxed);
+    /// The name of the file.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the file is removed when this is dropped.
+    pub(crate) fn remove_at_end(&self, removed: bool) {
+        self.remove_at_end.store(removed, Ordering::Relaxed);
     }
 }
 
@@ -177,7 +184,7 @@ impl Drop for CachedFile {
         if self.remove_at_end.load(Ordering::Relaxed)
             && let Err(error) = self.dir.remove_file(&self.name)
         {
-            // What no list names is removed at the next start.
+            // Files that no manifest names are removed at the next start.
             tracing::debug!(file = %self.name, %error, "a file that was replaced is not removed");
         }
     }
@@ -217,7 +224,7 @@ mod tests {
         std::fs::write(path.join("file"), "old").unwrap();
         let dir = Arc::new(Dir::open(&path).unwrap());
         let file = CachedFile::new(&dir, "file".into(), &OpenFiles::new(4));
-        file.remove_at_end();
+        file.remove_at_end(true);
         assert!(dir.is_in_place() && file.len().unwrap() == 3);
         let aside = place.path().join("aside");
         std::fs::rename(&path, &aside).unwrap();

@@ -1,12 +1,13 @@
-//! An open file. Every operation can be made to fail by the fault switch, where that is compiled in.
+//! An open file. The fault switch, where it is compiled in, can make every operation fail.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::switch::Origin;
-use super::{Operation, PRIVATE_FILE, run_at};
+use super::mode::PRIVATE_FILE;
+use super::operation::Operation;
+use super::switch::{Origin, run_at};
 
 /// A file of the data directory.
 #[derive(Debug)]
@@ -24,44 +25,39 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true))
     }
 
-    /// Opens a file that exists for reading and writing.
+    /// Opens an existing file for reading and writing.
     pub(crate) fn edit(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true))
     }
 
-    /// Opens a file for reading and writing, and creates it (mode 0600) if it does not exist.
-    pub(crate) fn edit_or_create(path: &Path) -> io::Result<Self> {
-        Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(false))
-    }
-
-    /// Creates an empty file (mode 0600) for reading and writing, in the place of one that exists.
+    /// Creates an empty file with mode 0600 for reading and writing; truncates a file that exists.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
-    /// A file that was opened at `path` in another way.
+    /// Wraps a file that was opened at `path`.
     pub(super) fn from_std(inner: std::fs::File, path: &Path) -> Self {
         Self { inner, origin: Origin::new(path) }
     }
 
-    /// Another handle of the same open file.
+    /// Returns another handle of the open file.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let inner = self.origin.run(Operation::Open, || self.inner.try_clone())?;
         Ok(Self { inner, origin: self.origin.clone() })
     }
 
-    /// How long the file is.
+    /// The length of the file.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks whether a file is empty")]
     pub fn len(&self) -> io::Result<u64> {
         self.origin.run(Operation::Read, || self.inner.metadata()).map(|about| about.len())
@@ -76,10 +72,10 @@ impl File {
         self.origin.run(Operation::Read, || self.inner.read_at(bytes, offset))
     }
 
-    /// Reads exactly as many bytes as `bytes` holds, from `offset` on.
+    /// Fills `bytes` with the contents from `offset` on.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.origin.run(Operation::Read, || self.inner.read_exact_at(bytes, offset))
     }
@@ -87,7 +83,7 @@ impl File {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.origin.write(bytes, |bytes| self.inner.write_all_at(bytes, offset))
     }
@@ -96,7 +92,7 @@ impl File {
         self.origin.run(Operation::SetLen, || self.inner.set_len(len))
     }
 
-    /// Allocates the bytes from `from` to `to`; where the file system can't, nothing happens.
+    /// Allocates the bytes from `from` to `to`. Does nothing if the file system does not support it.
     pub(crate) fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
         self.origin.run(Operation::Allocate, || {
             match rustix::fs::fallocate(&self.inner, rustix::fs::FallocateFlags::empty(), from, to - from) {
@@ -110,10 +106,10 @@ impl File {
         self.origin.run(Operation::Sync, || self.inner.sync_data())
     }
 
-    /// Makes contents and length durable.
+    /// Makes the contents and the length durable.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Any error of the operating system.
     pub fn sync_all(&self) -> io::Result<()> {
         self.origin.run(Operation::Sync, || self.inner.sync_all())
     }

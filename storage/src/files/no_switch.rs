@@ -1,15 +1,17 @@
-//! What stands for the fault switch in builds without it: nothing, at no cost.
+//! Replaces the fault switch in builds without it, at no cost.
 
 use std::io;
 use std::path::Path;
 
-use super::Operation;
+use super::operation::Operation;
 
-/// Which file an operation is done to.
+/// The file of an operation.
 #[derive(Debug, Clone)]
-pub(super) struct Origin;
+pub(super) struct NoOrigin;
 
-impl Origin {
+pub(super) use NoOrigin as Origin;
+
+impl NoOrigin {
     pub(super) fn new(_path: &Path) -> Self {
         Self
     }
@@ -23,7 +25,7 @@ impl Origin {
     }
 }
 
-/// Does `call`.
+/// Calls `call`.
 pub(crate) fn run_at<T>(_operation: Operation, _path: &Path, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     call()
 }

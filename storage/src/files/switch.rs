@@ -1,8 +1,8 @@
 //! A switch that makes operations on files fail, for tests and for the crash harness.
 //!
-//! A [`Switch`] counts the operations under one directory, so that tests that run side by side in one process don't
-//! disturb each other, and fails those that its [`Plan`] names. A write that is made to fail writes half of its bytes
-//! first. Compiled only for tests and with the feature `fault-injection`.
+//! A [`Switch`] counts the operations under one directory, so that parallel tests do not disturb each other, and fails those that its
+//! [`Plan`] selects. A write that fails writes half of its bytes first. Compiled only for tests and with the feature
+//! `fault-injection`.
 //!
 //! ```
 //! # #[cfg(feature = "fault-injection")] {
@@ -22,9 +22,12 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Operation;
+use super::operation::Operation;
 
-/// What the operating system says of a failed operation.
+/// Target of the log lines about operations: the crash harness enables it by name.
+const TARGET: &str = "file_operations";
+
+/// The error of a failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
     /// ENOSPC.
@@ -36,7 +39,7 @@ pub enum Errno {
 }
 
 impl Errno {
-    /// Its number.
+    /// The number of the error.
     #[must_use]
     pub fn number(self) -> i32 {
         match self {
@@ -47,16 +50,16 @@ impl Errno {
     }
 }
 
-/// Which operations fail, and how.
+/// Selects the operations that fail, and their error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// The first operation that fails, counted from 1; 0: none.
     pub at: u64,
-    /// How many operations fail from there on; `u64::MAX`: all of them, until the switch is cleared.
+    /// How many operations fail from there on; with `u64::MAX`, all of them until the switch is cleared.
     pub failures: u64,
-    /// What they fail with.
+    /// Their error.
     pub errno: Errno,
-    /// Whether a failing operation is done all the same before the error is reported.
+    /// Whether a failing operation is executed before the error is reported.
     pub done: bool,
 }
 
@@ -91,7 +94,7 @@ impl FromStr for Plan {
     }
 }
 
-/// Counts the operations under a directory, and fails some, until it is dropped.
+/// Counts the operations under a directory and fails some of them, until it is dropped.
 #[derive(Debug)]
 pub struct Switch(Arc<Armed>);
 
@@ -109,11 +112,11 @@ struct State {
 }
 
 static SWITCHES: Mutex<Vec<Arc<Armed>>> = Mutex::new(Vec::new());
-/// How many there are; spares everybody the lock while there are none.
+/// The number of switches, so that the lock is not taken while there are none.
 static ARMED: AtomicUsize = AtomicUsize::new(0);
 
 impl Switch {
-    /// Begins to count the operations under `dir`, and fails those that `plan` names.
+    /// Begins to count the operations under `dir` and fails those that `plan` selects.
     #[must_use]
     pub fn arm(dir: &Path, plan: Plan) -> Self {
         let state = Mutex::new(State { plan, operations: 0, failed: Vec::new() });
@@ -123,25 +126,25 @@ impl Switch {
         Self(armed)
     }
 
-    /// Counts from 1 again, with another plan.
+    /// Restarts the count with another plan.
     pub fn rearm(&self, plan: Plan) {
         let mut state = self.0.state();
         state.plan = plan;
         state.operations = 0;
     }
 
-    /// Fails nothing more.
+    /// Fails no more operations.
     pub fn clear(&self) {
         self.0.state().plan = Plan::default();
     }
 
-    /// How many operations there were since it was armed.
+    /// The number of operations since it was armed.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.0.state().operations
     }
 
-    /// The operations that failed: what was done, and to which file.
+    /// The operations that failed, with the name of the file.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
         self.0.state().failed.clone()
@@ -164,14 +167,14 @@ impl Armed {
         let mut state = self.state();
         state.operations += 1;
         let (plan, number) = (state.plan, state.operations);
-        // With the lock held, so that the lines are in the order of their numbers.
-        tracing::trace!(number, ?operation, path = %path.display(), "an operation");
+        // Logged under the lock, so that the lines are in the order of the numbers.
+        tracing::trace!(target: TARGET, number, ?operation, path = %path.display(), "an operation");
         let fails = plan.at > 0 && number >= plan.at && number - plan.at < plan.failures;
         if !fails {
             return None;
         }
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        tracing::debug!(number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
+        tracing::debug!(target: TARGET, number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
         state.failed.push(format!("{operation:?} {name}"));
         Some(plan)
     }
@@ -185,7 +188,7 @@ fn check(operation: Operation, path: &Path) -> Option<Plan> {
     switches.iter().filter(|armed| path.starts_with(&armed.dir)).find_map(|armed| armed.check(operation, path))
 }
 
-/// Which file an operation is done to.
+/// The file of an operation.
 #[derive(Debug, Clone)]
 pub(super) struct Origin(Arc<Path>);
 
@@ -205,7 +208,7 @@ impl Origin {
     }
 }
 
-/// Does `call`, unless it is to fail.
+/// Calls `call`, unless the operation is to fail.
 pub(crate) fn run_at<T>(operation: Operation, path: &Path, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(plan) = check(operation, path) else { return call() };
     if plan.done {

@@ -1,4 +1,4 @@
-//! A block: what one append writes, as one frame under one checksum.
+//! A block: the bytes of one append, as one frame under one checksum.
 //!
 //! ```text
 //!  0  marker       u64   hash of the segment's salt and the block's offset
@@ -7,35 +7,35 @@
 //! 16  first        u64   position of the first event
 //! 24  count        u64   events, or positions lost, in the block
 //! 32  raw length   u32   bytes of the payload before compression
-//! 36  shares       u32   entries in the table
+//! 36  entries       u32   entries in the table
 //! 40  kind         u8    1 events, 2 gap (left by a repair)
 //! 41  codec        u8    0 none, 1 lz4
 //! 42  zero         [6]
-//! 48  table              per share: partition u16, zero u16, count u32, length u32
-//!     payload            the shares' payloads, one after the other
+//! 48  table              per entry: partition u16, zero u16, count u32, length u32
+//!     payload            the entries' payloads, one after the other
 //!     padding            zeroes up to a multiple of 8 bytes
 //! ```
 //!
-//! One frame and not one per share: pages of a write reach the disk in any order, so with several frames a crash could
-//! leave a valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which
-//! clients don't know, and on the offset, so that a block copied elsewhere is none.
+//! One frame, not one per entry: pages of a write reach the disk in any order, so with several frames a crash could leave a
+//! valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which clients don't know,
+//! and on the offset, so that a block copied elsewhere is not valid.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::error::{Damage, LogError};
 use super::segment::{le_u16, le_u32, le_u64};
-use super::{MAX_BLOCK_BYTES, Position, Share};
+use super::{AppendEntry, MAX_BLOCK_BYTES, Position};
 
-/// Bytes of a block before its table.
+/// Size of a block before its table in bytes.
 pub(super) const BLOCK_HEADER: usize = 48;
-/// Blocks begin at multiples of this.
+/// Alignment of blocks in bytes.
 pub(super) const ALIGN: u64 = 8;
 const ENTRY: usize = 12;
 const KIND_EVENTS: u8 = 1;
 const KIND_GAP: u8 = 2;
 const CODEC_NONE: u8 = 0;
 const CODEC_LZ4: u8 = 1;
-/// Below this, compressing costs more than it saves.
+/// Payload size in bytes below which compressing costs more than it saves.
 const COMPRESS_FROM_BYTES: usize = 1024;
 
 /// The first 8 bytes of a block at `offset` of the segment with this salt. Never 0.
@@ -48,14 +48,14 @@ pub(super) fn align(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGN)
 }
 
-/// Checksum of a whole block; the bytes of the checksum itself are left out.
+/// Checksum of a whole block, except for the bytes of the checksum itself.
 fn checksum(block: &[u8], salt: u64) -> u32 {
     let crc = crc32c::crc32c(&salt.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &block[..12]);
     crc32c::crc32c_append(crc, &block[16..])
 }
 
-/// What the first 48 bytes of a block say. Nothing of it is to be trusted before [`Block::decode`].
+/// The first 48 bytes of a block. No field can be trusted before [`Block::decode`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockHeader {
     marker: u64,
@@ -64,13 +64,13 @@ pub(super) struct BlockHeader {
     pub(super) first: Position,
     pub(super) count: u64,
     raw_length: u32,
-    shares: u32,
+    entries: u32,
     kind: u8,
     codec: u8,
 }
 
 impl BlockHeader {
-    /// Reads the fields; `bytes` holds at least [`BLOCK_HEADER`] bytes.
+    /// Parses the fields; `bytes` holds at least [`BLOCK_HEADER`] bytes.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         BlockHeader {
             marker: le_u64(bytes, 0),
@@ -79,13 +79,13 @@ impl BlockHeader {
             first: le_u64(bytes, 16),
             count: le_u64(bytes, 24),
             raw_length: le_u32(bytes, 32),
-            shares: le_u32(bytes, 36),
+            entries: le_u32(bytes, 36),
             kind: bytes[40],
             codec: bytes[41],
         }
     }
 
-    /// Bytes of the whole block on disk; an error if the marker or the length can't be those of a block at `offset`
+    /// Returns the size of the whole block on disk; an error if the marker or the length can't be those of a block at `offset`
     /// with `room_bytes` up to the end of the file.
     pub(super) fn stored_bytes(&self, salt: u64, offset: u64, room_bytes: u64) -> Result<usize, Damage> {
         if self.marker != marker(salt, offset) {
@@ -105,7 +105,7 @@ impl BlockHeader {
         out[16..24].copy_from_slice(&self.first.to_le_bytes());
         out[24..32].copy_from_slice(&self.count.to_le_bytes());
         out[32..36].copy_from_slice(&self.raw_length.to_le_bytes());
-        out[36..40].copy_from_slice(&self.shares.to_le_bytes());
+        out[36..40].copy_from_slice(&self.entries.to_le_bytes());
         out[40] = self.kind;
         out[41] = self.codec;
     }
@@ -125,20 +125,20 @@ pub(super) struct Entry {
     pub(super) partition: u16,
     pub(super) first: Position,
     pub(super) count: u32,
-    /// Where the share's payload lies in the block's uncompressed payload.
+    /// Offset of the entry's payload in the block's uncompressed payload.
     pub(super) start: usize,
     pub(super) length: usize,
 }
 
 impl Entry {
-    /// Position of the share's last event.
+    /// Position of the entry's last event.
     pub(super) fn last(&self) -> Position {
         self.first + u64::from(self.count) - 1
     }
 }
 
 impl<'a> Block<'a> {
-    /// Checks `bytes`, which are all of the block.
+    /// Checks and parses `bytes`, which are the whole block.
     pub(super) fn decode(bytes: &'a [u8], salt: u64) -> Result<Self, Damage> {
         let header = BlockHeader::parse(bytes);
         if checksum(bytes, salt) != header.checksum {
@@ -151,8 +151,8 @@ impl<'a> Block<'a> {
         if header.kind == KIND_GAP {
             return Ok(Block { header, table: &[], stored: body });
         }
-        let table_bytes = (header.shares as usize).checked_mul(ENTRY).ok_or(Damage::Table)?;
-        if header.kind != KIND_EVENTS || header.shares == 0 || table_bytes > body.len() {
+        let table_bytes = (header.entries as usize).checked_mul(ENTRY).ok_or(Damage::Table)?;
+        if header.kind != KIND_EVENTS || header.entries == 0 || table_bytes > body.len() {
             return Err(Damage::Table);
         }
         let (table, stored) = body.split_at(table_bytes);
@@ -179,7 +179,7 @@ impl<'a> Block<'a> {
         if count == self.header.count && length == raw && stored_fits { Ok(()) } else { Err(Damage::Table) }
     }
 
-    /// Whether the block stands for events that a repair could not keep.
+    /// Whether the block replaces events that a repair could not keep.
     pub(super) fn is_gap(&self) -> bool {
         self.header.kind == KIND_GAP
     }
@@ -189,7 +189,7 @@ impl<'a> Block<'a> {
         (self.header.first + self.header.count).saturating_sub(1)
     }
 
-    /// The shares, in order. A gap has none.
+    /// The entries, in order. A gap has none.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + use<'a> {
         let (mut first, mut start) = (self.header.first, 0usize);
         self.table.chunks_exact(ENTRY).map(move |bytes| {
@@ -201,7 +201,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// The shares' payloads, one after the other; `scratch` is where they are decompressed to.
+    /// The entries' payloads, one after the other; `scratch` holds them if they are decompressed.
     pub(super) fn payload<'b>(&self, scratch: &'b mut Vec<u8>) -> Result<&'b [u8], Damage>
     where
         'a: 'b,
@@ -219,7 +219,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Builds blocks in buffers that are kept from one append to the next.
+/// Builds blocks in buffers that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     raw: Vec<u8>,
@@ -228,22 +228,22 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Lays out a block of these shares, all but what depends on where it goes. Returns its size on disk in bytes.
-    pub(super) fn encode(&mut self, shares: &[Share<'_>], first: Position) -> Result<u64, LogError> {
-        let count = check_shares(shares)?;
+    /// Builds a block of these entries, except for what depends on its place. Returns its size on disk in bytes.
+    pub(super) fn encode(&mut self, entries: &[AppendEntry<'_>], first: Position) -> Result<u64, LogError> {
+        let count = check_entries(entries)?;
         self.out.clear();
         self.out.resize(BLOCK_HEADER, 0);
-        for share in shares {
-            self.out.extend_from_slice(&share.partition.to_le_bytes());
+        for entry in entries {
+            self.out.extend_from_slice(&entry.partition.to_le_bytes());
             self.out.extend_from_slice(&[0, 0]);
-            self.out.extend_from_slice(&share.count.to_le_bytes());
-            self.out.extend_from_slice(&to_u32(share.payload.len()).to_le_bytes());
+            self.out.extend_from_slice(&entry.count.to_le_bytes());
+            self.out.extend_from_slice(&to_u32(entry.payload.len()).to_le_bytes());
         }
-        let raw_length: usize = shares.iter().map(|share| share.payload.len()).sum();
-        let codec = if self.compress(shares, raw_length) {
+        let raw_length: usize = entries.iter().map(|entry| entry.payload.len()).sum();
+        let codec = if self.compress(entries, raw_length) {
             CODEC_LZ4
         } else {
-            shares.iter().for_each(|share| self.out.extend_from_slice(share.payload));
+            entries.iter().for_each(|entry| self.out.extend_from_slice(entry.payload));
             CODEC_NONE
         };
         let length = to_u32(self.out.len() - BLOCK_HEADER);
@@ -255,7 +255,7 @@ impl Encoder {
             first,
             count,
             raw_length: to_u32(raw_length),
-            shares: to_u32(shares.len()),
+            entries: to_u32(entries.len()),
             kind: KIND_EVENTS,
             codec,
         });
@@ -263,12 +263,12 @@ impl Encoder {
     }
 
     /// Appends the compressed payload to `out` if that saves at least an eighth.
-    fn compress(&mut self, shares: &[Share<'_>], raw_length: usize) -> bool {
+    fn compress(&mut self, entries: &[AppendEntry<'_>], raw_length: usize) -> bool {
         if raw_length < COMPRESS_FROM_BYTES {
             return false;
         }
         self.raw.clear();
-        shares.iter().for_each(|share| self.raw.extend_from_slice(share.payload));
+        entries.iter().for_each(|entry| self.raw.extend_from_slice(entry.payload));
         let start = self.out.len();
         self.out.resize(start + lz4_flex::block::get_maximum_output_size(raw_length), 0);
         let packed = lz4_flex::block::compress_into(&self.raw, &mut self.out[start..]);
@@ -284,7 +284,7 @@ impl Encoder {
         }
     }
 
-    /// Lays out a gap: a block without events that takes the place of `total_bytes` lost bytes and `count` positions.
+    /// Builds a gap: a block without events that replaces `total_bytes` lost bytes and `count` positions.
     pub(super) fn encode_gap(&mut self, total_bytes: usize, first: Position, count: u64) {
         self.out.clear();
         self.out.resize(total_bytes.max(BLOCK_HEADER), 0);
@@ -295,13 +295,13 @@ impl Encoder {
             first,
             count,
             raw_length: 0,
-            shares: 0,
+            entries: 0,
             kind: KIND_GAP,
             codec: CODEC_NONE,
         });
     }
 
-    /// Finishes the block for its place. Returns its bytes and its checksum.
+    /// Completes the block for its place. Returns its bytes and its checksum.
     pub(super) fn place(&mut self, salt: u64, offset: u64) -> (&[u8], u32) {
         let mut sum = 0;
         if let Some(mut header) = self.header.take() {
@@ -314,19 +314,19 @@ impl Encoder {
     }
 }
 
-/// Checks the limits of one append; returns its number of events.
-fn check_shares(shares: &[Share<'_>]) -> Result<u64, LogError> {
-    if shares.is_empty() || shares.iter().any(|share| share.count == 0) {
+/// Checks the limits of one append. Returns its number of events.
+fn check_entries(entries: &[AppendEntry<'_>]) -> Result<u64, LogError> {
+    if entries.is_empty() || entries.iter().any(|entry| entry.count == 0) {
         return Err(LogError::Empty);
     }
-    let size_bytes: u64 = shares.iter().map(|share| (share.payload.len() + ENTRY) as u64).sum();
+    let size_bytes: u64 = entries.iter().map(|entry| (entry.payload.len() + ENTRY) as u64).sum();
     if size_bytes > MAX_BLOCK_BYTES {
         return Err(LogError::TooLarge { size_bytes, limit_bytes: MAX_BLOCK_BYTES });
     }
-    Ok(shares.iter().map(|share| u64::from(share.count)).sum())
+    Ok(entries.iter().map(|entry| u64::from(entry.count)).sum())
 }
 
-#[expect(clippy::expect_used, reason = "a block is at most MAX_BLOCK_BYTES, which check_shares has made sure of")]
+#[expect(clippy::expect_used, reason = "a block is at most MAX_BLOCK_BYTES, which check_entries has made sure of")]
 fn to_u32(n: usize) -> u32 {
     u32::try_from(n).expect("a block's sizes fit 32 bits")
 }

@@ -1,4 +1,4 @@
-//! Reads the blocks of one segment file, one after the other, with a bounded buffer.
+//! Reads the blocks of one segment file in order, with a bounded buffer.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use super::error::{Damage, LogError};
 use super::segment::{Chain, HEADER_BYTES, SegmentHeader, le_u64, segment_path};
 use crate::files::File;
 
-/// How much is read ahead at least.
+/// Minimum number of bytes to read ahead.
 const READ_BYTES: usize = 256 * 1024;
 
-/// What lies at the cursor.
+/// What the cursor has found.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
-    /// An intact block that continues the positions. The cursor is behind it now.
+    /// An intact block that continues the positions. The cursor has moved behind it.
     Block(Block<'a>),
     /// Zeroes, or the end of the file. The cursor stays.
     End,
@@ -23,7 +23,7 @@ pub(super) enum Step<'a> {
     Bad(Damage),
 }
 
-/// A place in a segment file, between two blocks.
+/// A place between two blocks of a segment file.
 #[derive(Debug)]
 pub(super) struct Cursor {
     file: File,
@@ -32,9 +32,9 @@ pub(super) struct Cursor {
     pub(super) file_bytes: u64,
     salt: u64,
     segment: Position,
-    /// Where the next block begins.
+    /// Offset of the next block.
     pub(super) offset: u64,
-    /// The position that the next block has to begin with.
+    /// The position that the next block must begin with.
     pub(super) next: Position,
     /// Chain over the blocks so far.
     pub(super) chain: Chain,
@@ -70,7 +70,7 @@ impl Cursor {
         Ok((cursor, header))
     }
 
-    /// Reads what lies at the cursor, and moves behind it if it is a block.
+    /// Reads at the cursor, and moves behind a block.
     pub(super) fn step(&mut self) -> Result<Step<'_>, LogError> {
         let room = self.file_bytes.saturating_sub(self.offset);
         if room < BLOCK_HEADER as u64 {
@@ -100,7 +100,7 @@ impl Cursor {
         Ok(Step::Block(block))
     }
 
-    /// Makes sure that `need` bytes from the cursor on are in the buffer; returns where they begin in it.
+    /// Makes sure that `need` bytes from the cursor on are in the buffer. Returns their offset in it.
     fn fill(&mut self, need: usize) -> Result<usize, LogError> {
         let start = usize::try_from(self.offset - self.buf_offset).unwrap_or(usize::MAX).min(self.buf.len());
         if self.buf.len() - start >= need {
@@ -113,16 +113,16 @@ impl Cursor {
         let read = read_full_at(&self.file, &mut self.buf[have..], self.offset + have as u64)
             .map_err(|error| LogError::io("read", &self.path, error))?;
         self.buf.truncate(have + read);
-        // The file got shorter while it was read: nobody but a person does that.
+        // The file got shorter while it was read: only a person does that.
         if self.buf.len() < need { Err(self.damaged(Damage::EndsEarly)) } else { Ok(0) }
     }
 
-    /// An error that names the cursor's place.
+    /// Returns an error that names the cursor's place.
     pub(super) fn damaged(&self, reason: Damage) -> LogError {
         LogError::Damaged { segment: self.segment, offset: self.offset, reason }
     }
 
-    /// Looks at everything from the cursor to the end of the file.
+    /// Inspects everything from the cursor to the end of the file.
     pub(super) fn inspect_tail(&self) -> Result<Tail, LogError> {
         const CHUNK: usize = 1024 * 1024;
         let mut tail = Tail { end_of_data: self.offset, later_markers: Vec::new() };
@@ -146,7 +146,7 @@ impl Cursor {
         Ok(tail)
     }
 
-    /// First position of the intact block at `offset`, if there is one.
+    /// Returns the first position of the intact block at `offset`, if there is one.
     pub(super) fn intact_block_at(&self, offset: u64) -> Result<Option<Position>, LogError> {
         let failed = |error| LogError::io("read", &self.path, error);
         let mut bytes = vec![0u8; BLOCK_HEADER];
@@ -162,7 +162,7 @@ impl Cursor {
         Ok(Block::decode(&bytes, self.salt).ok().map(|block| block.header.first))
     }
 
-    /// Takes the cursor over a gap that a repair has just written there.
+    /// Moves the cursor over a gap that a repair has just written there.
     pub(super) fn pass(&mut self, bytes: u64, next: Position, checksum: u32) {
         self.offset += align(bytes);
         self.next = next;
@@ -173,12 +173,12 @@ impl Cursor {
     }
 }
 
-/// What lies behind the last good block of a segment.
+/// The bytes behind the last good block of a segment.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// Where the zeroes begin that reach to the end of the file.
+    /// Offset of the zeroes that reach to the end of the file.
     pub(super) end_of_data: u64,
-    /// Offsets behind the cursor at which the log once began a block. Nobody else can make one: it is a hash of the
+    /// Offsets behind the cursor at which the log once began a block. Nobody else can forge such a marker: it is a hash of the
     /// segment's secret salt and the offset.
     pub(super) later_markers: Vec<u64>,
 }

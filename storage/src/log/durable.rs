@@ -1,23 +1,22 @@
-//! The few places where a file is forced to disk, and what happens when the disk says no.
+//! Writes that must reach the disk, and what happens if the disk fails.
 
 use std::io;
 use std::path::Path;
 
-use super::error::LogError;
-use crate::files::{self, File, PRIVATE_FILE};
+use crate::files::File;
 
 /// Ends the process after a write or sync of live log bytes failed.
 ///
-/// After a failed fsync the kernel may have marked the dirty pages clean: trying again would succeed without the bytes
-/// being on disk, and reading back would return them from memory. A half-done write leaves a block that a later one may
-/// follow. So there is no state that this process could honestly go on with; recovery at the next start reads what the
-/// disk really has. `abort` and not `exit`, so that no destructor writes anything either.
+/// After a failed fsync the kernel may have marked the dirty pages clean: a second fsync would succeed without the bytes being
+/// on disk, and a read would return them from memory. A partial write leaves a block that a later one may follow. So the
+/// process can't continue in a known state; recovery at the next start reads what the disk really has. `abort`, not `exit`, so
+/// that no destructor writes anything either.
 pub(super) fn abort(doing: &'static str, path: &Path, error: &io::Error) -> ! {
     tracing::error!(path = %path.display(), %error, "log failed to {doing}: aborting, what is on disk decides");
     std::process::abort()
 }
 
-/// Reads until `buf` is full or the file ends; returns how much was read.
+/// Reads until `buf` is full or the file ends. Returns the number of bytes read.
 pub(super) fn read_full_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
@@ -31,7 +30,7 @@ pub(super) fn read_full_at(file: &File, buf: &mut [u8], offset: u64) -> io::Resu
     Ok(done)
 }
 
-/// Writes zeroes over the bytes from `from` up to `to`.
+/// Overwrites the bytes from `from` up to `to` with zeroes.
 pub(super) fn write_zeroes(file: &File, from: u64, to: u64) -> io::Result<()> {
     const CHUNK: usize = 64 * 1024;
     let zeroes = [0u8; CHUNK];
@@ -42,10 +41,4 @@ pub(super) fn write_zeroes(file: &File, from: u64, to: u64) -> io::Result<()> {
         at += n as u64;
     }
     Ok(())
-}
-
-/// Replaces the file `name` in `dir` by `bytes`, so that after a crash there is the old one or the new one, whole.
-pub(super) fn replace_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), LogError> {
-    let path = dir.join(name);
-    files::write_atomically(&path, bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }

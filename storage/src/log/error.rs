@@ -1,11 +1,11 @@
-//! What can go wrong with the log, and how it is told apart.
+//! Errors of the log, and kinds of damage.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Position;
 
-/// Why the log could not do what it was asked.
+/// An error of the log.
 ///
 /// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again.
 #[derive(Debug, thiserror::Error)]
@@ -13,17 +13,17 @@ pub enum LogError {
     /// There is no room for another segment. A later append succeeds once there is.
     #[error("no space left for another log segment")]
     Full {
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What is on disk is not what was written. Nothing is skipped: `LogOptions::repair` is the way past it.
+    /// The bytes on disk are not those that were written. Nothing is skipped; `LogOptions::repair` keeps the rest.
     #[error("log segment {segment:020} is damaged at byte {offset}: {reason}")]
     Damaged {
         /// First position of the segment, which is also its file name.
         segment: Position,
-        /// Byte in the segment's file where the damaged part begins.
+        /// Offset in the segment's file where the damage begins.
         offset: u64,
-        /// What is wrong there.
+        /// The kind of damage.
         reason: Damage,
     },
     /// A segment was written by a version of the program that this one does not know.
@@ -31,7 +31,7 @@ pub enum LogError {
     UnsupportedVersion {
         /// First position of the segment.
         segment: Position,
-        /// Version found in its header.
+        /// Version in its header.
         found: u32,
         /// The version this program reads and writes.
         supported: u32,
@@ -39,13 +39,13 @@ pub enum LogError {
     /// One append was larger than a block may be.
     #[error("an append of {size_bytes} bytes is over the limit of {limit_bytes} bytes")]
     TooLarge {
-        /// Size of what was to be appended.
+        /// Size of the append.
         size_bytes: u64,
         /// [`super::MAX_BLOCK_BYTES`].
         limit_bytes: u64,
     },
-    /// An append without shares, or with a share of no events: it would have no position.
-    #[error("an append needs at least one share, and each share at least one event")]
+    /// An append without entries, or with an entry of no events: it would have no position.
+    #[error("an append needs at least one entry, and each entry at least one event")]
     Empty,
     /// Segments were removed while they were being read, so that the rest would not follow what has been visited.
     #[error("log segment {segment:020} was removed while the log was read")]
@@ -56,26 +56,26 @@ pub enum LogError {
     /// Any other failure of the file system, before anything was recorded.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
-        /// To which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// What is wrong with a damaged place.
+/// A kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A segment that the others point to is not there.
+    /// A segment that other segments refer to is absent.
     #[error("the segment is missing")]
     Missing,
     /// The file is shorter than a segment header.
     #[error("the file is shorter than its header")]
     ShortHeader,
-    /// The header does not match its checksum, or is no header at all.
+    /// The header does not match its checksum, or is no header.
     #[error("the header is not intact")]
     Header,
     /// The header belongs to another file name, or changed since the log was opened.
@@ -84,25 +84,25 @@ pub enum Damage {
     /// The header does not name the segment before it as its predecessor.
     #[error("the segment does not follow the one before it")]
     Order,
-    /// The checksums of all blocks do not add up to what the next segment recorded.
+    /// The checksums of all blocks don't match the chain that the next segment recorded.
     #[error("the chain of checksums does not match the one in the next segment")]
     Chain,
-    /// Something is there that is not the beginning of a block.
+    /// Something other than the beginning of a block.
     #[error("no block begins here")]
     Marker,
-    /// A block claims a length that cannot be.
+    /// A block with an impossible length.
     #[error("the block's length is impossible")]
     Length,
     /// A block does not match its CRC32C.
     #[error("the block does not match its checksum")]
     Checksum,
-    /// A block is intact but has another first position than the one before it leads to.
+    /// A block is intact but its first position does not follow the block before it.
     #[error("the block's positions do not follow those before it")]
     Positions,
-    /// A block is intact but its table of shares contradicts its header.
-    #[error("the block's table of shares is inconsistent")]
+    /// A block is intact but its table of entries contradicts its header.
+    #[error("the block's table of entries is inconsistent")]
     Table,
-    /// A block is intact but its payload does not decompress to what its header says.
+    /// A block is intact but its payload does not decompress to the size in its header.
     #[error("the block's payload does not decompress")]
     Payload,
     /// A segment ends before the position at which the next one begins.
@@ -117,8 +117,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// Whether a crash in the middle of a write can look like this. A block that is intact but out of place was written
-    /// like that.
+    /// Whether a crash during a write can look like this. A block that is intact but out of place was written like that.
     pub(super) fn could_be_torn(self) -> bool {
         !matches!(self, Damage::Positions | Damage::Table)
     }

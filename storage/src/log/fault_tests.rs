@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Log, LogError, LogOptions, Position, Share};
+use super::{AppendEntry, Log, LogError, LogOptions, Position};
 use crate::files::switch::{Errno, Plan, Switch};
 
 const DIR: &str = "HEADCOUNT_TEST_LOG";
@@ -25,7 +25,7 @@ fn payload(number: u64) -> Vec<u8> {
 }
 
 fn append(log: &mut Log, number: u64) -> Result<Position, LogError> {
-    log.append(&[Share { partition: 1, count: 1, payload: &payload(number) }])
+    log.append(&[AppendEntry { partition: 1, count: 1, payload: &payload(number) }])
 }
 
 fn contents(log: &Log) -> BTreeMap<Position, Vec<u8>> {

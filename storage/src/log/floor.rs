@@ -1,14 +1,13 @@
-//! The file that records where the log begins, once old segments have been removed.
+//! The file that records where the log begins after old segments were removed.
 //!
-//! Without it a log whose oldest segments went missing would look like one that had been shortened on purpose.
+//! Without it, a log whose oldest segments went missing would look like one that was trimmed on purpose.
 
 use std::path::Path;
 
 use super::Position;
-use super::durable::replace_file;
 use super::error::{Damage, LogError};
 use super::segment::{le_u32, le_u64};
-use crate::files;
+use crate::files::{self, PRIVATE_FILE};
 
 const NAME: &str = "floor";
 const MAGIC: [u8; 8] = *b"hcntflr\x01";
@@ -19,10 +18,11 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&first.to_le_bytes());
     bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
-    replace_file(dir, NAME, &bytes)
+    let path = dir.join(NAME);
+    files::write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }
 
-/// Where the log begins; `None` if nothing has been recorded, as in a directory without a log.
+/// Returns where the log begins; `None` if nothing has been recorded, as in a directory without a log.
 pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
     let path = dir.join(NAME);
     let bytes = match files::read(&path) {

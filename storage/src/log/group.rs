@@ -1,25 +1,28 @@
 //! Group commit: many submissions, one write and one sync.
 //!
-//! A thread owns the log. It takes what is queued and appends it as one block; what is submitted meanwhile waits for the
-//! next. So a lone submission is written at once, and under load the blocks grow as large as the disk is slow. The
-//! queue itself has no bound: whoever submits has admitted the bytes before.
+//! A thread owns the log. It appends everything that is queued as one block; later submissions wait for the next block.
+//! So a lone submission is written at once, and under load blocks grow with the latency of the disk. The queue has no bound
+//! of its own: submitters have passed an admission gate.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
+use super::commit::{Commit, Committed, Outcome, Refused};
 use super::error::LogError;
-use super::{EventLog, Position, Share};
+use super::writer::Log;
+use super::{AppendEntry, Position};
 
-/// How much goes into one block.
+/// Limits of a block.
 #[derive(Debug, Clone)]
 pub struct GroupOptions {
-    /// Most bytes of payload in a block; a single submission may be larger.
+    /// Maximum bytes of payload in a block; a single submission may be larger.
     pub max_bytes: usize,
-    /// Most events in a block; a single submission may have more.
+    /// Maximum number of events in a block; a single submission may have more.
     pub max_events: u64,
-    /// What to do wrong.
+    /// The fault to inject.
     #[cfg(feature = "fault-injection")]
     pub fault: Fault,
 }
@@ -35,48 +38,17 @@ impl Default for GroupOptions {
     }
 }
 
-/// A mistake to make on purpose: a test of crashes that doesn't notice it proves nothing.
+/// A fault to inject: a crash test that doesn't notice it proves nothing.
 #[cfg(feature = "fault-injection")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
     /// None.
     #[default]
     None,
-    /// Hands out `Committed` for what is written but not synced: lost by a power cut, though not by a kill.
+    /// Hands out `Committed` for what is written but not synced: lost by a power cut, but not by a kill.
     AckBeforeSync,
     /// Hands out `Committed` 20 ms before anything is written: lost by a kill, too.
     AckBeforeWrite,
-}
-
-/// A submission that is on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Committed<T> {
-    /// Its partition.
-    pub partition: u16,
-    /// Position of its first event; the others follow.
-    pub first: Position,
-    /// Number of its events.
-    pub count: u32,
-    /// What it was submitted with.
-    pub ticket: T,
-}
-
-/// A submission that was not recorded, and never will be.
-#[derive(Debug, Clone)]
-pub struct Refused<T> {
-    /// Why; the same for all that were refused together.
-    pub reason: Arc<LogError>,
-    /// What it was submitted with.
-    pub ticket: T,
-}
-
-/// What became of a submission.
-#[derive(Debug, Clone)]
-pub enum Outcome<T> {
-    /// It is on disk.
-    Committed(Committed<T>),
-    /// It was not recorded.
-    Refused(Refused<T>),
 }
 
 struct Item<T> {
@@ -86,7 +58,7 @@ struct Item<T> {
     ticket: T,
 }
 
-/// The thread that writes a log, and the queue before it. Share it by `Arc`.
+/// The thread that writes a log, and the queue before it.
 pub struct GroupCommit<T> {
     /// Taken when closed, so that nothing can be submitted that nobody would read.
     queue: RwLock<Option<Sender<Item<T>>>>,
@@ -94,27 +66,21 @@ pub struct GroupCommit<T> {
 }
 
 impl<T: Send + 'static> GroupCommit<T> {
-    /// Starts the thread. `sink` is called on it after each block, with the outcomes in order of submission; while it
-    /// runs nothing is written, so it should only pass them on.
+    /// Starts the thread. It calls `sink` after each block, with the outcomes in order of submission. Nothing is written during
+    /// the call, so `sink` should only pass them on.
     ///
     /// # Errors
-    /// If the operating system gives no thread.
-    pub fn spawn(
-        log: impl EventLog + 'static,
-        options: GroupOptions,
-        sink: impl FnMut(Vec<Outcome<T>>) + Send + 'static,
-    ) -> io::Result<Self> {
+    /// The operating system refuses the thread.
+    pub fn spawn(log: Log, options: GroupOptions, sink: impl FnMut(Vec<Outcome<T>>) + Send + 'static) -> io::Result<Self> {
         let (sender, receiver) = channel();
         let thread =
             std::thread::Builder::new().name("log".into()).spawn(move || Committer { log, options, sink }.run(&receiver))?;
         Ok(GroupCommit { queue: RwLock::new(Some(sender)), thread: Mutex::new(Some(thread)) })
     }
+}
 
-    /// Queues `count` events of a partition. Their outcome is handed to the sink.
-    ///
-    /// # Errors
-    /// Gives the ticket back if the queue is closed, or the thread gone because the sink panicked: nothing was recorded.
-    pub fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T> {
+impl<T: Send + 'static> Commit<T> for GroupCommit<T> {
+    fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T> {
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         let item = Item { partition, count, payload, ticket };
         match queue.as_ref() {
@@ -122,12 +88,14 @@ impl<T: Send + 'static> GroupCommit<T> {
             None => Err(item.ticket),
         }
     }
+
+    fn close(&self) {
+        self.stop();
+    }
 }
 
 impl<T> GroupCommit<T> {
-    /// Takes no more submissions, writes those that are queued, hands out their outcomes, and ends the thread. Does
-    /// nothing the second time.
-    pub fn close(&self) {
+    fn stop(&self) {
         drop(self.queue.write().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -144,7 +112,7 @@ impl<T> GroupCommit<T> {
 
 impl<T> Drop for GroupCommit<T> {
     fn drop(&mut self) {
-        self.close();
+        self.stop();
     }
 }
 
@@ -154,13 +122,15 @@ impl<T> std::fmt::Debug for GroupCommit<T> {
     }
 }
 
-struct Committer<L, S> {
-    log: L,
+struct Committer<S> {
+    log: Log,
     options: GroupOptions,
     sink: S,
 }
 
-impl<L: EventLog, S> Committer<L, S> {
+type Appended = Result<Position, LogError>;
+
+impl<S> Committer<S> {
     fn run<T>(mut self, queue: &Receiver<Item<T>>)
     where
         S: FnMut(Vec<Outcome<T>>),
@@ -174,7 +144,7 @@ impl<L: EventLog, S> Committer<L, S> {
         }
     }
 
-    /// Adds to the batch what is queued, as far as it goes. Returns the one that no longer fitted.
+    /// Adds queued items to the batch, up to the limits. Returns the item that no longer fits.
     fn gather<T>(&self, batch: &mut Vec<Item<T>>, queue: &Receiver<Item<T>>) -> Option<Item<T>> {
         let mut bytes: usize = batch.iter().map(|item| item.payload.len()).sum();
         let mut events: u64 = batch.iter().map(|item| u64::from(item.count)).sum();
@@ -194,8 +164,7 @@ impl<L: EventLog, S> Committer<L, S> {
     where
         S: FnMut(Vec<Outcome<T>>),
     {
-        let result = append(&batch, |shares| self.log.append(shares));
-        self.settle(batch, result);
+        self.append_and_report(batch, Log::append);
     }
 
     #[cfg(feature = "fault-injection")]
@@ -204,20 +173,14 @@ impl<L: EventLog, S> Committer<L, S> {
         S: FnMut(Vec<Outcome<T>>),
     {
         match self.options.fault {
-            Fault::None => {
-                let result = append(&batch, |shares| self.log.append(shares));
-                self.settle(batch, result);
-            }
-            Fault::AckBeforeSync => {
-                let result = append(&batch, |shares| self.log.append_unsynced(shares));
-                self.settle(batch, result);
-            }
-            Fault::AckBeforeWrite => self.acknowledge_then_append(batch),
+            Fault::None => self.append_and_report(batch, Log::append),
+            Fault::AckBeforeSync => self.append_and_report(batch, Log::append_unsynced),
+            Fault::AckBeforeWrite => self.report_then_append(batch),
         }
     }
 
     #[cfg(feature = "fault-injection")]
-    fn acknowledge_then_append<T>(&mut self, batch: Vec<Item<T>>)
+    fn report_then_append<T>(&mut self, batch: Vec<Item<T>>)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
@@ -228,40 +191,35 @@ impl<L: EventLog, S> Committer<L, S> {
             .collect();
         (self.sink)(committed(batch, first));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        if let Err(error) = append(&items, |shares| self.log.append(shares)) {
+        if let Err(error) = self.log.append(&entries(&items)) {
             tracing::error!(%error, "an append failed that was acknowledged on purpose");
         }
     }
 
-    /// Hands out the outcomes of one append.
-    fn settle<T>(&mut self, batch: Vec<Item<T>>, result: Result<Position, LogError>)
+    /// Appends a batch as one block and hands out the outcomes. After a panic the state of the log is not known: the batch
+    /// is undecided, and the thread ends.
+    fn append_and_report<T>(&mut self, batch: Vec<Item<T>>, append: fn(&mut Log, &[AppendEntry<'_>]) -> Appended)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
-        let outcomes = match result {
-            Ok(first) => committed(batch, first),
-            // One of them can't be appended: the others are not to suffer for it.
-            Err(LogError::TooLarge { .. } | LogError::Empty) if batch.len() > 1 => {
-                batch.into_iter().flat_map(|item| self.commit_alone(item)).collect()
+        let outcomes = match catch_unwind(AssertUnwindSafe(|| append(&mut self.log, &entries(&batch)))) {
+            Ok(Ok(first)) => committed(batch, first),
+            // One item can't be appended: append each alone, so that the others are not refused for it.
+            Ok(Err(LogError::TooLarge { .. } | LogError::Empty)) if batch.len() > 1 => {
+                return batch.into_iter().for_each(|item| self.append_and_report(vec![item], append));
             }
-            Err(error) => refused(batch, error),
+            Ok(Err(error)) => refused(batch, error),
+            Err(panic) => {
+                (self.sink)(batch.into_iter().map(|item| Outcome::Undecided(item.ticket)).collect());
+                resume_unwind(panic);
+            }
         };
         (self.sink)(outcomes);
     }
-
-    fn commit_alone<T>(&mut self, item: Item<T>) -> Vec<Outcome<T>> {
-        let batch = vec![item];
-        match append(&batch, |shares| self.log.append(shares)) {
-            Ok(first) => committed(batch, first),
-            Err(error) => refused(batch, error),
-        }
-    }
 }
 
-fn append<T>(batch: &[Item<T>], append: impl FnOnce(&[Share<'_>]) -> Result<Position, LogError>) -> Result<Position, LogError> {
-    let shares: Vec<Share<'_>> =
-        batch.iter().map(|item| Share { partition: item.partition, count: item.count, payload: &item.payload }).collect();
-    append(&shares)
+fn entries<T>(batch: &[Item<T>]) -> Vec<AppendEntry<'_>> {
+    batch.iter().map(|item| AppendEntry { partition: item.partition, count: item.count, payload: &item.payload }).collect()
 }
 
 fn committed<T>(batch: Vec<Item<T>>, mut next: Position) -> Vec<Outcome<T>> {

@@ -1,6 +1,6 @@
-//! The side index of a sealed segment: which partitions it holds, and up to where.
+//! The side index of a sealed segment: its partitions, and the range of positions of each.
 //!
-//! It is advisory. A missing, damaged or foreign index costs a read of the whole segment, and is then written again.
+//! It is advisory. If it is missing, damaged or foreign, the whole segment is read and the index written again.
 //!
 //! ```text
 //! magic [8]  salt u64  first u64  last u64  blocks u64  chain u128  partitions u32  zero u32
@@ -20,7 +20,7 @@ const MAGIC: [u8; 8] = *b"hcntidx\x01";
 const HEAD: usize = 64;
 const ENTRY: usize = 24;
 
-/// Which partitions a segment holds.
+/// The partitions of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SegmentIndex {
     salt: u64,
@@ -30,12 +30,12 @@ pub(super) struct SegmentIndex {
     /// Number of blocks.
     pub(super) blocks: u64,
     chain: u128,
-    /// For each partition, the first position of its first share and the last of its last.
+    /// For each partition, the first position of its first entry and the last position of its last.
     partitions: BTreeMap<u16, (Position, Position)>,
 }
 
 impl SegmentIndex {
-    /// The index of a segment without blocks.
+    /// Creates the index of a segment without blocks.
     pub(super) fn new(header: &SegmentHeader) -> Self {
         SegmentIndex {
             salt: header.salt,
@@ -47,20 +47,20 @@ impl SegmentIndex {
         }
     }
 
-    /// Takes in the next block of the segment; `chain` is the one after it.
+    /// Adds the next block of the segment; `chain` is the chain after it.
     pub(super) fn add(&mut self, block: &Block<'_>, chain: Chain) {
         for entry in block.entries() {
-            self.add_share(entry.partition, entry.first, entry.last());
+            self.add_entry(entry.partition, entry.first, entry.last());
         }
         self.finish_block(block.last(), chain);
     }
 
-    /// Takes in one share of the next block.
-    pub(super) fn add_share(&mut self, partition: u16, first: Position, last: Position) {
+    /// Adds one entry of the next block.
+    pub(super) fn add_entry(&mut self, partition: u16, first: Position, last: Position) {
         self.partitions.entry(partition).and_modify(|range| range.1 = last).or_insert((first, last));
     }
 
-    /// Ends the block whose shares were added.
+    /// Ends the block whose entries were added.
     pub(super) fn finish_block(&mut self, last: Position, chain: Chain) {
         self.last = last;
         self.blocks += 1;
@@ -72,8 +72,8 @@ impl SegmentIndex {
         self.partitions.iter().any(|(partition, range)| wanted(*partition).is_some_and(|after| range.1 > after))
     }
 
-    /// Reads the index of the segment with this header, if there is an intact one that ends with `chain`; with `None`,
-    /// wherever it ends.
+    /// Reads the index of the segment with this header, if there is an intact one that ends with `chain`; with `None`, wherever
+    /// it ends.
     pub(super) fn load(dir: &Path, header: &SegmentHeader, chain: Option<u128>) -> Option<Self> {
         let bytes = files::read(&index_path(dir, header.first)).ok()?;
         let index = Self::decode(&bytes)?;
@@ -81,7 +81,7 @@ impl SegmentIndex {
         fits.then_some(index)
     }
 
-    /// Writes the index. A failure costs the next reader some time, and nothing else.
+    /// Writes the index. A failure only costs the next reader some time.
     pub(super) fn save(&self, dir: &Path) {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let path = index_path(dir, self.first);
@@ -90,7 +90,7 @@ impl SegmentIndex {
         let written = files::write(&tmp, &self.encode()).and_then(|()| files::rename(&tmp, &path));
         if let Err(error) = written {
             tracing::warn!(path = %path.display(), %error, "could not write a segment's index, it will be rebuilt");
-            // It may not even exist.
+            // The file may not even exist.
             let _ = files::remove_file(&tmp);
         }
     }
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_and_any_flipped_bit_is_noticed() {
         let mut index = SegmentIndex::new(&SegmentHeader::new(7, 1, 99));
-        index.add_share(3, 7, 9);
-        index.add_share(60_000, 10, 10);
-        index.add_share(3, 11, 12);
+        index.add_entry(3, 7, 9);
+        index.add_entry(60_000, 10, 10);
+        index.add_entry(3, 11, 12);
         index.finish_block(12, Chain(5));
         let bytes = index.encode();
         assert_eq!(SegmentIndex::decode(&bytes), Some(index.clone()));

@@ -1,4 +1,4 @@
-//! Reads a log while it is being written.
+//! Reads a log while it is being appended to.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::{Cursor, Step};
 use super::error::{Damage, LogError};
+use super::history::History;
 use super::index::SegmentIndex;
 use super::recovery::remove_segment;
 use super::segment::{SegmentHeader, segment_path};
-use super::{Position, ReadLog, Record, floor};
+use super::{Position, Record, floor};
 use crate::files::sync_dir;
 
-/// What the writer of a log and its readers share.
+/// State that the writer of a log shares with its readers.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct LogState {
     pub(super) dir: PathBuf,
     /// Position of the last event that is on disk.
     durable: AtomicU64,
@@ -24,9 +25,9 @@ pub(super) struct Shared {
     segments: Mutex<Vec<SegmentHeader>>,
 }
 
-impl Shared {
+impl LogState {
     pub(super) fn new(dir: &Path, segments: Vec<SegmentHeader>, durable: Position) -> Self {
-        Shared { dir: dir.to_path_buf(), durable: AtomicU64::new(durable), segments: Mutex::new(segments) }
+        LogState { dir: dir.to_path_buf(), durable: AtomicU64::new(durable), segments: Mutex::new(segments) }
     }
 
     pub(super) fn durable(&self) -> Position {
@@ -55,10 +56,10 @@ impl Shared {
 /// called. Cheap to clone; each `read` opens the files for itself.
 #[derive(Debug, Clone)]
 pub struct LogReader {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
-/// What [`LogReader::verify_all`] has read.
+/// The result of [`LogReader::verify_all`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Verified {
@@ -74,17 +75,17 @@ pub struct Verified {
     pub bytes: u64,
 }
 
-/// Where a segment ends.
+/// The end of a segment.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     /// The last position to read.
     last: Position,
-    /// Chain at the segment's end, if it is sealed: the next segment knows it.
+    /// Chain at the segment's end, if it is sealed: the next segment records it.
     chain: Option<u128>,
 }
 
 impl LogReader {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<LogState>) -> Self {
         LogReader { shared }
     }
 
@@ -98,16 +99,16 @@ impl LogReader {
         self.shared.durable()
     }
 
-    /// Hands each record of the wanted partitions to `visit`, in order of position, up to what was durable at the call.
+    /// Passes each record of the wanted partitions to `visit`, in order of position, up to what was durable at the call.
     ///
-    /// `wanted` says for a partition after which position it is wanted, or `None`. A record is visited if its *last*
-    /// event lies after that position, so the first one may begin before it. `visit` ends the reading with
-    /// [`ControlFlow::Break`]. Segments without wanted records are skipped without being read.
+    /// `wanted` returns the position after which a partition is wanted, or `None`. A record is visited if its *last* event lies
+    /// after that position, so the first record may begin before it. `visit` ends the reading with [`ControlFlow::Break`].
+    /// Segments without wanted records are skipped without being read.
     ///
     /// # Errors
     /// [`LogError::Damaged`] names the first place that is not intact; records before it have been visited.
-    /// [`LogError::Removed`] if segments were removed meanwhile, so that there would be a hole behind what has been
-    /// visited. What is removed before anything was visited is as if `read` had been called later.
+    /// [`LogError::Removed`] if segments were removed meanwhile, so that the rest would not follow what was visited. Segments
+    /// removed before the first visit are skipped, as if `read` had been called later.
     /// [`LogError::Io`] if a file can't be read.
     pub fn read(
         &self,
@@ -127,7 +128,7 @@ impl LogReader {
             match self.read_segment(&header, extent, &wanted, &mut visit, &mut scratch) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return Ok(()),
-                // It was removed on purpose after the list was taken.
+                // It was removed on purpose after the list was made.
                 Err(LogError::Damaged { reason: Damage::Missing, .. }) if self.removed(&header) => {
                     if visited.get() {
                         return Err(LogError::Removed { segment: header.first });
@@ -155,9 +156,9 @@ impl LogReader {
         Ok(verified)
     }
 
-    /// The segments that hold something durable.
+    /// The segments with durable events.
     fn extents(&self) -> Vec<(SegmentHeader, Extent)> {
-        // In this order: whatever is durable lies in a segment that is in the list.
+        // In this order: whatever is durable lies in a segment of the list.
         let durable = self.shared.durable();
         let segments = self.shared.lock();
         let mut extents = Vec::with_capacity(segments.len());
@@ -270,12 +271,8 @@ impl LogReader {
     }
 }
 
-impl ReadLog for LogReader {
-    fn first_position(&self) -> Position {
-        LogReader::first_position(self)
-    }
-
-    fn last_position(&self) -> Position {
+impl History for LogReader {
+    fn last_position(&self, _: u16) -> Position {
         LogReader::last_position(self)
     }
 
@@ -291,10 +288,10 @@ impl ReadLog for LogReader {
 /// A handle that removes old segments, from any thread, also while the log is appended to. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LogTrimmer {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
 }
 
-/// What [`LogTrimmer::remove_before`] did.
+/// The result of [`LogTrimmer::remove_before`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Removed {
@@ -307,12 +304,11 @@ pub struct Removed {
 }
 
 impl LogTrimmer {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<LogState>) -> Self {
         LogTrimmer { shared }
     }
 
-    /// Removes the sealed segments that end before `position`. Whatever lies in the same segment as `position`, or in
-    /// the segment that is appended to, is kept.
+    /// Removes the sealed segments that end before `position`. The segments of `position` and of the next append are kept.
     ///
     /// # Errors
     /// [`LogError::Full`] or [`LogError::Io`] if the new beginning can't be recorded: then nothing is removed. If a

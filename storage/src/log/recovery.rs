@@ -1,12 +1,12 @@
-//! What happens when a log is opened: the chain of segments is checked, and a torn tail cut.
+//! Opening a log: checks the chain of segments, and cuts a torn tail.
 //!
-//! A log is appended to by one writer that waits for each block to be on disk before it begins the next. So a crash can
-//! leave exactly one incomplete block, behind all others, in the last segment. That, and only that, is cut; nobody was
-//! told that it had been written. It can't be told from a last block that was acknowledged and rotted since: such a
-//! block is cut too, and `Recovery::cut_bytes` is the only trace of it.
+//! One writer appends to a log, and waits for each block to be on disk before the next. So a crash can leave exactly one
+//! incomplete block, behind all others, in the last segment. That, and only that, is cut; it was never acknowledged. It can't
+//! be distinguished from a last block that was acknowledged and damaged since: such a block is cut too, and
+//! `Recovery::cut_bytes` is the only trace of it.
 //!
-//! Everything else that doesn't fit is damage: an error that names the place. The blocks of sealed segments are not read
-//! here, or else starting would take longer the more data there is; whoever reads them checks them.
+//! Everything else that doesn't fit is damage: an error that names the place. The blocks of sealed segments are not read here,
+//! so that a start does not take longer the more data there is; readers check them.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use super::index::{SegmentIndex, index_path};
 use super::segment::{Chain, SegmentHeader, parse_segment_name, segment_path};
 use crate::files::{self, File, make_private};
 
-/// What opening a log found.
+/// The result of opening a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -35,8 +35,8 @@ pub struct Recovery {
     pub lost: Vec<Lost>,
 }
 
-/// A range of positions that a repair could not keep. None of them will be read, and none is given out again, but for
-/// those of a range whose end is not known.
+/// A range of positions that a repair could not keep. They are never read, and never assigned again, except for those of a
+/// range whose end is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// First position of the segment, which is also its file name.
@@ -45,8 +45,8 @@ pub struct Lost {
     pub offset: u64,
     /// First position that is lost.
     pub first: Position,
-    /// Last position that is lost; `None` at the end of the log, where nothing tells how many there were. New events
-    /// take these positions again, so whatever was derived from the log beyond `first` has to be rebuilt.
+    /// Last position that is lost; `None` at the end of the log, where the number is unknown. New events take these positions
+    /// again, so everything derived from the log beyond `first` must be rebuilt.
     pub last: Option<Position>,
 }
 
@@ -54,7 +54,7 @@ pub struct Lost {
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) header: SegmentHeader,
-    /// Where the next block goes.
+    /// Offset of the next block.
     pub(super) offset: u64,
     /// Size of the file.
     pub(super) file_bytes: u64,
@@ -62,7 +62,7 @@ pub(super) struct Active {
     pub(super) index: SegmentIndex,
 }
 
-/// A log as it was found.
+/// A recovered log.
 #[derive(Debug)]
 pub(super) struct Recovered {
     /// Headers of all segments, in order; the last is that of `active`.
@@ -85,13 +85,13 @@ pub(super) fn recover(dir: &Path) -> Result<Option<Recovered>, LogError> {
     check_order(&headers, floor.unwrap_or(1))?;
     let (active, cut_bytes) = recover_last(dir, last)?;
     if SegmentIndex::load(dir, &active.header, None).is_some() {
-        // An index is written after the next segment was made: so there was one.
+        // An index is written after the next segment was created: so there was one.
         return Err(LogError::Damaged { segment: active.index.last + 1, offset: 0, reason: Damage::Missing });
     }
     Ok(Some(Recovered { headers, active, cut_bytes }))
 }
 
-/// Names of the segments, in order. Files that a crash left half-made are removed, and so are segments below the floor,
+/// Names of the segments, in order. Removes files that a crash left incomplete, and segments below the floor,
 /// whose removal was interrupted.
 pub(super) fn list_segments(dir: &Path, floor: Position) -> Result<Vec<Position>, LogError> {
     let failed = |error| LogError::io("list", dir, error);
@@ -143,7 +143,7 @@ fn check_order(headers: &[SegmentHeader], floor: Position) -> Result<(), LogErro
     Ok(())
 }
 
-/// Reads all of the last segment and cuts what was being written when the process ended.
+/// Reads the whole last segment and cuts what was being written when the process ended.
 fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> {
     let (mut cursor, header) = Cursor::open(dir, first)?;
     let mut index = SegmentIndex::new(&header);
@@ -160,7 +160,7 @@ fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> 
     }
     let tail = cursor.inspect_tail()?;
     if !tail.later_markers.is_empty() {
-        // The log began another block here later, so it had seen this one safely on disk.
+        // The log began another block here later, so this one was safely on disk.
         return Err(cursor.damaged(reason));
     }
     cut(dir, first, cursor.offset, tail.end_of_data)?;
@@ -168,7 +168,7 @@ fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> 
     Ok((active, tail.end_of_data - cursor.offset))
 }
 
-/// Zeroes what is left of a torn block, so that nothing of it can ever be read again.
+/// Overwrites the rest of a torn block with zeroes, so that nothing of it can ever be read again.
 pub(super) fn cut(dir: &Path, first: Position, from: u64, to: u64) -> Result<(), LogError> {
     if to <= from {
         return Ok(());

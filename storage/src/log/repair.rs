@@ -1,10 +1,10 @@
-//! Keeps what can be kept of a damaged log.
+//! Keeps the intact parts of a damaged log.
 //!
-//! A repair reads every block. Where blocks are lost it leaves a *gap*: a block without events that takes the lost
-//! positions, so that those behind it keep theirs. Segments whose header is not intact can't be read at all, since the
-//! salt is lost with it: they are renamed to `*.damaged` and their positions become a gap at the end of the segment
-//! before. Then the chain is written anew. A repair that is interrupted can be repeated; whoever wants to look at the
-//! damage later copies the directory first, because the damaged bytes are overwritten.
+//! A repair reads every block. It replaces lost blocks by a *gap*: a block without events that takes the lost positions, so
+//! that later blocks keep theirs. Segments whose header is damaged can't be read at all, since the salt is lost with it: they
+//! are renamed to `*.damaged`, and their positions become a gap at the end of the segment before. Then the chain is written
+//! anew. An interrupted repair can be repeated. To inspect the damage later, copy the directory first: a repair overwrites the
+//! damaged bytes.
 
 use std::path::Path;
 
@@ -66,8 +66,8 @@ fn repair_empty(dir: &Path, floor: Option<Position>, mut lost: Vec<Lost>) -> Res
     Ok(lost)
 }
 
-/// Sets aside segments whose header is not intact. The positions of all but the last of them are reported when the
-/// segment before is repaired.
+/// Sets aside segments with a damaged header. The positions of all but the last of them are reported when the segment before is
+/// repaired.
 fn keep_readable(dir: &Path, names: Vec<Position>, lost: &mut Vec<Lost>) -> Result<Vec<Position>, LogError> {
     let mut kept: Vec<Position> = Vec::new();
     let mut lost_at_the_end = None;
@@ -108,8 +108,8 @@ fn rewrite_header(dir: &Path, first: Position, previous_first: Position, chain: 
     sync(&path)
 }
 
-/// Replaces what can't be read in one segment by gaps; returns the chain at its end. `next_segment` is the first
-/// position of the segment behind it.
+/// Replaces unreadable parts of one segment by gaps. Returns the chain at its end. `next_segment` is the first position of the
+/// next segment.
 fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, lost: &mut Vec<Lost>) -> Result<Chain, LogError> {
     let (mut cursor, header) = Cursor::open(dir, first)?;
     loop {
@@ -150,7 +150,7 @@ fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, l
     Ok(cursor.chain)
 }
 
-/// An index is written after the next segment was made. So if the last segment has one, there were more.
+/// An index is written after the next segment was created. So if the last segment has one, there were more.
 fn report_missing_successor(dir: &Path, header: &SegmentHeader, next: Position, lost: &mut Vec<Lost>) {
     let reported = lost.iter().any(|range| range.last.is_none());
     if !reported && SegmentIndex::load(dir, header, None).is_some() {
@@ -179,7 +179,7 @@ fn next_intact(cursor: &Cursor, tail: &Tail) -> Result<Option<(u64, Position)>, 
     Ok(None)
 }
 
-/// Nothing behind the cursor can be read, and no segment follows: the log ends here.
+/// Nothing behind the cursor is readable, and no segment follows: the log ends here.
 fn end_of_log(
     dir: &Path,
     first: Position,

@@ -1,4 +1,4 @@
-//! Segment files: their names, their header, and the chain of checksums that ties each to the one before.
+//! Segment files: their names, their header, and the chain of checksums that links them.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use super::durable::read_full_at;
 use super::error::{Damage, LogError};
 use crate::files::File;
 
-/// The header has a page of its own, so that no later write of a block touches the sectors it lies in.
+/// The header has a page of its own, so that no write of a block touches its sectors.
 pub(super) const HEADER_BYTES: u64 = 4096;
 const HEADER_LEN: usize = 4096;
 const MAGIC: [u8; 8] = *b"hcnt.seg";
-/// The format that this program writes, and the only one it reads.
+/// The format version that this program writes, and the only one it reads.
 pub(super) const VERSION: u32 = 1;
-/// Magic, version and checksum keep their places in every future version, so that "unknown version" can be told from
-/// "damaged".
+/// Magic, version and checksum keep their places in every future version, so that an unknown version can be distinguished from
+/// damage.
 const CHECKSUM_AT: usize = HEADER_LEN - 4;
 
-/// What the header of a segment says.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     /// Position of the segment's first event; also the name of its file.
     pub(super) first: Position,
-    /// Random, and part of each block's checksum: bytes that a client sent can't pass for a block.
+    /// Random, and part of each block's checksum, so that no bytes sent by a client pass for a block.
     pub(super) salt: u64,
     /// First position of the segment before; 0 in the first segment of a log.
     pub(super) previous_first: Position,
-    /// Where the [`Chain`] of the segment before ended; 0 in the first segment of a log.
+    /// The [`Chain`] at the end of the segment before; 0 in the first segment of a log.
     pub(super) previous_chain: u128,
 }
 
 impl SegmentHeader {
-    /// A header with a fresh salt.
+    /// Creates a header with a new salt.
     pub(super) fn new(first: Position, previous_first: Position, previous_chain: u128) -> Self {
         // SipHash under keys that the standard library takes from the operating system.
         let mut hasher = RandomState::new().build_hasher();
@@ -43,7 +43,7 @@ impl SegmentHeader {
         SegmentHeader { first, salt: hasher.finish(), previous_first, previous_chain }
     }
 
-    /// The header's page, ready to be written at byte 0.
+    /// Encodes the header's page, for byte 0 of the file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut page = vec![0u8; HEADER_LEN];
         page[0..8].copy_from_slice(&MAGIC);
@@ -57,7 +57,7 @@ impl SegmentHeader {
         page
     }
 
-    /// Reads and checks the header of the segment that is named `first`.
+    /// Parses and checks the header of the segment named `first`.
     pub(super) fn read(file: &File, path: &Path, first: Position) -> Result<Self, LogError> {
         let damaged = |reason| Err(LogError::Damaged { segment: first, offset: 0, reason });
         let mut page = vec![0u8; HEADER_LEN];
@@ -84,7 +84,7 @@ impl SegmentHeader {
     }
 }
 
-/// A running hash over a segment's header and the checksums of its blocks: 16 bytes that stand for all of it.
+/// A running hash over a segment's header and the checksums of its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain(pub(super) u128);
 

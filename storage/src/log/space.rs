@@ -1,7 +1,7 @@
-//! Makes segment files ahead of time: allocated, filled with zeroes and synced, so that an append only overwrites.
+//! Prepares segment files ahead of time: allocated, filled with zeroes and synced, so that an append only overwrites.
 //!
-//! Overwriting allocated blocks needs no change of the file's metadata, which makes the sync of an append about twice
-//! as fast as when the file grows; and a full disk shows here, before anything is promised.
+//! Overwriting allocated blocks changes no metadata of the file, which makes the sync of an append about twice as fast as in a
+//! growing file; and a full disk shows here, before anything is promised.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use super::durable::{abort, write_zeroes};
 use super::segment::{SegmentHeader, segment_path};
 use crate::files::{self, File, sync_dir};
 
-/// Between two syncs of a file that is being filled: little enough that an append's sync never waits long behind it.
+/// Bytes between two syncs of a file that is being filled: few enough that an append's sync never waits long behind one.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 
-/// Fills part of a file with zeroes that are on disk; a seam, so that tests can have a full disk.
+/// Fills part of a file with durable zeroes: a seam for tests with a full disk.
 pub(super) trait Fill: Send + Sync + 'static {
     /// Allocates and zeroes the bytes from `from` to `to` and syncs them. Gives up between chunks once `stop` is set.
     fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()>;
 }
 
-/// The real thing.
+/// Fills files on the real disk.
 #[derive(Debug)]
 pub(super) struct FillOnDisk;
 
 impl Fill for FillOnDisk {
     fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
-        // Asks for all the space at once, so that a nearly full disk is not filled up chunk by chunk just to fail.
+        // Allocates all the space at once, so that a nearly full disk is not filled chunk by chunk just to fail.
         file.allocate(from, to)?;
         let mut at = from;
         while at < to {
@@ -44,19 +44,19 @@ impl Fill for FillOnDisk {
     }
 }
 
-/// A file of zeroes that is no segment yet. Removed when dropped before it became one.
+/// A prepared file that is no segment yet. Removed when dropped before it became one.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedSegment {
     file: File,
     path: PathBuf,
     bytes: u64,
     installed: bool,
 }
 
-impl Prepared {
+impl PreparedSegment {
     fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, stop: &AtomicBool) -> io::Result<Self> {
         let file = File::create(&path)?;
-        let prepared = Prepared { file, path, bytes, installed: false };
+        let prepared = PreparedSegment { file, path, bytes, installed: false };
         fill.fill(&prepared.file, 0, bytes, stop)?;
         Ok(prepared)
     }
@@ -66,7 +66,7 @@ impl Prepared {
         self.bytes
     }
 
-    /// Gives the file its header and its name, both durable when this returns. On an error nothing has changed.
+    /// Gives the file its header and its name, both durable on return. On an error nothing has changed.
     pub(super) fn install(mut self, dir: &Path, header: &SegmentHeader) -> io::Result<File> {
         self.file.write_all_at(&header.encode(), 0)?;
         self.file.sync_all()?;
@@ -75,14 +75,14 @@ impl Prepared {
         files::rename(&self.path, &path)?;
         self.installed = true;
         if let Err(error) = sync_dir(dir) {
-            // The name is there or not: only the next start will tell.
+            // The name may or may not be there: only the next start can tell.
             abort("sync the directory of", &path, &error);
         }
         Ok(file)
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedSegment {
     fn drop(&mut self) {
         if !self.installed
             && let Err(error) = files::remove_file(&self.path)
@@ -96,7 +96,7 @@ impl Drop for Prepared {
 pub(super) struct Preparer {
     dir: PathBuf,
     fill: Arc<dyn Fill>,
-    pending: Option<JoinHandle<io::Result<Prepared>>>,
+    pending: Option<JoinHandle<io::Result<PreparedSegment>>>,
     stop: Arc<AtomicBool>,
     serial: u64,
 }
@@ -111,21 +111,21 @@ impl Preparer {
         self.dir.join(format!("prepared-{}.tmp", self.serial))
     }
 
-    /// Begins to prepare a file of `bytes`, unless one is under way.
+    /// Begins to prepare a file of `bytes`, unless one is being prepared.
     pub(super) fn start(&mut self, bytes: u64) {
         if self.pending.is_some() {
             return;
         }
         let (path, fill, stop) = (self.next_path(), Arc::clone(&self.fill), Arc::clone(&self.stop));
-        let work = move || Prepared::create(path, bytes, fill.as_ref(), &stop);
+        let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &stop);
         match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
             Ok(thread) => self.pending = Some(thread),
             Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
         }
     }
 
-    /// The prepared file if it has at least `bytes`, or else one made now.
-    pub(super) fn take(&mut self, bytes: u64) -> io::Result<Prepared> {
+    /// Returns the prepared file if it has at least `bytes`, or else one made now.
+    pub(super) fn take(&mut self, bytes: u64) -> io::Result<PreparedSegment> {
         if let Some(thread) = self.pending.take() {
             match thread.join() {
                 Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
@@ -135,10 +135,10 @@ impl Preparer {
             }
         }
         let path = self.next_path();
-        Prepared::create(path, bytes, self.fill.as_ref(), &self.stop)
+        PreparedSegment::create(path, bytes, self.fill.as_ref(), &self.stop)
     }
 
-    /// Makes an empty segment longer. On an error it has its old length.
+    /// Extends an empty segment. On an error it keeps its length.
     pub(super) fn extend(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
         self.fill.fill(file, from, to, &self.stop).inspect_err(|_| {
             if let Err(error) = file.set_len(from) {

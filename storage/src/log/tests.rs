@@ -4,19 +4,22 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::group::{GroupCommit, GroupOptions, Outcome};
+use super::commit::{Commit, Outcome};
+use super::group::{GroupCommit, GroupOptions};
 use super::space::{Fill, FillOnDisk};
-use super::{Log, LogError, LogOptions, Share};
+use super::{AppendEntry, Log, LogError, LogOptions};
 use crate::files::File;
 
-/// A disk that is full whenever the test says so.
+/// A disk that is full, or whose driver panics, whenever the test says so.
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
+    panics: AtomicBool,
 }
 
 impl Fill for Disk {
     fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
+        assert!(!self.panics.load(Ordering::Relaxed), "planted");
         if self.full.load(Ordering::Relaxed) {
             // Some of it fits, as on a real one.
             FillOnDisk.fill(file, from, from + (to - from) / 2, stop)?;
@@ -31,7 +34,7 @@ fn options(prepare_ahead: bool) -> LogOptions {
 }
 
 fn append(log: &mut Log, bytes: usize) -> Result<u64, LogError> {
-    log.append(&[Share { partition: 1, count: 1, payload: &incompressible(bytes) }])
+    log.append(&[AppendEntry { partition: 1, count: 1, payload: &incompressible(bytes) }])
 }
 
 fn incompressible(bytes: usize) -> Vec<u8> {
@@ -110,6 +113,22 @@ fn a_full_disk_refuses_all_that_was_gathered() {
     disk.full.store(false, Ordering::Relaxed);
     group.submit(1, 1, incompressible(20_000), 2).unwrap();
     assert!(matches!(&receiver.recv().unwrap()[..], [Outcome::Committed(committed)] if committed.first == 1));
+}
+
+#[test]
+fn a_batch_whose_append_panicked_is_undecided_and_nothing_more_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Disk::default());
+    let (log, _) = Log::open_with(dir.path(), options(false), disk.clone()).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let group = GroupCommit::spawn(log, GroupOptions::default(), move |outcomes| sender.send(outcomes).unwrap()).unwrap();
+    disk.panics.store(true, Ordering::Relaxed);
+    group.submit(1, 1, incompressible(20_000), 1).unwrap();
+    let outcomes: Vec<Outcome<i32>> = receiver.recv().unwrap();
+    assert!(matches!(&outcomes[..], [Outcome::Undecided(1)]), "{outcomes:?}");
+    // The sink is dropped when the thread has ended.
+    assert!(receiver.recv().is_err());
+    assert_eq!(group.submit(1, 1, Vec::new(), 2), Err(2));
 }
 
 #[test]

@@ -8,21 +8,40 @@ use super::durable::abort;
 use super::error::LogError;
 use super::floor;
 use super::index::SegmentIndex;
-use super::reader::{LogReader, LogTrimmer, Removed, Shared};
+use super::reader::{LogReader, LogState, LogTrimmer, Removed};
+use super::record::{AppendEntry, Position};
 use super::recovery::{Active, Recovered, Recovery, recover};
 use super::repair::repair;
 use super::segment::{Chain, HEADER_BYTES, SegmentHeader, segment_path};
 use super::space::{Fill, FillOnDisk, Preparer};
-use super::{EventLog, LogOptions, Position, Share};
 use crate::files::{File, make_private_dir};
 
 const MIN_SEGMENT_BYTES: u64 = 2 * HEADER_BYTES;
 const MAX_SEGMENT_BYTES: u64 = 1024 * 1024 * 1024;
 
+/// How a log is opened.
+#[derive(Debug, Clone)]
+pub struct LogOptions {
+    /// Size of a segment's file in bytes; between 8 KiB and 1 GiB. A block that is larger gets a segment of its own.
+    pub segment_bytes: u64,
+    /// Whether the next segment is prepared on a thread while the current one is filled. Without, an append that needs
+    /// a new segment waits until its file has been zeroed.
+    pub prepare_ahead: bool,
+    /// Whether to keep what can be kept of a damaged log, and to report the rest as [`Recovery::lost`], instead of
+    /// returning [`LogError::Damaged`]. Reads the whole log and overwrites what is damaged.
+    pub repair: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        LogOptions { segment_bytes: 64 * 1024 * 1024, prepare_ahead: true, repair: false }
+    }
+}
+
 /// The log in a directory, open for appending.
 #[derive(Debug)]
 pub struct Log {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     segment_bytes: u64,
     prepare_ahead: bool,
     preparer: Preparer,
@@ -73,7 +92,7 @@ impl Log {
             preparer.start(segment_bytes);
         }
         let log = Log {
-            shared: Arc::new(Shared::new(dir, headers, recovery.last_position)),
+            shared: Arc::new(LogState::new(dir, headers, recovery.last_position)),
             segment_bytes,
             prepare_ahead: options.prepare_ahead,
             preparer,
@@ -85,18 +104,27 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// Appends the shares in order as one block: all of them or none. Returns the position of the first event once
+    /// Appends the entries in order as one block: all of them or none. Returns the position of the first event once
     /// the block is on disk; the others follow it.
     ///
     /// # Errors
     /// [`LogError::Full`] if another segment is needed and there is no room for it, [`LogError::TooLarge`] over
-    /// [`super::MAX_BLOCK_BYTES`], [`LogError::Empty`] without events, [`LogError::Io`] if the new segment can't be made for
+    /// [`MAX_BLOCK_BYTES`](super::MAX_BLOCK_BYTES), [`LogError::Empty`] without events, [`LogError::Io`] if the new segment can't be made for
     /// another reason. Nothing was recorded, and the log can be used again.
     ///
     /// # Aborts
     /// The process, if the block can't be written or synced.
-    pub fn append(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
-        self.append_block(shares, Sync::Wait)
+    pub fn append(&mut self, entries: &[AppendEntry<'_>]) -> Result<Position, LogError> {
+        self.append_block(entries, Sync::Wait)
+    }
+
+    /// Appends like [`Log::append`], but returns before the block is durable: for proving that a crash test notices.
+    ///
+    /// # Errors
+    /// See [`Log::append`].
+    #[cfg(feature = "fault-injection")]
+    pub(super) fn append_unsynced(&mut self, entries: &[AppendEntry<'_>]) -> Result<Position, LogError> {
+        self.append_block(entries, Sync::Skip)
     }
 
     /// Position of the last event; the one before the log's first position if there is none.
@@ -122,9 +150,9 @@ impl Log {
         self.trimmer().remove_before(position)
     }
 
-    fn append_block(&mut self, shares: &[Share<'_>], sync: Sync) -> Result<Position, LogError> {
+    fn append_block(&mut self, entries: &[AppendEntry<'_>], sync: Sync) -> Result<Position, LogError> {
         let first = self.next;
-        let bytes = self.encoder.encode(shares, first)?;
+        let bytes = self.encoder.encode(entries, first)?;
         if self.active.offset + bytes > self.active.file_bytes {
             self.make_room(bytes)?;
         }
@@ -138,9 +166,9 @@ impl Log {
         {
             abort("sync a block of", &segment_path(&self.shared.dir, self.active.header.first), &error);
         }
-        for share in shares {
-            let last = self.next + u64::from(share.count) - 1;
-            self.active.index.add_share(share.partition, self.next, last);
+        for entry in entries {
+            let last = self.next + u64::from(entry.count) - 1;
+            self.active.index.add_entry(entry.partition, self.next, last);
             self.next = last + 1;
         }
         let last = self.next - 1;
@@ -178,27 +206,6 @@ impl Log {
             self.preparer.start(self.segment_bytes);
         }
         Ok(())
-    }
-}
-
-impl EventLog for Log {
-    type Reader = LogReader;
-
-    fn append(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
-        Log::append(self, shares)
-    }
-
-    #[cfg(feature = "fault-injection")]
-    fn append_unsynced(&mut self, shares: &[Share<'_>]) -> Result<Position, LogError> {
-        self.append_block(shares, Sync::Skip)
-    }
-
-    fn last_position(&self) -> Position {
-        Log::last_position(self)
-    }
-
-    fn reader(&self) -> LogReader {
-        Log::reader(self)
     }
 }
 

@@ -1,79 +1,77 @@
-//! A blocked Bloom filter: which fingerprints (or hashes of keys) a run certainly does not hold.
+//! A blocked Bloom filter over the hashes of a table's keys.
 //!
-//! A fingerprint is uniformly random already, so its own bits say where to look: the high half chooses a block of 512
-//! bits (one cache line), the low half six bits of it. At 12 bits a fingerprint about 0.6 % of the strangers pass.
+//! The high half of a hash selects a block of 512 bits (one cache line), the low half six bits of it. With 12 bits a key,
+//! about 0.6 % of the keys that the table does not hold pass.
 
-/// Bits of the filter for each fingerprint.
-const BITS_PER_ENTRY: u64 = 12;
-/// Bits set by each fingerprint; nine bits of the low half choose one.
+const BITS_PER_KEY: u64 = 12;
+/// Bits set by each hash; nine bits of its low half select one.
 const PROBES: u32 = 6;
 const WORDS: usize = 8;
 /// The size of a block on disk.
-pub(crate) const BLOCK_BYTES: usize = WORDS * 8;
+const FILTER_BLOCK_BYTES: usize = WORDS * 8;
 
-type Block = [u64; WORDS];
+type FilterBlock = [u64; WORDS];
 
-/// The filter of one run.
+/// The filter of one table.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    blocks: Vec<Block>,
+    blocks: Vec<FilterBlock>,
 }
 
 impl Filter {
-    /// An empty filter for so many fingerprints.
-    pub(crate) fn for_entries(entries: u64) -> Self {
-        let blocks = (entries * BITS_PER_ENTRY).div_ceil(BLOCK_BYTES as u64 * 8).max(1);
+    /// An empty filter for this number of keys.
+    pub(crate) fn for_keys(keys: u64) -> Self {
+        let blocks = (keys * BITS_PER_KEY).div_ceil(FILTER_BLOCK_BYTES as u64 * 8).max(1);
         Self { blocks: vec![[0; WORDS]; usize::try_from(blocks).unwrap_or(usize::MAX)] }
     }
 
-    fn block(&self, fingerprint: u128) -> usize {
-        let high = fingerprint >> 64;
+    fn block(&self, hash: u128) -> usize {
+        let high = hash >> 64;
         // Below the number of blocks, since `high` is below 2^64.
         ((high * self.blocks.len() as u128) >> 64) as usize
     }
 
-    /// Takes a fingerprint in.
-    pub(crate) fn insert(&mut self, fingerprint: u128) {
-        let at = self.block(fingerprint);
+    /// Adds a hash.
+    pub(crate) fn insert(&mut self, hash: u128) {
+        let at = self.block(hash);
         if let Some(block) = self.blocks.get_mut(at) {
-            for (word, bit) in probes(fingerprint) {
+            for (word, bit) in probes(hash) {
                 block[word] |= bit;
             }
         }
     }
 
-    /// Whether the fingerprint may be there.
-    pub(crate) fn may_hold(&self, fingerprint: u128) -> bool {
-        self.blocks
-            .get(self.block(fingerprint))
-            .is_some_and(|block| probes(fingerprint).all(|(word, bit)| block[word] & bit != 0))
+    /// Whether a key with this hash may be in the table.
+    pub(crate) fn may_hold(&self, hash: u128) -> bool {
+        self.blocks.get(self.block(hash)).is_some_and(|block| probes(hash).all(|(word, bit)| block[word] & bit != 0))
     }
 
-    /// The filter as bytes.
+    /// Encodes the filter.
     pub(crate) fn encode(&self) -> Vec<u8> {
         self.blocks.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// The filter of these bytes; `None` if they can't be one.
+    /// Decodes a filter; `None` if the length is wrong.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+        let (blocks, rest) = bytes.as_chunks::<FILTER_BLOCK_BYTES>();
         if blocks.is_empty() || !rest.is_empty() {
             return None;
         }
-        let word =
-            |block: &[u8; BLOCK_BYTES], at: usize| block.as_chunks::<8>().0.get(at).map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let word = |block: &[u8; FILTER_BLOCK_BYTES], at: usize| {
+            block.as_chunks::<8>().0.get(at).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
         Some(Self { blocks: blocks.iter().map(|block| std::array::from_fn(|at| word(block, at))).collect() })
     }
 
-    /// The memory it takes.
+    /// The memory that the filter takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        (self.blocks.len() * BLOCK_BYTES) as u64
+        (self.blocks.len() * FILTER_BLOCK_BYTES) as u64
     }
 }
 
-/// The words and bits of a block that belong to a fingerprint.
-fn probes(fingerprint: u128) -> impl Iterator<Item = (usize, u64)> {
-    let low = fingerprint as u64;
+/// The words and bits of a block that a hash selects.
+fn probes(hash: u128) -> impl Iterator<Item = (usize, u64)> {
+    let low = hash as u64;
     (0..PROBES).map(move |probe| {
         let nine = (low >> (9 * probe)) & 0x1ff;
         ((nine >> 6) as usize, 1 << (nine & 63))
@@ -84,18 +82,18 @@ fn probes(fingerprint: u128) -> impl Iterator<Item = (usize, u64)> {
 mod tests {
     use super::*;
 
-    fn fingerprint(number: u64) -> u128 {
+    fn hash(number: u64) -> u128 {
         xxhash_rust::xxh3::xxh3_128(&number.to_le_bytes())
     }
 
     #[test]
-    fn holds_what_went_in_and_little_else() {
-        let mut filter = Filter::for_entries(100_000);
-        (0..100_000).for_each(|number| filter.insert(fingerprint(number)));
+    fn passes_all_of_its_keys_and_few_others() {
+        let mut filter = Filter::for_keys(100_000);
+        (0..100_000).for_each(|number| filter.insert(hash(number)));
         let filter = Filter::decode(&filter.encode()).unwrap();
-        assert!((0..100_000).all(|number| filter.may_hold(fingerprint(number))));
-        let strangers = (100_000..200_000).filter(|number| filter.may_hold(fingerprint(*number))).count();
-        assert!(strangers < 1_000, "{strangers} of 100,000 strangers pass");
+        assert!((0..100_000).all(|number| filter.may_hold(hash(number))));
+        let others = (100_000..200_000).filter(|number| filter.may_hold(hash(*number))).count();
+        assert!(others < 1_000, "{others} of 100,000 others pass");
         assert!(filter.memory_bytes() < 2 * 100_000);
     }
 }

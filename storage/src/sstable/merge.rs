@@ -1,21 +1,21 @@
-//! Several runs as one: for scans, and to be written as a run of their own.
+//! Merging tables: which ones are merged, and the pairs of several tables as one sequence.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::reader::{Run, RunCursor, RunDir, RunName};
-use super::writer::RunWriter;
-use crate::store::StoreError;
+use super::error::TableError;
+use super::reader::{Table, TableCursor};
+use super::writer::TableWriter;
 
-/// So many runs of about one size are merged.
+/// At least so many tables are merged at once.
 const FAN_IN: usize = 4;
-/// How many pairs are merged before it is looked whether that is still wanted.
-const PAIRS_A_LOOK: usize = 4096;
+/// How many pairs a merge reads between two checks of its stop flag.
+const PAIRS_PER_CHECK: usize = 4096;
 
-/// Which runs should become one, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so a
-/// pair is rewritten a number of times that grows with the logarithm of the data.
-pub(crate) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
+/// Chooses the tables to merge, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so the number
+/// of times that a pair is rewritten grows with the logarithm of the data.
+pub(super) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
     let mut start = sizes.len().checked_sub(1)?;
     let mut total = *sizes.get(start)?;
     while let Some(older) = start.checked_sub(1) {
@@ -29,8 +29,8 @@ pub(crate) fn plan(sizes: &[u64]) -> Option<Range<usize>> {
     (range.len() >= FAN_IN).then_some(range)
 }
 
-/// As [`plan`], where there are too many runs: if none should become one by their sizes, those that cost least.
-pub(crate) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
+/// As [`plan`], but for a set that has too many tables: if sizes suggest no merge, chooses the cheapest one.
+pub(super) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
     let cheapest = || {
         let windows = sizes.windows(FAN_IN).enumerate();
         windows.min_by_key(|(_, window)| window.iter().sum::<u64>()).map(|(start, _)| start..start + FAN_IN)
@@ -38,39 +38,42 @@ pub(crate) fn plan_at_once(sizes: &[u64]) -> Option<Range<usize>> {
     plan(sizes).or_else(cheapest)
 }
 
-/// The pairs of several runs in the order of their keys, each key once, as the newest run that has it says.
-pub(crate) struct MergeCursor<'r> {
-    /// Newest first.
-    cursors: Vec<RunCursor<'r>>,
-    /// The one that stands at the present pair.
+/// Visits the pairs of several tables in key order. Of each key only the newest pair is visited.
+pub(crate) struct MergeCursor<'t> {
+    /// Newest table first.
+    cursors: Vec<TableCursor<'t>>,
+    /// The cursor that is at the current pair.
     at: usize,
 }
 
-impl<'r> MergeCursor<'r> {
-    /// Stands before the first pair whose key is `from` or greater. `runs` are oldest first.
-    pub(crate) fn seek(runs: &'r [Arc<Run>], from: &[u8]) -> Result<Self, StoreError> {
-        let mut cursors = Vec::with_capacity(runs.len());
-        for run in runs.iter().rev() {
-            cursors.extend(RunCursor::seek(run, from)?);
+impl<'t> MergeCursor<'t> {
+    /// A cursor before the first pair whose key is at least `from`. `tables` are oldest first.
+    pub(crate) fn seek(tables: &'t [Arc<Table>], from: &[u8]) -> Result<Self, TableError> {
+        let mut cursors = Vec::with_capacity(tables.len());
+        for table in tables.iter().rev() {
+            cursors.extend(TableCursor::seek(table, from)?);
         }
         let at = cursors.len();
         Ok(Self { cursors, at })
     }
 
-    /// Goes to the next pair; false if there is none.
-    pub(crate) fn advance(&mut self) -> Result<bool, StoreError> {
+    /// Advances to the next pair; returns `false` at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, TableError> {
         if self.at < self.cursors.len() {
             self.leave(self.at)?;
         }
         let Some(mut least) = self.cursors.len().checked_sub(1) else { return Ok(false) };
-        for older in (0..least).rev() {
-            if self.cursors[older].key() <= self.cursors[least].key() {
-                least = older;
+        let mut repeated = false;
+        for newer in (0..least).rev() {
+            let order = self.cursors[newer].key().cmp(self.cursors[least].key());
+            if order.is_le() {
+                least = newer;
+                repeated |= order.is_eq();
             }
         }
         self.at = least;
-        // What older runs say of the same key doesn't count any more.
-        for older in (least + 1..self.cursors.len()).rev() {
+        // Skip the pairs of older tables with the same key.
+        for older in (least + 1..self.cursors.len()).rev().filter(|_| repeated) {
             if self.cursors[older].key() == self.cursors[least].key() {
                 self.leave(older)?;
             }
@@ -78,42 +81,40 @@ impl<'r> MergeCursor<'r> {
         Ok(true)
     }
 
-    fn leave(&mut self, cursor: usize) -> Result<(), StoreError> {
+    fn leave(&mut self, cursor: usize) -> Result<(), TableError> {
         if !self.cursors[cursor].advance()? {
             self.cursors.remove(cursor);
         }
         Ok(())
     }
 
-    /// The key of the present pair.
+    /// The key of the current pair.
     pub(crate) fn key(&self) -> &[u8] {
         self.cursors[self.at].key()
     }
 
-    /// Its value; `None`: the key holds nothing any more.
+    /// The value of the current pair; `None` if the key is deleted.
     pub(crate) fn value(&self) -> Option<&[u8]> {
         self.cursors[self.at].value()
     }
 }
 
-/// Writes `runs`, oldest first, as one. `oldest`: no older run is left out, so keys that hold nothing can go. `None`: it was
-/// stopped.
-pub(crate) fn write(
-    runs: &[Arc<Run>],
+/// Writes `tables`, oldest first, as one table. With `oldest`, no older table is left out, so deleted keys can be dropped.
+/// Returns `None` if `stop` was set.
+pub(super) fn merge(
+    tables: &[Arc<Table>],
     oldest: bool,
-    dir: &RunDir,
-    name: RunName,
+    mut writer: TableWriter,
     stop: &AtomicBool,
-) -> Result<Option<Run>, StoreError> {
-    let mut writer = RunWriter::create(dir, name, Some(runs.iter().map(|run| run.footer.count).sum()))?;
-    let mut pairs = MergeCursor::seek(runs, &[])?;
+) -> Result<Option<Table>, TableError> {
+    let mut pairs = MergeCursor::seek(tables, &[])?;
     let mut seen = 0_usize;
     while pairs.advance()? {
         if pairs.value().is_some() || !oldest {
             writer.push(pairs.key(), pairs.value())?;
         }
         seen += 1;
-        if seen.is_multiple_of(PAIRS_A_LOOK) && stop.load(Ordering::Relaxed) {
+        if seen.is_multiple_of(PAIRS_PER_CHECK) && stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
     }
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stay_few_and_little_is_written_twice() {
+    fn tables_stay_few_and_little_is_rewritten() {
         for step in [MIB / 256, MIB / 16, MIB, 10 * MIB] {
             let (mut sizes, mut merged) = (Vec::new(), 0);
             for _ in 0..2_000 {
@@ -158,7 +159,7 @@ mod tests {
         }
     }
 
-    /// A partition whose run is small is not written anew at each checkpoint.
+    /// A partition with a small table is not rewritten at each checkpoint.
     #[test]
     fn small_checkpoints_rewrite_little() {
         let (mut sizes, mut merged) = (vec![2 * MIB], 0);

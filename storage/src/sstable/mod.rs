@@ -1,7 +1,37 @@
-//! Sorted tables: pairs in the order of their keys, in files that never change.
+//! Sorted tables: pairs of bytes in key order, in immutable files. Written in bulk, read one key at a time.
+//!
+//! A [`Table`] is one file: compressed blocks of pairs, an index of the blocks, a Bloom filter, and a checksum on each part. A
+//! [`TableSet`] is a list of tables; the newest one that holds a key decides. Writers append tables to the set, and tables of
+//! similar size are [merged](merge). The tables of a set are named by its [`Manifest`], which the owner stores: the store
+//! commits it with each checkpoint, the index of external ids writes it to a file. Files that no manifest names are removed at
+//! the next start.
+//!
+//! A lookup asks the filters, newest table first, and reads one block of one table. A key that no table holds costs no read.
 
-pub(crate) mod block;
-pub(crate) mod filter;
-pub(crate) mod merge;
-pub(crate) mod reader;
-pub(crate) mod writer;
+mod block;
+mod error;
+mod filter;
+mod footer;
+mod index;
+mod manifest;
+mod merge;
+mod merger;
+mod reader;
+mod set;
+mod space;
+mod verify;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use block::Encoding;
+pub use error::TableError;
+pub(crate) use manifest::Manifest;
+pub(crate) use merge::MergeCursor;
+pub(crate) use merger::Merger;
+pub(crate) use reader::Table;
+pub(crate) use set::{Proposal, TableList, TableSet, newest};
+pub(crate) use space::{Layout, TableSpace, remove_unnamed, table_files};
+pub use verify::UncheckedTables;
+pub(crate) use writer::TableWriter;

@@ -1,110 +1,132 @@
-//! Writing a run: in one pass, in the order of the keys. The file has its name from the start; it counts when a
-//! manifest names it, and what no manifest names is removed when the store is opened.
+//! Writing a table: one pass, in key order, with one sync at the end.
 
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
-use super::block::{BLOCK_BYTES, BlockBuilder};
+use super::block::BlockBuilder;
+use super::error::TableError;
 use super::filter::Filter;
-use super::reader::{Footer, HEAD, Index, Run, RunDir, RunName, hash_of};
-use crate::files::File;
-use crate::store::StoreError;
+use super::footer::{Footer, MAGIC};
+use super::index::BlockIndex;
+use super::reader::Table;
+use super::space::TableSpace;
+use crate::files::{File, remove_file};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The filter, while it is not known how many keys there will be, or when it is known.
+/// The filter, or the hashes for it while the number of keys is unknown.
 enum Keys {
     Hashes(Vec<u128>),
     Filter(Filter),
 }
 
-/// A run being written.
-pub(crate) struct RunWriter {
-    dir: RunDir,
-    name: RunName,
-    out: BufWriter<File>,
-    at: u64,
+/// Writes one table. Dropped unfinished, it removes the file.
+pub(crate) struct TableWriter {
+    space: Arc<TableSpace>,
+    id: u64,
+    /// `None` once the table is finished.
+    out: Option<BufWriter<File>>,
     block: BlockBuilder,
-    index: Index,
+    index: BlockIndex,
     keys: Keys,
     count: u64,
 }
 
-impl RunWriter {
-    /// Begins the file of a run. `expected`: how many keys there will be at most, if that is known.
-    pub(crate) fn create(dir: &RunDir, name: RunName, expected: Option<u64>) -> Result<Self, StoreError> {
-        let file = File::create(&dir.path_of(name)).map_err(StoreError::io("create a run"))?;
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
-        out.write_all(&HEAD).map_err(StoreError::io("write a run"))?;
-        let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_entries(expected)));
-        let (block, index) = (BlockBuilder::default(), Index::default());
-        Ok(Self { dir: dir.clone(), name, out, at: HEAD.len() as u64, block, index, keys, count: 0 })
+impl TableWriter {
+    /// Creates the file of table `id`. `expected` is the greatest number of keys, if it is known.
+    pub(super) fn create(space: &Arc<TableSpace>, id: u64, expected: Option<u64>) -> Result<Self, TableError> {
+        let file = File::create(&space.path_of(id)).map_err(TableError::io("create a table"))?;
+        let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_keys(expected)));
+        let (block, index) = (BlockBuilder::new(space.layout.encoding), BlockIndex::default());
+        let out = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
+        let mut writer = Self { space: Arc::clone(space), id, out, block, index, keys, count: 0 };
+        writer.write(&MAGIC)?;
+        Ok(writer)
     }
 
-    /// Whether `key` may come next.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), TableError> {
+        self.out.as_mut().map_or(Ok(()), |out| out.write_all(bytes)).map_err(TableError::io("write a table"))
+    }
+
+    /// Whether `key` is greater than all keys so far.
     pub(crate) fn takes(&self, key: &[u8]) -> bool {
         self.count == 0 || self.block.last_key() < key
     }
 
-    /// Appends a pair, whose key is greater than the one before. `None`: the key holds nothing any more.
-    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreError> {
-        debug_assert!(self.takes(key), "a run is written in order");
-        if self.block.bytes.is_empty() {
-            self.index.begin(key);
+    /// Appends a pair whose key is greater than the one before. `None` marks the key as deleted.
+    pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
+        debug_assert!(self.takes(key), "tables are written in key order");
+        if self.block.len() == 0 {
+            self.index.begin(self.block.last_key(), key);
         }
-        self.block.push(key, value);
+        self.block.push(key, value)?;
+        let hash = (self.space.layout.hash)(key);
         match &mut self.keys {
-            Keys::Hashes(hashes) => hashes.push(hash_of(key)),
-            Keys::Filter(filter) => filter.insert(hash_of(key)),
+            Keys::Hashes(hashes) => hashes.push(hash),
+            Keys::Filter(filter) => filter.insert(hash),
         }
         self.count += 1;
-        if self.block.bytes.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
+        if self.block.len() >= self.space.layout.block_bytes { self.end_block() } else { Ok(()) }
     }
 
-    fn end_block(&mut self) -> Result<(), StoreError> {
-        if self.block.bytes.is_empty() {
+    fn end_block(&mut self) -> Result<(), TableError> {
+        if self.block.len() == 0 {
             return Ok(());
         }
-        let raw = u32::try_from(self.block.bytes.len()).map_err(|_| StoreError::TooLarge { len: self.block.bytes.len() })?;
-        let packed = lz4_flex::block::compress(&self.block.bytes);
-        // Equal lengths say that a block is as it was.
-        let stored = if packed.len() < self.block.bytes.len() { &packed } else { &self.block.bytes };
-        self.index.end(self.at, raw, stored);
-        self.out.write_all(stored).map_err(StoreError::io("write a run"))?;
-        self.at += stored.len() as u64;
+        let bytes = self.block.encode()?;
+        let too_large = |_| TableError::Io { action: "write a table", source: std::io::ErrorKind::InvalidInput.into() };
+        let raw = u32::try_from(bytes.len()).map_err(too_large)?;
+        let packed = self.space.layout.compressed.then(|| lz4_flex::block::compress(&bytes));
+        // Equal lengths mark a block that is not compressed.
+        let stored = packed.as_deref().filter(|packed| packed.len() < bytes.len()).unwrap_or(&bytes);
+        self.index.end(raw, stored);
+        self.out.as_mut().map_or(Ok(()), |out| out.write_all(stored)).map_err(TableError::io("write a table"))?;
+        drop(bytes);
         self.block.clear();
         Ok(())
     }
 
-    /// Completes the file and makes its contents durable; its name is, when the directory is synced.
-    pub(crate) fn finish(mut self) -> Result<Run, StoreError> {
+    /// Completes the file and syncs its contents. Its name is durable once the directory is synced.
+    pub(crate) fn finish(mut self) -> Result<Table, TableError> {
         self.end_block()?;
-        let filter = match self.keys {
+        let filter = match std::mem::replace(&mut self.keys, Keys::Hashes(Vec::new())) {
             Keys::Filter(filter) => filter,
             Keys::Hashes(hashes) => {
-                let mut filter = Filter::for_entries(hashes.len() as u64);
+                let mut filter = Filter::for_keys(hashes.len() as u64);
                 hashes.into_iter().for_each(|hash| filter.insert(hash));
                 filter
             }
         };
-        self.index.shrink();
-        let (index, bits) = (self.index.encode(), filter.encode());
+        let mut index = std::mem::take(&mut self.index);
+        index.shrink();
+        let (index_bytes, filter_bytes) = (index.encode(), filter.encode());
         let footer = Footer {
-            name: self.name,
+            owner: self.space.owner,
+            id: self.id,
             count: self.count,
-            index_at: self.at,
-            index_len: index.len() as u64,
-            filter_len: bits.len() as u64,
-            index_crc: crc32c::crc32c(&index),
-            filter_crc: crc32c::crc32c(&bits),
+            index_at: index.data_end(),
+            index_len: index_bytes.len() as u64,
+            filter_len: filter_bytes.len() as u64,
+            index_crc: crc32c::crc32c(&index_bytes),
+            filter_crc: crc32c::crc32c(&filter_bytes),
         };
-        let complete = || -> std::io::Result<()> {
-            for part in [&index, &bits, footer.encode().as_slice()] {
-                self.out.write_all(part)?;
-            }
-            let file = self.out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-            file.sync_all()
-        };
-        complete().map_err(StoreError::io("write a run"))?;
-        Ok(Run::new(&self.dir, footer, self.index, filter))
+        for part in [&index_bytes, &filter_bytes, footer.encode().as_slice()] {
+            self.write(part)?;
+        }
+        if let Some(out) = &mut self.out {
+            out.flush().and_then(|()| out.get_ref().sync_all()).map_err(TableError::io("write a table"))?;
+        }
+        self.out = None;
+        Ok(Table::new(&self.space, footer, index, filter))
+    }
+}
+
+impl Drop for TableWriter {
+    fn drop(&mut self) {
+        if let Some(out) = self.out.take() {
+            // The buffer is not written: the disk may be full.
+            drop(out.into_parts());
+            let _ = remove_file(&self.space.path_of(self.id));
+        }
     }
 }

@@ -2,7 +2,8 @@ use std::io;
 
 use thiserror::Error;
 
-use super::PartitionId;
+use crate::keyspace::PartitionId;
+use crate::sstable::TableError;
 
 /// What can go wrong in a [`Store`](super::Store).
 #[derive(Debug, Error)]
@@ -12,6 +13,12 @@ pub enum StoreError {
     #[error("the store is damaged: {what}")]
     Damaged {
         /// What was found, and where.
+        what: String,
+    },
+    /// Another version of the program wrote the store. It has to be rebuilt from the log.
+    #[error("{what}")]
+    OtherFormat {
+        /// How the format differs.
         what: String,
     },
     /// The operating system refused.
@@ -61,5 +68,15 @@ impl StoreError {
 
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action: action.into(), source }
+    }
+}
+
+impl From<TableError> for StoreError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Damaged { what } => Self::Damaged { what },
+            TableError::OtherFormat { .. } => Self::OtherFormat { what: error.to_string() },
+            TableError::Io { action, source } => Self::Io { action: action.into(), source },
+        }
     }
 }

@@ -2,7 +2,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Checkpoint, PartitionId, Store, StoreError, Visit, check_key, check_value, partition_of};
+use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
+use super::error::StoreError;
+use crate::keyspace::PartitionId;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -74,7 +76,7 @@ struct MemoryCheckpoint {
 impl Checkpoint for MemoryCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         check_key(self.partition, key)?;
-        check_value(value)?;
+        check_value(key, value)?;
         self.changes.insert(key.to_vec(), Some(value.to_vec()));
         Ok(())
     }

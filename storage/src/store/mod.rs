@@ -1,148 +1,25 @@
 //! Rollups and records: an ordered map from keys to values, changed by *checkpoints*.
 //!
-//! A [`PartitionId`] (the first two bytes of every key) is the unit of change: one checkpoint at a time per partition, partitions
+//! A partition (the first two bytes of every key) is the unit of change: one checkpoint at a time per partition, partitions
 //! independent of each other. A checkpoint becomes visible and durable as a whole at [`Checkpoint::commit`] or not at
-//! all, which is what lets a record and the log position that it reflects be written together. What the store holds
-//! can always be rebuilt from the log, so its answer to damage is to say so ([`StoreError::Damaged`]), never to guess.
+//! all, so a record and the log position that it reflects are written together. The store can always be rebuilt from the log, so it
+//! reports damage ([`StoreError::Damaged`]) and never guesses.
 //!
-//! There are two: [`DiskStore`] (sorted runs for records and cells, sled for what counts) and [`MemoryStore`], its twin for tests and
-//! trials; [`SledStore`] is the part that is in sled. One conformance suite (`tests/store_conformance.rs`) runs over all.
+//! There are two: [`DiskStore`] (sled and sorted tables) and [`MemoryStore`], its twin for tests and trials. One conformance suite
+//! (`tests/store_conformance.rs`) runs over both.
 
+mod contract;
+mod disk;
 mod error;
 #[cfg(test)]
 mod fault_tests;
 mod memory;
-mod on_disk;
-mod on_sled;
-mod parallel;
+mod options;
+mod sled;
 mod tables;
 
-use std::fmt;
-use std::ops::ControlFlow;
-
+pub use contract::{Checkpoint, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, Store, Visit};
+pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;
-pub use on_disk::DiskStore;
-pub use on_sled::{Check, SledStore, StoreOptions};
-pub use tables::UncheckedTables;
-
-/// The longest key: 1 KiB.
-pub const MAX_KEY_BYTES: usize = 1 << 10;
-
-/// The largest value: 64 MiB.
-pub const MAX_VALUE_BYTES: usize = 64 << 20;
-
-/// A part of the key space that is changed as one: the first two bytes of its keys, big endian. The partition number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PartitionId(pub u16);
-
-impl PartitionId {
-    /// Its number.
-    #[must_use]
-    pub const fn number(self) -> u16 {
-        self.0
-    }
-
-    /// The two bytes that each of its keys begins with.
-    #[must_use]
-    pub const fn prefix(self) -> [u8; 2] {
-        self.0.to_be_bytes()
-    }
-
-    /// The partition that a key (or a prefix of keys) belongs to; `None` if it is shorter than two bytes.
-    #[must_use]
-    pub fn of_key(key: &[u8]) -> Option<Self> {
-        key.first_chunk().map(|bytes| Self(u16::from_be_bytes(*bytes)))
-    }
-}
-
-impl fmt::Display for PartitionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// An ordered map that is changed by checkpoints.
-pub trait Store: Send + Sync + 'static {
-    /// The committed value of `key`.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`], [`StoreError::Io`], [`StoreError::Key`].
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
-
-    /// Visits every committed pair whose key begins with `prefix`, in the order of the keys, until `visit` breaks.
-    /// The prefix names at least the partition (two bytes). One scan sees one state of its partition, whatever commits meanwhile.
-    ///
-    /// A commit of the partition waits for the scans that began before it, so `visit` must not itself wait for a commit.
-    ///
-    /// # Errors
-    /// As [`Store::get`].
-    fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
-
-    /// Opens the next checkpoint of `partition`. It owns what it needs, so it may move to another thread.
-    ///
-    /// # Errors
-    /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError>;
-
-    /// Finishes what a failed commit of `partition` left undone, so that it is decided whether that commit counts: reads show
-    /// it wholly or not at all, and stay so across a crash. Does nothing where nothing is left undone.
-    ///
-    /// Whoever got an error from [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) may
-    /// simply begin again with the same changes: to set the same values twice is to set them once.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] while the disk refuses: it may be tried again, and nothing is lost meanwhile.
-    /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the partition is open.
-    fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
-        let _nothing_is_left_undone = partition;
-        Ok(())
-    }
-}
-
-/// What a scan calls for each key and value.
-pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
-
-/// Changes to one partition, invisible until committed. Dropped without [`commit`](Checkpoint::commit), it never was.
-pub trait Checkpoint: Send + 'static {
-    /// Sets the value of a key. The last change of a key within the checkpoint counts.
-    ///
-    /// # Errors
-    /// [`StoreError::Key`], [`StoreError::TooLarge`], [`StoreError::Io`], [`StoreError::Damaged`]. After one of the
-    /// latter two this checkpoint can't be committed any more ([`StoreError::Stopped`]); another one can begin.
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
-
-    /// Removes a key; a key that isn't there is no error.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::put`].
-    fn delete(&mut self, key: &[u8]) -> Result<(), StoreError>;
-
-    /// Makes all of it durable, then visible.
-    ///
-    /// # Errors
-    /// After an error the checkpoint does not show, and does not count once [`Store::recover`] or [`Store::begin`] has
-    /// succeeded. If the process ends before that, the next open decides it: wholly or not at all.
-    fn commit(self: Box<Self>) -> Result<(), StoreError>;
-}
-
-/// Refuses keys that are outside `partition` or too long.
-fn check_key(partition: PartitionId, key: &[u8]) -> Result<(), StoreError> {
-    if PartitionId::of_key(key) != Some(partition) {
-        return Err(StoreError::Key { reason: format!("it does not begin with the two bytes of partition {partition}") });
-    }
-    if key.len() > MAX_KEY_BYTES {
-        return Err(StoreError::Key { reason: format!("it has {} bytes, more than {MAX_KEY_BYTES}", key.len()) });
-    }
-    Ok(())
-}
-
-/// Refuses values that are too large.
-fn check_value(value: &[u8]) -> Result<(), StoreError> {
-    if value.len() > MAX_VALUE_BYTES { Err(StoreError::TooLarge { len: value.len() }) } else { Ok(()) }
-}
-
-/// The partition that a key to read or a prefix to scan names.
-fn partition_of(key: &[u8]) -> Result<PartitionId, StoreError> {
-    PartitionId::of_key(key).ok_or_else(|| StoreError::Key { reason: "it is shorter than the two bytes of a partition".into() })
-}
+pub use options::{Check, StoreOptions};

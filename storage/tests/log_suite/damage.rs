@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use headcount_storage::log::{Damage, Log, LogError, Share};
+use headcount_storage::log::{AppendEntry, Damage, Log, LogError};
 
 use crate::support::*;
 
@@ -14,7 +14,7 @@ fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
     let mut kept = Vec::new();
     for n in 0..40 {
         let payload = noise(n, 100 + (n as usize * 37) % 300);
-        let first = log.append(&[Share { partition: (n % 3) as u16, count: 2, payload: &payload }]).unwrap();
+        let first = log.append(&[AppendEntry { partition: (n % 3) as u16, count: 2, payload: &payload }]).unwrap();
         kept.push(((n % 3) as u16, first, 2, payload));
         let firsts = segments(dir.path());
         if firsts.len() == 4 && blocks(&segment(dir.path(), firsts[3])).0.len() == 3 {
@@ -30,7 +30,7 @@ fn expect_prefix(dir: &Path, kept: &[Kept], cut_bytes: u64) {
     assert_eq!(recovery.cut_bytes, cut_bytes);
     assert_eq!(recovery.last_position, kept.len() as u64 * 2);
     assert_eq!(read_all(&log.reader()).unwrap(), kept);
-    let first = log.append(&[Share { partition: 1, count: 1, payload: b"goes on" }]).unwrap();
+    let first = log.append(&[AppendEntry { partition: 1, count: 1, payload: b"goes on" }]).unwrap();
     assert_eq!(first, recovery.last_position + 1);
     drop(log);
     let (log, recovery) = open(dir);
@@ -193,7 +193,7 @@ fn a_payload_that_holds_copies_of_blocks_changes_nothing() {
         }
         let copied = copy(dir.path());
         let (mut log, _) = open(copied.path());
-        log.append(&[Share { partition: 0, count: 1, payload: &hostile }]).unwrap();
+        log.append(&[AppendEntry { partition: 0, count: 1, payload: &hostile }]).unwrap();
         assert_eq!(segments(copied.path()), firsts, "the copy went to the same segment");
         assert_eq!(read_all(&log.reader()).unwrap().last().unwrap().3, hostile);
         drop(log);

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Barrier};
 
-use headcount_storage::log::{Committed, GroupCommit, GroupOptions, LogError, LogReader, MAX_BLOCK_BYTES, Outcome};
+use headcount_storage::log::{Commit, Committed, GroupCommit, GroupOptions, LogError, LogReader, MAX_BLOCK_BYTES, Outcome};
 
 use crate::support::*;
 
@@ -111,6 +111,7 @@ fn one_that_cannot_be_appended_does_not_take_the_others_with_it() {
                 assert!(matches!(*refused.reason, LogError::Empty | LogError::TooLarge { .. }));
                 (refused.ticket, None)
             }
+            Outcome::Undecided(_) => panic!("undecided"),
         })
         .collect();
     assert_eq!(seen, [(1, Some(2)), (2, None), (3, None), (4, Some(3))]);
@@ -132,7 +133,7 @@ fn faults_still_hand_out_the_right_positions() {
             .flatten()
             .map(|outcome| match outcome {
                 Outcome::Committed(committed) => committed.first,
-                Outcome::Refused(_) => panic!("refused"),
+                Outcome::Refused(_) | Outcome::Undecided(_) => panic!("not committed"),
             })
             .collect();
         assert_eq!(firsts, [1, 3]);

@@ -1,6 +1,6 @@
 //! A repair keeps what can be kept, and says what it could not.
 
-use headcount_storage::log::{Log, Lost, Share};
+use headcount_storage::log::{AppendEntry, Log, Lost};
 
 use crate::support::*;
 
@@ -11,7 +11,7 @@ fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
     let mut kept = Vec::new();
     for n in 0..40u32 {
         let payload = noise(n, 500);
-        let first = log.append(&[Share { partition: 1, count: 3, payload: &payload }]).unwrap();
+        let first = log.append(&[AppendEntry { partition: 1, count: 3, payload: &payload }]).unwrap();
         kept.push((1, first, 3, payload));
     }
     let firsts = segments(dir.path());
@@ -30,7 +30,7 @@ fn expect_all_but(dir: &std::path::Path, kept: &[Kept], lost: &[Lost]) {
     drop(log);
     let (mut log, recovery) = open(dir);
     assert_eq!((recovery.lost.len(), recovery.cut_bytes), (0, 0));
-    let first = log.append(&[Share { partition: 1, count: 1, payload: b"goes on" }]).unwrap();
+    let first = log.append(&[AppendEntry { partition: 1, count: 1, payload: b"goes on" }]).unwrap();
     expected.push((1, first, 1, b"goes on".to_vec()));
     assert_eq!(read_all(&log.reader()).unwrap(), expected);
     let verified = log.reader().verify_all().unwrap();

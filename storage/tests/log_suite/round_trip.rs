@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use headcount_storage::log::{Log, LogError, LogOptions, MAX_BLOCK_BYTES, Share};
+use headcount_storage::log::{AppendEntry, Log, LogError, LogOptions, MAX_BLOCK_BYTES};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -37,7 +37,7 @@ fn segments_roll_and_everything_is_read_back_also_after_opening_again() {
         assert_eq!((recovery.cut_bytes, recovery.last_position), (0, last));
         assert_eq!(recovery.segments, segments(dir.path()).len());
         assert_eq!(read_all(&log.reader()).unwrap(), expected);
-        let first = log.append(&[Share { partition: 5, count: 2, payload: b"more" }]).unwrap();
+        let first = log.append(&[AppendEntry { partition: 5, count: 2, payload: b"more" }]).unwrap();
         assert_eq!(first, last + 1);
         expected.push((5, first, 2, b"more".to_vec()));
         assert_eq!(read_all(&log.reader()).unwrap(), expected);
@@ -95,9 +95,9 @@ fn a_reader_gets_the_partitions_it_wants_from_where_it_wants_them() {
 fn segments_without_wanted_partitions_are_not_read() {
     let dir = temporary();
     let (mut log, _) = open(dir.path());
-    log.append(&[Share { partition: 1, count: 1, payload: &noise(1, 3000) }]).unwrap();
+    log.append(&[AppendEntry { partition: 1, count: 1, payload: &noise(1, 3000) }]).unwrap();
     for n in 2..10 {
-        log.append(&[Share { partition: 2, count: 1, payload: &noise(n, 3000) }]).unwrap();
+        log.append(&[AppendEntry { partition: 2, count: 1, payload: &noise(n, 3000) }]).unwrap();
     }
     // The one that holds partition 1 can't be read any more: whoever doesn't need it does not notice.
     flip(&writable(&segment(dir.path(), 1)), HEADER_BYTES * 8);
@@ -158,7 +158,7 @@ fn old_segments_are_removed_and_stay_removed() {
     // Never the segment that is appended to.
     log.remove_before(u64::MAX).unwrap();
     assert_eq!(segments(dir.path()).len(), 1);
-    assert_eq!(log.append(&[Share { partition: 1, count: 1, payload: b"x" }]).unwrap(), recovery.last_position + 1);
+    assert_eq!(log.append(&[AppendEntry { partition: 1, count: 1, payload: b"x" }]).unwrap(), recovery.last_position + 1);
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn a_block_larger_than_a_segment_gets_one_of_its_own() {
     let large = noise(9, 100_000);
     // The first one meets an empty segment, which is made longer; the second a new one.
     for n in 0..3u64 {
-        assert_eq!(log.append(&[Share { partition: 3, count: 1, payload: &large }]).unwrap(), 2 * n + 1);
-        log.append(&[Share { partition: 3, count: 1, payload: b"small" }]).unwrap();
+        assert_eq!(log.append(&[AppendEntry { partition: 3, count: 1, payload: &large }]).unwrap(), 2 * n + 1);
+        log.append(&[AppendEntry { partition: 3, count: 1, payload: b"small" }]).unwrap();
     }
     drop(log);
     let (log, recovery) = open(dir.path());
@@ -199,12 +199,12 @@ fn what_cannot_be_appended_is_refused_and_leaves_no_trace() {
     let dir = temporary();
     let (mut log, _) = open(dir.path());
     assert!(matches!(log.append(&[]), Err(LogError::Empty)));
-    let none = Share { partition: 1, count: 0, payload: b"x" };
+    let none = AppendEntry { partition: 1, count: 0, payload: b"x" };
     assert!(matches!(log.append(&[none]), Err(LogError::Empty)));
     let huge = vec![0u8; MAX_BLOCK_BYTES as usize];
-    let huge = Share { partition: 1, count: 1, payload: &huge };
+    let huge = AppendEntry { partition: 1, count: 1, payload: &huge };
     assert!(matches!(log.append(&[huge]), Err(LogError::TooLarge { .. })));
-    assert_eq!(log.append(&[Share { partition: 1, count: 1, payload: b"" }]).unwrap(), 1);
+    assert_eq!(log.append(&[AppendEntry { partition: 1, count: 1, payload: b"" }]).unwrap(), 1);
     assert_eq!(read_all(&log.reader()).unwrap(), [(1, 1, 1, Vec::new())]);
 }
 
@@ -255,7 +255,7 @@ fn readers_see_whole_prefixes_while_the_log_grows_and_shrinks() {
         for n in 0..300u32 {
             let first = log.last_position() + 1;
             let payload = noise(first as u32, 500);
-            log.append(&[Share { partition: (first % 7) as u16, count: 2, payload: &payload }]).unwrap();
+            log.append(&[AppendEntry { partition: (first % 7) as u16, count: 2, payload: &payload }]).unwrap();
             if n % 50 == 49 {
                 log.remove_before(first - 60).unwrap();
             }
@@ -287,12 +287,12 @@ proptest! {
                 drop(log);
                 log = open(dir.path()).0;
             }
-            let shares: Vec<Share<'_>> =
-                block.iter().map(|(partition, count, payload)| Share { partition: *partition, count: *count, payload }).collect();
-            prop_assert_eq!(log.append(&shares).unwrap(), next);
-            for share in shares {
-                expected.push((share.partition, next, share.count, share.payload.to_vec()));
-                next += u64::from(share.count);
+            let entries: Vec<AppendEntry<'_>> =
+                block.iter().map(|(partition, count, payload)| AppendEntry { partition: *partition, count: *count, payload }).collect();
+            prop_assert_eq!(log.append(&entries).unwrap(), next);
+            for entry in entries {
+                expected.push((entry.partition, next, entry.count, entry.payload.to_vec()));
+                next += u64::from(entry.count);
             }
         }
         prop_assert_eq!(read_all(&log.reader()).unwrap(), expected.clone());

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use headcount_storage::log::{Log, LogError, LogOptions, LogReader, Position, Recovery, Share};
+use headcount_storage::log::{AppendEntry, Log, LogError, LogOptions, LogReader, Position, Recovery};
 
 /// Bytes before the first block of a segment.
 pub(crate) const HEADER_BYTES: u64 = 4096;
@@ -49,19 +49,19 @@ pub(crate) fn read_after(reader: &LogReader, after: Position) -> Result<Vec<Kept
     Ok(kept)
 }
 
-/// Appends `blocks` blocks of three shares; the sizes and contents depend on the number of the block.
+/// Appends `blocks` blocks of three entries; the sizes and contents depend on the number of the block.
 pub(crate) fn fill(log: &mut Log, blocks: u32) -> Vec<Kept> {
     let mut kept = Vec::new();
     for n in 0..blocks {
         let payloads = [noise(n, 200), vec![7u8; 1500 + n as usize % 13], noise(n + 1000, 333)];
         let counts = [1, n % 5 + 1, 3];
-        let shares: Vec<Share<'_>> = (0..3)
-            .map(|i| Share { partition: (n % 4) as u16 + 10 * i as u16, count: counts[i], payload: &payloads[i] })
+        let entries: Vec<AppendEntry<'_>> = (0..3)
+            .map(|i| AppendEntry { partition: (n % 4) as u16 + 10 * i as u16, count: counts[i], payload: &payloads[i] })
             .collect();
-        let mut position = log.append(&shares).unwrap();
-        for share in &shares {
-            kept.push((share.partition, position, share.count, share.payload.to_vec()));
-            position += u64::from(share.count);
+        let mut position = log.append(&entries).unwrap();
+        for entry in &entries {
+            kept.push((entry.partition, position, entry.count, entry.payload.to_vec()));
+            position += u64::from(entry.count);
         }
         assert_eq!(log.last_position(), position - 1);
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the databases of this folder: small files in the layouts that headcount reads, and in one that it refuses.
+"""Creates the databases of this folder: small files in the layouts that headcount reads, and in one that it refuses.
 
     pip install mmdb_writer==0.2.7 && python3 tests/data/geo/make.py
 
-Addresses are those that RFC 5737 and RFC 3849 set aside for documentation; what is said of them is made up.
+The addresses are reserved for documentation by RFC 5737 and RFC 3849; the countries are made up.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ def country(code, name):
 
 
 def write(file, kind, networks, ip_version=6):
-    # The writer takes the time of its run; another run must give the same bytes.
+    # The writer embeds the current time; replace it, so that every run writes the same bytes.
     mmdb_writer.time.time = lambda: BUILT
     writer = mmdb_writer.MMDBWriter(
         ip_version=ip_version,
@@ -36,7 +36,7 @@ def write(file, kind, networks, ip_version=6):
 
 SWISS, GERMAN, INDIAN = country("CH", "Switzerland"), country("DE", "Germany"), country("IN", "India")
 
-# As GeoLite2-Country: country and registered country, or only one of them.
+# The layout of GeoLite2-Country: country and registered country, or only one of them.
 write(
     "country.mmdb",
     "GeoLite2-Country",
@@ -51,7 +51,7 @@ write(
     },
 )
 
-# As DB-IP's "IP to City Lite": no registered country, and no ids.
+# The layout of DB-IP's "IP to City Lite": no registered country, and no ids.
 write(
     "city.mmdb",
     "DBIP-City-Lite",
@@ -68,12 +68,12 @@ write(
     ip_version=4,
 )
 
-# As GeoLite2-ASN: tells something else about addresses.
+# The layout of GeoLite2-ASN, which has no countries.
 write(
     "asn.mmdb",
     "GeoLite2-ASN",
     {"192.0.2.0/24": {"autonomous_system_number": 64_496, "autonomous_system_organization": "an organization"}},
 )
 
-# A country that is a text: another maker's layout.
+# The layout of another vendor, whose country is a string.
 write("text.mmdb", "ipinfo country.mmdb", {"192.0.2.0/24": {"country": "CH", "country_name": "Switzerland"}})

@@ -1,4 +1,4 @@
-//! What histories have exercised: how often each rule came into play.
+//! Coverage: counts how often histories exercise each rule.
 
 use chrono::{DateTime, Offset, TimeDelta};
 use headcount_model::event::Event;

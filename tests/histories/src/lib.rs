@@ -1,6 +1,6 @@
 //! Random histories of events and questions, and what compares a subject with the naive model over them.
 //!
-//! A seed number gives the same history on the same day, so that a failure can be told by its seed: see
+//! A seed number gives the same history on the same day, so that a seed identifies a failure: see
 //! [`History::from_seed`], [`run`] and [`minimize`]. The alphabets are small on purpose: ids, companies, keys and instants
 //! collide often. What the contract leaves open is left out where that is possible; the model says how it reads the rest.
 

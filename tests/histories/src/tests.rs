@@ -172,7 +172,7 @@ fn undisputed(history: &History) -> Vec<(String, String)> {
     events
 }
 
-/// An event that tells an identity another company than an earlier one did.
+/// An event that reports another company for an identity than an earlier one did.
 fn disputed_company(model: &Model) -> Option<usize> {
     let facts = model.facts();
     let mut companies = BTreeMap::new();

@@ -110,7 +110,7 @@ pub struct Event {
     pub user_id: Option<String>,
     /// As sent.
     pub anonymous_id: Option<String>,
-    /// What tells cookieless visitors apart: the same text means the same visitor.
+    /// The text that distinguishes cookieless visitors: the same text is the same visitor.
     pub visitor: Option<String>,
     /// The idempotency key.
     pub external_id: Option<String>,
@@ -136,7 +136,7 @@ pub struct Event {
     pub bot: bool,
     /// Whether the project wants no such event.
     pub unwanted: bool,
-    /// Whether it was erased: what it told of groups and companies is all that stays.
+    /// Whether it was erased: only what it reported about groups and companies stays.
     pub erased: bool,
 }
 

@@ -61,11 +61,11 @@ pub struct Facts<'a> {
     pub sessions: Vec<Session>,
     /// The session that each event is in.
     session_of: Vec<Option<usize>>,
-    /// The key of each event's company as it was told: a domain, or an id that may be linked to one.
+    /// The reported key of each event's company: a domain, or an id that may be linked to one.
     told_companies: Vec<Option<String>>,
     /// The user that each anonymous id of a project is linked to.
     links: BTreeMap<(&'a str, &'a str), &'a str>,
-    /// The first domain recorded of a company, by project and key: the earliest event that told it, and the domain.
+    /// The first domain recorded for a company, by project and key: the earliest event that reports it, and the domain.
     domains: BTreeMap<(String, String), (usize, String)>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Facts<'a> {
         (self.events[index].at_ms, index)
     }
 
-    /// The key of the event's company, by what its project was told.
+    /// The key of the event's company, by the links of its project.
     #[must_use]
     pub fn company_in_project(&self, index: usize) -> Option<String> {
         let told = self.told_companies[index].clone()?;
@@ -125,7 +125,7 @@ impl<'a> Facts<'a> {
         Some(linked.map_or(told, |(_, domain)| domain.clone()))
     }
 
-    /// The event's account, by what its project was told.
+    /// The event's account, by the links of its project.
     #[must_use]
     pub fn account(&self, index: usize) -> Option<Account> {
         let company = self.company_in_project(index).map(Account::Company);
@@ -138,7 +138,7 @@ impl<'a> Facts<'a> {
         self.told_companies[index].as_deref().map(|told| self.company_by_key(told))
     }
 
-    /// The company that a key means organization-wide: of the projects' links, the one told earliest.
+    /// The company that a key means organization-wide: of the projects' links, the one reported first.
     #[must_use]
     pub fn company_by_key(&self, key: &str) -> String {
         let links = self.domains.iter().filter(|((_, told), _)| told == key);
@@ -146,7 +146,7 @@ impl<'a> Facts<'a> {
         earliest.map_or(key, |(_, domain)| domain).to_owned()
     }
 
-    /// The e-mail that resolves an identity (the latest told), and all it ever had.
+    /// The e-mail address of an identity (the most recently reported), and all it ever had.
     #[must_use]
     pub fn emails(&self, identity: &Identity) -> (Option<String>, BTreeSet<String>) {
         let mut told: Vec<_> = self
@@ -210,7 +210,7 @@ fn sessions(events: &[Event], identities: &[Option<Identity>]) -> Vec<Session> {
     sessions
 }
 
-/// The e-mail that an event tells of its identity.
+/// The e-mail address that an event reports.
 #[must_use]
 pub fn told_email(event: &Event) -> Option<String> {
     let tells = event.name == "identify" || event.user_id.is_some();
@@ -241,7 +241,7 @@ fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Opti
     events.iter().zip(identities).map(|(event, identity)| of(event, identity)).collect()
 }
 
-/// The first domain recorded for each company that is none itself, by project, and the earliest event that told it.
+/// The first domain recorded for each company that is no domain itself, by project, and the earliest event that reports it.
 fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     let mut domains = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
@@ -249,7 +249,7 @@ fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
         let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
         if let (Some(key), Some(told)) = (key, told) {
             let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, told.clone()));
-            // Which domain is pinned when it is recorded; when that was told first is a matter of the events' times.
+            // The domain is pinned in the order of recording; when it was first reported goes by the events' times.
             if *pinned == told && event.at_ms < events[*pinned_by].at_ms {
                 *pinned_by = index;
             }

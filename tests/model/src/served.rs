@@ -170,7 +170,7 @@ fn spelled(answer: Json) -> Json {
     }
 }
 
-/// The name of a company's identifier, by its key: a domain, or the id it was told.
+/// The name of a company's identifier, by its key: a domain, or the reported id.
 #[must_use]
 pub fn company_id(key: &str) -> String {
     company_id_name(key)

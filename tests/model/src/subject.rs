@@ -1,4 +1,4 @@
-//! Whoever is asked: the model itself, or a server.
+//! The subject of a history: the model itself, or a server.
 
 use crate::json::Json;
 
@@ -45,7 +45,7 @@ impl Request {
     }
 }
 
-/// Whoever answers requests. A new one is an organization of its own, without events.
+/// Answers requests. A new subject is an organization of its own, without events.
 pub trait Subject {
     /// Its clock, in milliseconds of the epoch.
     fn now_ms(&mut self) -> i64;

@@ -83,7 +83,7 @@ fn of_disagreeing_projects_the_earliest_telling_holds() {
     group(&mut model, "shop", "12:00:00", "acme.com");
     group(&mut model, "blog", "11:00:00", "globex.io");
     group(&mut model, "blog", "10:00:00", "hooli.dev");
-    // Each project's first recorded: acme.com told at 12, globex.io at 11 (hooli.dev was recorded second).
+    // Each project's first recorded: acme.com reported at 12, globex.io at 11 (hooli.dev was recorded second).
     let company = get(&model, "/companies/lookup", &[("domain", "globex.io")]);
     assert_eq!(fields(&company, &["events", "users", "name"]), r#"3 2 "acme.com""#);
     let unknown = model.answer(now_ms(), &Question::get("/companies/lookup", &[("domain", "acme.com")]));

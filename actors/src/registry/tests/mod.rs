@@ -13,7 +13,7 @@ use std::path::Path;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::{Instant, Timezone};
-use headcount_storage::log::{Log, LogOptions, Share};
+use headcount_storage::log::{AppendEntry, Log, LogOptions};
 
 use super::cache::Listing;
 use super::journal::JournalOptions;
@@ -137,5 +137,5 @@ pub(super) fn segments(data_dir: &Path) -> Vec<String> {
 pub(super) fn append(dir: &Path, payload: &[u8]) {
     let options = LogOptions { prepare_ahead: false, ..LogOptions::default() };
     let (mut log, _) = Log::open(dir.join(CONTROL_DIR).join("log"), options).unwrap();
-    log.append(&[Share { partition: 0, count: 1, payload }]).unwrap();
+    log.append(&[AppendEntry { partition: 0, count: 1, payload }]).unwrap();
 }

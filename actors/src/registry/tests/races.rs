@@ -17,7 +17,7 @@ fn an_event_never_gets_a_timezone_that_is_not_its_organizations() {
         let (events, patch) = thread::scope(|scope| {
             let intake = || {
                 // What a request holds from before the race, as if it had been parsing its body all the while.
-                let held = registry.policy_by_public_key(&keys.public_key).unwrap();
+                let held = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
                 barrier.wait();
                 registry.pin_calendar(&held).unwrap().policy.timezone
             };
@@ -51,7 +51,7 @@ fn a_picture_that_is_pinned_is_final_whenever_it_is_read() {
             let watcher = scope.spawn(|| {
                 let mut pinned = Vec::new();
                 while !done.load(Ordering::Relaxed) {
-                    let keyed = registry.policy_by_public_key(&keys.public_key).unwrap();
+                    let keyed = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
                     if keyed.is_calendar_pinned() && pinned.last() != Some(&keyed.policy.timezone) {
                         pinned.push(keyed.policy.timezone);
                     }
@@ -64,7 +64,7 @@ fn a_picture_that_is_pinned_is_final_whenever_it_is_read() {
                     let _ = registry.update_organization(keys.organization_id, patch);
                 }
             });
-            let held = registry.policy_by_public_key(&keys.public_key).unwrap();
+            let held = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
             let event = registry.pin_calendar(&held).unwrap().policy.timezone;
             patcher.join().unwrap();
             done.store(true, Ordering::Relaxed);

@@ -11,14 +11,14 @@ use crate::faulty_store::ReadFault;
 /// What the rig's questions are about.
 fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
     let window = Window { start: Day(19_000), end: Day(19_001) };
-    rig.shard.read(project, |project| project.unique_users(window).total).map_err(|fault| fault.kind)
+    rig.shard.answer(project, &UniqueUsersQuery { window }).map(|users| users.total).map_err(|fault| fault.kind)
 }
 
 /// Logs events and hands them over, without waiting until they are applied.
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
     let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-    let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+    let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
     let first = rig.log.append(&[share]).unwrap();
     let (answer, answered) = channel();
     let reply = Box::new(move |outcomes| drop(answer.send(outcomes)));
@@ -39,7 +39,7 @@ fn work_until(rig: &mut Rig, mut is_so: impl FnMut(&mut Rig) -> bool) {
 }
 
 fn is_well(rig: &Rig, project: ProjectId) -> bool {
-    rig.shard.health().check(partition_of(project)).is_ok()
+    rig.shard.pipeline.context.health.check(partition_of(project)).is_ok()
 }
 
 /// Some of it saved, some not, and nothing in memory that a question could do without the store for.
@@ -97,7 +97,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     // It is saved elsewhere from now on, and breaks a second time.
     rig.round();
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = Some(ReadFault::Damage));
-    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_store("planted"));
+    rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_store("planted")));
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = None);
     answered = hand_over(&mut rig, project, users(project, 330..331));
     of_other = hand_over(&mut rig, other, users(other, 25..26));
@@ -142,7 +142,7 @@ fn a_damaged_index_is_filled_again_from_the_log() {
     for file in std::fs::read_dir(&dir).unwrap() {
         std::fs::write(file.unwrap().path(), b"nothing of this kind").unwrap();
     }
-    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_index("planted"));
+    rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_index("planted")));
     work_until(&mut rig, |rig| is_well(rig, project));
     let answered = hand_over(&mut rig, project, users(project, 0..321));
     work_until(&mut rig, |rig| !rig.shard.has_queued());
@@ -155,10 +155,10 @@ fn where_only_a_start_helps_the_senders_hear_at_once_and_nothing_more_is_taken()
     let (mut rig, project, other) = rig();
     let partition = partition_of(project);
     let answered = hand_over(&mut rig, project, users(project, 320..330));
-    rig.shard.break_partition(partition, &headcount_domain::fault::Fault::damaged_log("planted"));
+    rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_log("planted")));
     assert!(answered.recv().is_err(), "the reply is dropped");
     assert!(hand_over(&mut rig, project, users(project, 330..340)).recv().is_err());
-    let unwell = rig.shard.health().unwell();
+    let unwell = rig.shard.pipeline.context.health.unwell();
     assert_eq!(
         unwell.iter().map(|(number, condition, _)| (*number, *condition)).collect::<Vec<_>>(),
         [(partition, Condition::Failed)]
@@ -170,10 +170,10 @@ fn where_only_a_start_helps_the_senders_hear_at_once_and_nothing_more_is_taken()
     assert_eq!((rig.users(project), rig.users(other)), (340, 30));
 }
 
-/// Starts again from what is on disk. The keeper of before must not go on meanwhile.
+/// Starts again from what is on disk. The former writer must not go on meanwhile.
 fn kill(rig: &mut Rig, project: ProjectId) {
-    let taken_back = rig.shard.cancel_checkpoint(partition_of(project));
-    taken_back.wait(&rig.store);
+    let cancelled = rig.shard.checkpoints.cancel(partition_of(project));
+    cancelled.wait(&rig.store);
     rig.restart();
 }
 
@@ -210,7 +210,7 @@ fn checkpoints_between_projects_that_overtake_each_other_lose_and_double_nothing
     kill(&mut rig, project);
     assert_eq!([rig.users(project), rig.users(beside)], sent);
     rig.round();
-    assert_eq!(rig.standing(project).external_ids, sent[0] + sent[1]);
+    assert_eq!(rig.meta(project).external_ids, sent[0] + sent[1]);
     kill(&mut rig, project);
     assert_eq!((rig.shard.replayed(), [rig.users(project), rig.users(beside)]), (0, sent));
 }

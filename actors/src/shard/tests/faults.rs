@@ -3,7 +3,6 @@
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{Check, DiskStore, StoreOptions};
 
-use super::super::stored::{Standing, position_key, read_meta};
 use super::*;
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
@@ -31,16 +30,16 @@ impl Rig<DiskStore> {
 
     /// Closes everything and opens it again, as the store and the log have it.
     fn start_again(self) -> Self {
-        let Self { dir, log, store, shares, shard } = self;
-        drop((shard, shares, store));
-        // The keeper lets go of the store when it sees that the shard is gone.
+        let Self { dir, log, store, memory, shard } = self;
+        drop((shard, memory, store));
+        // The writer lets go of the store when it sees that the shard is gone.
         let opened = (0..600).find_map(|_| {
             let opened = DiskStore::open(&dir.path().join("state/store"), OPTIONS);
             opened.inspect_err(|_| std::thread::sleep(Duration::from_millis(50))).ok()
         });
         let store = opened.expect("the store can be opened");
-        let (shard, shares) = open(&dir, &log, &store, NEVER, 1 << 30);
-        Self { dir, log, store, shares, shard }
+        let (shard, memory) = open(&dir, &log, &store, NEVER, 1 << 30);
+        Self { dir, log, store, memory, shard }
     }
 
     /// One round with a fault in it. Answers how many operations it took.
@@ -52,16 +51,16 @@ impl Rig<DiskStore> {
         switch.clear();
         let partition = partition_of(PROJECT);
         self.until(|rig| {
-            rig.shard.checkpoints.keeper.hurry(partition);
-            rig.shares.progress().failing() == 0
+            rig.shard.checkpoints.writer.retry_now(partition);
+            rig.progress().failing() == 0
         });
         operations
     }
 
     fn check(&mut self, users: u64) {
-        assert!(self.shard.failed().is_none(), "{:?}", self.shard.failed());
-        let standing: Standing = read_meta(&self.store, &position_key(partition_of(PROJECT))).unwrap().unwrap_or_default();
-        assert_eq!((standing.position, standing.external_ids), (self.log.last_position(), users));
+        assert!(self.shard.pipeline.first_fault().is_none(), "{:?}", self.shard.pipeline.first_fault());
+        let meta: PartitionMeta = read_meta(&self.store, &position_key(partition_of(PROJECT))).unwrap().unwrap_or_default();
+        assert_eq!((meta.position, meta.external_ids), (self.log.last_position(), users));
         assert_eq!(self.users(PROJECT), users);
     }
 }

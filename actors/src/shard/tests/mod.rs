@@ -1,26 +1,28 @@
-mod faults;
+//! A shard with its store, log and checkpoint writer, driven as the actor drives it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_domain::intake::event::{Details, Event, Who};
+use headcount_domain::intake::event::{Details, Event, SentIds};
+use headcount_domain::queries::UniqueUsersQuery;
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
-use headcount_storage::log::{Log, LogOptions, Share};
+use headcount_storage::log::{AppendEntry, Log, LogOptions};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
 mod broken;
+mod faults;
 
 use super::checkpointer::Next;
-use super::stored::{Standing, position_key, read_meta};
+use super::stored::{PartitionMeta, position_key, read_meta};
 use super::*;
-use crate::checkpoint_writer::Keeper;
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
-use crate::event_codec;
+use crate::event_codec::{self, Events};
 use crate::faulty_store::FaultyStore;
 
 /// Rounds begin only where a test says so.
@@ -31,7 +33,7 @@ struct Rig<S = FaultyStore> {
     dir: TempDir,
     log: Log,
     store: S,
-    shares: Arc<Shares>,
+    memory: Arc<MemoryUsage>,
     shard: Shard,
 }
 
@@ -42,23 +44,23 @@ impl Rig {
 
     /// The state that the store and the log make.
     fn restart(&mut self) {
-        let (shard, shares) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
-        (self.shard, self.shares) = (shard, shares);
+        let (shard, memory) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
+        (self.shard, self.memory) = (shard, memory);
     }
 }
 
 impl<S: Store + Clone> Rig<S> {
     fn with(dir: TempDir, store: S, policy: CheckpointPolicy, memory: usize) -> Self {
         let (log, _) = Log::open(dir.path().join("log"), LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() }).unwrap();
-        let (shard, shares) = open(&dir, &log, &store, policy, memory);
-        Self { dir, log, store, shares, shard }
+        let (shard, memory) = open(&dir, &log, &store, policy, memory);
+        Self { dir, log, store, memory, shard }
     }
 
     /// Logs events of one project and applies them.
     fn send(&mut self, project: ProjectId, events: Vec<Event>) {
         let events: Events = events.into_iter().map(Box::new).collect();
         let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-        let share = Share { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+        let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
         self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
         while self.shard.advance() {}
@@ -67,12 +69,11 @@ impl<S: Store + Clone> Rig<S> {
     /// What the actor does about checkpoints until nothing is left to do, beginning with `next`.
     fn go_on(&mut self, mut next: Next) {
         while next != Next::Rest {
-            next = match next {
-                Next::Step => self.shard.step_checkpoint(),
-                _ => {
-                    std::thread::sleep(Duration::from_millis(1));
-                    self.shard.hear_keeper()
-                }
+            next = if next.is_step() {
+                self.shard.step_checkpoint()
+            } else {
+                std::thread::sleep(Duration::from_millis(1));
+                self.shard.hear_writer()
             };
         }
     }
@@ -82,10 +83,10 @@ impl<S: Store + Clone> Rig<S> {
         self.go_on(next);
     }
 
-    /// Hears the keeper until something is so.
+    /// Hears the writer until something is so.
     fn until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
         for _ in 0..6_000 {
-            self.shard.hear_keeper();
+            self.shard.hear_writer();
             if is_so(self) {
                 return;
             }
@@ -94,24 +95,33 @@ impl<S: Store + Clone> Rig<S> {
         panic!("it did not come");
     }
 
-    fn standing(&self, project: ProjectId) -> Standing {
+    fn meta(&self, project: ProjectId) -> PartitionMeta {
         read_meta(&self.store, &position_key(partition_of(project))).unwrap().unwrap_or_default()
     }
 
+    fn progress(&self) -> &CheckpointProgress {
+        &self.shard.pipeline.context.checkpoints
+    }
+
     fn saved(&self, project: ProjectId) -> Position {
-        self.standing(project).position
+        self.meta(project).position
     }
 
     fn users(&mut self, project: ProjectId) -> u64 {
         let window = Window { start: Day(19_000), end: Day(19_001) };
-        self.shard.read(project, |project| project.unique_users(window).total).unwrap()
+        self.shard.answer(project, &UniqueUsersQuery { window }).unwrap().total
     }
 }
 
-fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: CheckpointPolicy, memory: usize) -> (Shard, Arc<Shares>) {
+fn open<S: Store + Clone>(
+    dir: &TempDir,
+    log: &Log,
+    store: &S,
+    policy: CheckpointPolicy,
+    memory: usize,
+) -> (Shard, Arc<MemoryUsage>) {
     let store: Arc<dyn Store> = Arc::new(store.clone());
-    let shares = Arc::new(Shares::default());
-    let shared = Shared {
+    let context = PartitionContext {
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
@@ -120,14 +130,17 @@ fn open<S: Store + Clone>(dir: &TempDir, log: &Log, store: &S, policy: Checkpoin
         health: Arc::default(),
         limits: Arc::default(),
         progress: Arc::default(),
+        checkpoints: Arc::default(),
         unchecked: Arc::default(),
         damage: Arc::default(),
     };
-    let keeper = Keeper::spawn(store).unwrap().0;
-    let dead = Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap());
+    let writer = CheckpointWriter::spawn(store).unwrap().0;
+    let applier = Applier::new(Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap()), None);
     let numbers: Vec<u16> = (0..PARTITIONS).collect();
-    let (checkpoints, memory) = (Checkpoints::new(keeper, policy), Memory::new(memory, Arc::clone(&shares)));
-    (Shard::open(&numbers, shared, log.reader(), dead, None, checkpoints, memory).unwrap(), shares)
+    let checkpoints = Checkpoints::new(writer, policy, Arc::clone(&context.checkpoints));
+    let usage = Arc::<MemoryUsage>::default();
+    let evictor = Evictor::new(memory, Arc::clone(&usage));
+    (Shard::open(&numbers, context, Arc::new(log.reader()), applier, checkpoints, evictor).unwrap(), usage)
 }
 
 /// Two projects in different partitions.
@@ -144,7 +157,7 @@ fn event(project: ProjectId, user: u64) -> Event {
         received: Instant(1_641_600_000_000),
         day: Day(19_000),
         name: "order".into(),
-        who: Who { user_id: Some(format!("user-{user}").into()), ..Who::default() },
+        who: SentIds { user_id: Some(format!("user-{user}").into()), ..SentIds::default() },
         external_id: Some(format!("order-{user}").into()),
         money: None,
         company: None,
@@ -164,7 +177,7 @@ fn a_checkpoint_does_not_count_before_its_external_ids_are_durable() {
     let (project, other) = two();
     rig.send(project, users(project, 0..10));
     // Somebody still writes the ids of an earlier checkpoint.
-    let earlier = rig.shard.partitions.get_mut(&partition_of(project)).unwrap().freeze_ids();
+    let earlier = rig.shard.pipeline.partitions.get_mut(&partition_of(project)).unwrap().freeze_ids();
     assert!(matches!(earlier, Freeze::Write(_)));
     rig.send(project, users(project, 10..20));
     rig.send(other, users(other, 0..5));
@@ -188,35 +201,35 @@ fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
     rig.store.change(partition_of(stuck), |faults| faults.no_begin = true);
     rig.send(stuck, users(stuck, 0..100));
     rig.round();
-    rig.until(|rig| rig.shares.progress().failing() == 1);
-    assert!(rig.shares.progress().accepts(partition_of(stuck)), "it has a share of the memory");
+    rig.until(|rig| rig.progress().failing() == 1);
+    assert!(rig.progress().accepts(partition_of(stuck)), "it has a share of the memory");
     let mut sent = 100;
-    while rig.shares.progress().accepts(partition_of(stuck)) {
+    while rig.progress().accepts(partition_of(stuck)) {
         rig.send(stuck, users(stuck, sent..sent + 100));
-        rig.shard.relieve();
+        rig.shard.evict_if_needed();
         sent += 100;
-        assert!(sent < 20_000, "{:?}", rig.shares);
+        assert!(sent < 20_000, "{:?}", rig.memory);
     }
-    assert!(sent > 200 && rig.shares.resident() < MEMORY, "{sent}: {:?}", rig.shares);
+    assert!(sent > 200 && rig.memory.resident() < MEMORY, "{sent}: {:?}", rig.memory);
     // Some ten times what fits into memory.
     for batch in 0..30 {
         rig.send(other, users(other, batch * 500..(batch + 1) * 500));
-        rig.shard.relieve();
-        assert!(!rig.shard.has_queued() || rig.shard.is_stopped());
-        if rig.shard.is_pressed() {
+        rig.shard.evict_if_needed();
+        assert!(!rig.shard.has_queued() || rig.shard.is_backpressured());
+        if rig.shard.checkpoint_due() {
             rig.round();
-            rig.shard.relieve();
+            rig.shard.evict_if_needed();
         }
         while rig.shard.advance() {}
         assert!(!rig.shard.has_queued(), "nothing waits for the stuck one");
-        assert!(rig.shares.resident() < MEMORY * 2, "{batch}: {:?}", rig.shares);
-        assert!(rig.shares.progress().accepts(partition_of(other)));
+        assert!(rig.memory.resident() < MEMORY * 2, "{batch}: {:?}", rig.memory);
+        assert!(rig.progress().accepts(partition_of(other)));
     }
     assert_eq!((rig.saved(stuck), rig.users(other)), (0, 15_000));
-    assert_eq!((rig.shares.progress().failing(), rig.shares.progress().full()), (1, 1));
+    assert_eq!((rig.progress().failing(), rig.progress().full()), (1, 1));
     rig.store.change(partition_of(stuck), |faults| faults.no_begin = false);
-    rig.until(|rig| rig.shares.progress().failing() == 0);
-    assert!(rig.shares.progress().accepts(partition_of(stuck)));
+    rig.until(|rig| rig.progress().failing() == 0);
+    assert!(rig.progress().accepts(partition_of(stuck)));
     rig.round();
     rig.restart();
     assert_eq!((rig.shard.replayed(), rig.users(stuck), rig.users(other)), (0, sent, 15_000));
@@ -252,7 +265,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.send(project, users(project, 0..50));
     rig.round();
     rig.until(|rig| rig.saved(project) == 50);
-    assert_eq!(rig.standing(project).external_ids, 50);
+    assert_eq!(rig.meta(project).external_ids, 50);
     // A checkpoint that is lost after its ids were written: they are written by nobody again.
     rig.send(project, users(project, 40..60));
     rig.store.change(partition, |faults| faults.no_begin = true);
@@ -261,7 +274,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.restart();
     rig.send(project, users(project, 55..70));
     rig.round();
-    assert_eq!(rig.standing(project).external_ids, 70);
+    assert_eq!(rig.meta(project).external_ids, 70);
     rig.restart();
     assert_eq!((rig.shard.replayed(), rig.users(project)), (0, 70));
     let runs = std::fs::read_dir(rig.dir.path().join("state/fingerprints").join(partition.to_string())).unwrap();
@@ -275,8 +288,8 @@ fn a_partition_that_changed_little_waits_longer() {
     let mut rig = Rig::new(CheckpointPolicy { events: 1_000, interval }, 1 << 30);
     let (slow, busy) = two();
     let timed_round = |rig: &mut Rig| {
-        rig.shard.relieve();
-        rig.shard.checkpoints.last = Stopwatch::now().checked_sub(interval).unwrap();
+        rig.shard.evict_if_needed();
+        rig.shard.checkpoints.checkpointer.round_began = Stopwatch::now().checked_sub(interval).unwrap();
         let next = rig.shard.begin_checkpoints(false);
         rig.go_on(next);
     };
@@ -294,9 +307,10 @@ fn a_partition_that_changed_little_waits_longer() {
     // However long ago its last checkpoint was, one event is not many.
     rig.send(busy, users(busy, 0..999));
     rig.send(slow, users(slow, 4..5));
-    rig.shard.relieve();
-    assert_eq!(rig.shard.begin_checkpoints(true), Next::Step);
-    rig.go_on(Next::Step);
+    rig.shard.evict_if_needed();
+    let next = rig.shard.begin_checkpoints(true);
+    assert!(next.is_step());
+    rig.go_on(next);
     rig.send(slow, users(slow, 5..6));
     assert_eq!(rig.shard.begin_checkpoints(false), Next::Rest);
 }
@@ -306,12 +320,12 @@ fn a_partition_that_changed_little_does_not_wait_for_ever() {
     let mut rig = Rig::new(CheckpointPolicy { events: 1_000, interval: Duration::from_millis(1) }, 1 << 30);
     let project = ProjectId(1);
     rig.send(project, users(project, 0..1));
-    rig.shard.relieve();
+    rig.shard.evict_if_needed();
     std::thread::sleep(Duration::from_millis(30));
     let next = rig.shard.begin_checkpoints(false);
     rig.go_on(next);
     assert_eq!(rig.saved(project), 1);
-    assert_eq!(rig.shares.progress().longest_unsaved(), None);
+    assert_eq!(rig.progress().longest_unsaved(), None);
 }
 
 #[test]
@@ -322,12 +336,12 @@ fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
     for batch in 0..16 {
         rig.send(project, users(project, batch * 500..(batch + 1) * 500));
     }
-    rig.shard.relieve();
-    assert!(rig.shares.resident() > 3 * MEMORY, "{} bytes are too few", rig.shares.resident());
+    rig.shard.evict_if_needed();
+    assert!(rig.memory.resident() > 3 * MEMORY, "{} bytes are too few", rig.memory.resident());
     rig.store.change(partition_of(project), |faults| faults.failing_commits = 1);
-    let (shard, shares) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
-    (rig.shard, rig.shares) = (shard, shares);
-    rig.shard.relieve();
-    assert!(rig.shares.resident() < 2 * MEMORY, "{:?}", rig.shares);
+    let (shard, memory) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
+    (rig.shard, rig.memory) = (shard, memory);
+    rig.shard.evict_if_needed();
+    assert!(rig.memory.resident() < 2 * MEMORY, "{:?}", rig.memory);
     assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
 }

@@ -8,62 +8,62 @@ use serde::de::DeserializeOwned;
 use crate::ids::RecordKey;
 use crate::time::Day;
 
-/// Where an item belongs in its list.
-pub type Number = i128;
+/// The position of an item in its list.
+pub type SortKey = i128;
 
-/// The number of a day, or of something that a day has one of.
+/// The sort key of a day, for lists with one item per day.
 #[must_use]
-pub fn number_of_day(day: Day) -> Number {
-    Number::from(day.0)
+pub fn day_sort_key(day: Day) -> SortKey {
+    SortKey::from(day.0)
 }
 
-/// The number of a day's item with this key: the day, and the first 96 bits of the key, which is a hash.
+/// The sort key of a day's item with this key: the day, then the first 96 bits of the key, which is a hash.
 #[must_use]
-pub fn number_in_day(day: Day, key: RecordKey) -> Number {
+pub fn sort_key_in_day(day: Day, key: RecordKey) -> SortKey {
     first_in_day(day) | (key.0 >> 32).cast_signed()
 }
 
-/// The least number of a day in a list of [`number_in_day`].
+/// The least sort key of a day in a list of [`sort_key_in_day`].
 #[must_use]
-pub fn first_in_day(day: Day) -> Number {
-    Number::from(day.0) << 96
+pub fn first_in_day(day: Day) -> SortKey {
+    SortKey::from(day.0) << 96
 }
 
-/// The greatest number of a day in a list of [`number_in_day`].
+/// The greatest sort key of a day in a list of [`sort_key_in_day`].
 #[must_use]
-pub fn last_in_day(day: Day) -> Number {
+pub fn last_in_day(day: Day) -> SortKey {
     first_in_day(day) | ((1 << 96) - 1)
 }
 
-/// The number of a key.
+/// The sort key of a record key.
 #[must_use]
-pub fn number_of_key(key: RecordKey) -> Number {
+pub fn record_sort_key(key: RecordKey) -> SortKey {
     (key.0 ^ (1 << 127)).cast_signed()
 }
 
-/// One item of a list; lists are in the order of the numbers.
+/// An item of a list; lists are in the order of their sort keys.
 pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// A page, as it is stored.
     type Page;
-    /// What is known of a page without reading it, beside its first and last number.
+    /// The digest of a page, known without reading it, beside its first and last sort key.
     type Digest: Default + Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync;
-    /// Which of its owner's lists it is in: that tells their pages apart.
+    /// The number of the list among its owner's: keeps the serials of their pages apart.
     const LIST: u32;
     /// How many lists the owner has.
     const LISTS: u32;
-    /// How many times larger than usual an item can become.
+    /// How many times larger than usual an item may be.
     const SIZE: usize = 1;
 
-    /// Where it belongs.
-    fn number(&self) -> Number;
+    /// Its position in the list.
+    fn sort_key(&self) -> SortKey;
 
     /// A page of these.
     fn to_page(items: &[Self]) -> Self::Page;
 
-    /// What is in a page, if it is one of these.
+    /// The items of a page, if it is one of this list.
     fn of_page(page: Self::Page) -> Option<Vec<Self>>;
 
-    /// What is to be known of some items without reading them.
+    /// The digest of some items.
     fn digest(items: &[Self]) -> Self::Digest {
         let _ = items;
         Self::Digest::default()
@@ -71,9 +71,9 @@ pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send 
 }
 
 /// The items of a list with numbers from `first` to `last`.
-pub(super) fn within<T: Item>(items: &[T], first: Number, last: Number) -> std::slice::Iter<'_, T> {
-    let from = place_near_end(items, |item| item.number() < first);
-    let to = place_near_end(items, |item| item.number() <= last);
+pub(super) fn within<T: Item>(items: &[T], first: SortKey, last: SortKey) -> std::slice::Iter<'_, T> {
+    let from = place_near_end(items, |item| item.sort_key() < first);
+    let to = place_near_end(items, |item| item.sort_key() <= last);
     items[from..to.max(from)].iter()
 }
 

@@ -11,7 +11,6 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
-pub use item::{Item, Number, first_in_day, last_in_day, number_in_day, number_of_day, number_of_key};
+pub use item::{Item, SortKey, day_sort_key, first_in_day, last_in_day, record_sort_key, sort_key_in_day};
 pub(crate) use item::{insert_tight, place_near_end};
-pub(crate) use list::page_items;
-pub use list::{Paged, set_page_items};
+pub use list::Paged;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, Number, place_near_end, within};
+use super::item::{Item, SortKey, place_near_end, within};
 use crate::fault::Fault;
 
 /// A sealed page.
@@ -12,10 +12,10 @@ use crate::fault::Fault;
 #[serde(bound = "")]
 struct Page<T: Item> {
     /// The least number that belongs here, if that is not the first.
-    from: Option<Number>,
+    from: Option<SortKey>,
     /// Its first and last number; of an emptied page those that it had.
-    first: Number,
-    last: Number,
+    first: SortKey,
+    last: SortKey,
     /// Its name among the pages of its list; never used again.
     serial: u32,
     items: u32,
@@ -30,7 +30,7 @@ struct Page<T: Item> {
 }
 
 impl<T: Item> Page<T> {
-    fn new(from: Number, serial: u32, chunk: Vec<T>) -> Self {
+    fn new(from: SortKey, serial: u32, chunk: Vec<T>) -> Self {
         let mut page = Self {
             from: None,
             first: from,
@@ -48,7 +48,7 @@ impl<T: Item> Page<T> {
     }
 
     /// The least number that belongs here.
-    fn from(&self) -> Number {
+    fn from(&self) -> SortKey {
         self.from.unwrap_or(self.first)
     }
 
@@ -58,7 +58,7 @@ impl<T: Item> Page<T> {
         self.items = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         self.digest = T::digest(chunk);
         if let (Some(first), Some(last)) = (chunk.first(), chunk.last()) {
-            (self.first, self.last) = (first.number(), last.number());
+            (self.first, self.last) = (first.sort_key(), last.sort_key());
         }
         self.from = (self.first != from).then_some(from);
     }
@@ -75,13 +75,13 @@ impl<T: Item> Page<T> {
 pub(super) struct Sealed<T: Item> {
     pages: Vec<Page<T>>,
     /// The least number that belongs to the recent part.
-    pub(super) recent_from: Number,
+    pub(super) recent_from: SortKey,
     next_serial: u32,
 }
 
 impl<T: Item> Default for Sealed<T> {
     fn default() -> Self {
-        Self { pages: Vec::new(), recent_from: Number::MIN, next_serial: 0 }
+        Self { pages: Vec::new(), recent_from: SortKey::MIN, next_serial: 0 }
     }
 }
 
@@ -94,30 +94,30 @@ impl<T: Item> Sealed<T> {
         self.pages.iter().map(|page| page.items as usize).sum()
     }
 
-    pub(super) fn first(&self) -> Option<Number> {
+    pub(super) fn first(&self) -> Option<SortKey> {
         self.pages.iter().find(|page| page.items > 0).map(|page| page.first)
     }
 
-    pub(super) fn before(&self, number: Number) -> Option<Number> {
+    pub(super) fn before(&self, number: SortKey) -> Option<SortKey> {
         let end = self.pages.partition_point(|page| page.first < number);
         let page = self.pages[..end].iter().rev().find(|page| page.items > 0)?;
         if page.last < number {
             return Some(page.last);
         }
         let items = page.items();
-        items[..place_near_end(items, |item| item.number() < number)].last().map(T::number)
+        items[..place_near_end(items, |item| item.sort_key() < number)].last().map(T::sort_key)
     }
 
-    pub(super) fn after(&self, number: Number) -> Option<Number> {
+    pub(super) fn after(&self, number: SortKey) -> Option<SortKey> {
         let end = self.pages.partition_point(|page| page.first <= number);
         let in_its_page = self.pages[..end].last().filter(|page| page.items > 0 && page.last > number).and_then(|page| {
             let items = page.items();
-            items.get(place_near_end(items, |item| item.number() <= number)).map(T::number)
+            items.get(place_near_end(items, |item| item.sort_key() <= number)).map(T::sort_key)
         });
         in_its_page.or_else(|| self.pages[end..].iter().find(|page| page.items > 0).map(|page| page.first))
     }
 
-    pub(super) fn count(&self, first: Number, last: Number) -> usize {
+    pub(super) fn count(&self, first: SortKey, last: SortKey) -> usize {
         let pages = &self.pages[self.places(first, last)];
         let in_page = |page: &Page<T>| match first <= page.first && page.last <= last {
             true => page.items as usize,
@@ -126,19 +126,19 @@ impl<T: Item> Sealed<T> {
         pages.iter().map(in_page).sum()
     }
 
-    pub(super) fn page(&self, number: Number) -> Option<&[T]> {
+    pub(super) fn page(&self, number: SortKey) -> Option<&[T]> {
         let page = self.pages.get(self.place(number))?;
         debug_assert!(page.chunk.is_some(), "pages are loaded before they are read");
         page.chunk.as_deref().map(Vec::as_slice)
     }
 
     /// The place of the page that `number` belongs to.
-    fn place(&self, number: Number) -> usize {
+    fn place(&self, number: SortKey) -> usize {
         self.pages.partition_point(|page| page.from() <= number).saturating_sub(1)
     }
 
     /// The places of the pages that can hold numbers from `first` to `last`.
-    fn places(&self, first: Number, last: Number) -> std::ops::Range<usize> {
+    fn places(&self, first: SortKey, last: SortKey) -> std::ops::Range<usize> {
         let from = if first >= self.recent_from { self.pages.len() } else { self.place(first) };
         let to = self.pages.partition_point(|page| page.from() <= last);
         from..to.max(from)
@@ -146,8 +146,8 @@ impl<T: Item> Sealed<T> {
 
     pub(super) fn load(
         &mut self,
-        first: Number,
-        last: Number,
+        first: SortKey,
+        last: SortKey,
         mut load: impl FnMut(u32) -> Result<T::Page, Fault>,
     ) -> Result<(), Fault> {
         let places = self.places(first, last);
@@ -161,22 +161,22 @@ impl<T: Item> Sealed<T> {
         Ok(())
     }
 
-    pub(super) fn range(&self, first: Number, last: Number) -> impl DoubleEndedIterator<Item = &T> {
+    pub(super) fn range(&self, first: SortKey, last: SortKey) -> impl DoubleEndedIterator<Item = &T> {
         self.pages[self.places(first, last)].iter().flat_map(move |page| within(page.items(), first, last))
     }
 
-    pub(super) fn digests_until(&self, number: Number) -> impl Iterator<Item = &T::Digest> {
+    pub(super) fn digests_until(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
         let end = self.pages.partition_point(|page| page.first <= number);
         self.pages[..end].iter().rev().map(|page| &page.digest)
     }
 
-    pub(super) fn digests_after(&self, number: Number) -> impl Iterator<Item = &T::Digest> {
+    pub(super) fn digests_after(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
         let end = self.pages.partition_point(|page| page.first <= number);
         self.pages[end..].iter().map(|page| &page.digest)
     }
 
     /// Changes the page that `number` belongs to, which is cut if it holds more than twice `most` items then.
-    pub(super) fn change<R>(&mut self, number: Number, most: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
+    pub(super) fn change<R>(&mut self, number: SortKey, most: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         let at = self.place(number);
         let page = &mut self.pages[at];
         debug_assert!(page.chunk.is_some(), "pages are loaded before they are changed");
@@ -193,8 +193,8 @@ impl<T: Item> Sealed<T> {
     }
 
     /// Adds a page after all others; the recent part begins at `recent_from` then.
-    pub(super) fn push(&mut self, chunk: Vec<T>, recent_from: Number) {
-        let from = if self.pages.is_empty() { Number::MIN } else { self.recent_from };
+    pub(super) fn push(&mut self, chunk: Vec<T>, recent_from: SortKey) {
+        let from = if self.pages.is_empty() { SortKey::MIN } else { self.recent_from };
         self.recent_from = recent_from;
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -205,8 +205,8 @@ impl<T: Item> Sealed<T> {
     fn cut(&mut self, at: usize) {
         let page = &mut self.pages[at];
         let Some(chunk) = &mut page.chunk else { return };
-        let middle = chunk[chunk.len() / 2].number();
-        let place = chunk.partition_point(|item| item.number() < middle);
+        let middle = chunk[chunk.len() / 2].sort_key();
+        let place = chunk.partition_point(|item| item.sort_key() < middle);
         if place == 0 {
             return;
         }

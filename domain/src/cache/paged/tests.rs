@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::paged::*;
 use crate::fault::Fault;
+use crate::limits::Limits;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Numbered(Number, u32);
+struct Numbered(SortKey, u32);
 
 impl Item for Numbered {
     type Page = Vec<Numbered>;
@@ -18,7 +19,7 @@ impl Item for Numbered {
     // Pages of four.
     const SIZE: usize = 256;
 
-    fn number(&self) -> Number {
+    fn sort_key(&self) -> SortKey {
         self.0
     }
 
@@ -55,11 +56,11 @@ fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-fn compare(list: &mut Paged<Numbered>, plain: &BTreeMap<Number, u32>, store: &Store, below: &mut impl FnMut(u64) -> u64) {
+fn compare(list: &mut Paged<Numbered>, plain: &BTreeMap<SortKey, u32>, store: &Store, below: &mut impl FnMut(u64) -> u64) {
     let page = |serial: u32| store.get(&serial).cloned().ok_or_else(|| Fault::damaged_store("no such page"));
-    let (first, length) = (Number::from(below(220)) - 10, Number::from(below(60)));
+    let (first, length) = (SortKey::from(below(220)) - 10, SortKey::from(below(60)));
     list.load(first, first + length, page).unwrap();
-    let items: Vec<(Number, u32)> = list.range(first, first + length).map(|item| (item.0, item.1)).collect();
+    let items: Vec<(SortKey, u32)> = list.range(first, first + length).map(|item| (item.0, item.1)).collect();
     assert_eq!(items, plain.range(first..=first + length).map(|(number, value)| (*number, *value)).collect::<Vec<_>>());
     assert_eq!(list.after(first), plain.range(first + 1..).next().map(|(number, _)| *number));
     list.load_before(first, page).unwrap();
@@ -75,12 +76,12 @@ fn pages_hold_what_a_plain_list_does() {
         let mut below = random(seed);
         let (mut list, mut plain, mut store) = (Paged::<Numbered>::default(), BTreeMap::new(), Store::new());
         for step in 0..1_500 {
-            let number = Number::from(if seed % 3 == 0 && step < 1_000 { step / 15 } else { below(200) });
+            let number = SortKey::from(if seed % 3 == 0 && step < 1_000 { step / 15 } else { below(200) });
             list.load(number, number, |serial| Ok(store[&serial].clone())).unwrap();
             if below(3) == 0 {
-                assert_eq!(list.remove(number).map(|item| item.1), plain.remove(&number));
+                assert_eq!(list.remove(number, &Limits::DEFAULT).map(|item| item.1), plain.remove(&number));
             } else if list.get(number).is_none() {
-                list.insert(Numbered(number, step as u32));
+                list.insert(Numbered(number, step as u32), &Limits::DEFAULT);
                 plain.insert(number, step as u32);
             }
             if below(50) == 0 {
@@ -102,7 +103,7 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
                 "falling" => items - at,
                 _ => (at * 68_787) % 100_003,
             };
-            list.insert(Numbered(number, 0));
+            list.insert(Numbered(number, 0), &Limits::DEFAULT);
         }
         let (mut pages, mut most) = (0, 0);
         list.dirty(&mut |_, page| {
@@ -111,8 +112,11 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
         });
         let recent = list.recent().len();
         assert!(recent <= 1_000 && most <= 1_000 && pages <= 1_000, "{order}: {recent} items, {most} in one of {pages} pages");
-        assert!(recent <= page_items() && most <= page_items(), "{order}: {recent} items, {most} in one page");
-        assert!(list.iter().map(Item::number).is_sorted(), "{order}");
+        assert!(
+            recent <= Limits::DEFAULT.page_items && most <= Limits::DEFAULT.page_items,
+            "{order}: {recent} items, {most} in one page"
+        );
+        assert!(list.iter().map(Item::sort_key).is_sorted(), "{order}");
         assert_eq!(list.len(), 100_000, "{order}");
     }
 }

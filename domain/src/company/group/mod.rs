@@ -1,7 +1,7 @@
-//! Companies and groups as they were told: who was active in them, and when. Read organization-wide.
+//! Companies and groups under their reported keys: who was active in them, and when. Read organization-wide.
 //!
-//! A company is kept here under each key that it was told by; that several of these are one company is only decided when
-//! an answer is put together, since another project may have told it.
+//! A company has one record for each of its keys. Which keys are one company is decided when an answer is merged, since another
+//! project may have recorded the link.
 //!
 //! A group has three lists: what it counted each day, its members by key (the roster), and its members' days. Most windows
 //! end today, and a member was active in such a one if its last day is not before it: so users are counted from the roster,
@@ -14,6 +14,6 @@ mod sums;
 mod tests;
 mod window;
 
-pub use pages::{GroupPage, Pages};
+pub use pages::{GroupPage, LoadGroupPage};
 pub use record::{CompanyById, Group};
 pub use sums::{GroupSums, MemberDay};

@@ -1,14 +1,14 @@
-//! What a group keeps in pages.
+//! The paged lists of a group.
 
 use serde::{Deserialize, Serialize};
 
 use super::sums::{GroupSums, MemberDay};
-use crate::cache::paged::{Item, Number, number_in_day, number_of_day, number_of_key};
+use crate::cache::paged::{Item, SortKey, day_sort_key, record_sort_key, sort_key_in_day};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::time::Day;
 
-/// What was counted on one day.
+/// The sums of one day.
 pub(super) type DaySums = (Day, GroupSums);
 
 /// A member of a group.
@@ -23,26 +23,26 @@ pub struct Membership {
 
 /// A day of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Visit {
+pub struct ActiveDay {
     pub(super) day: Day,
     pub(super) member: RecordKey,
     pub(super) did: MemberDay,
 }
 
-/// A company that was told to be this domain.
+/// A company that is linked to this domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias(pub(super) RecordKey);
 
 /// A sealed part of one of a group's lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GroupPage {
-    /// What was counted.
+    /// Sums by day.
     Sums(Vec<DaySums>),
-    /// Who is a member.
+    /// Members.
     Roster(Vec<Membership>),
-    /// When members were active.
-    Visits(Vec<Visit>),
-    /// Who is this domain.
+    /// Active days of members.
+    Visits(Vec<ActiveDay>),
+    /// Companies linked to this domain.
     Aliases(Vec<Alias>),
 }
 
@@ -60,9 +60,9 @@ impl GroupPage {
 }
 
 /// A page of a group's, by its serial number: what brings those into memory that a method needs.
-pub trait Pages: FnMut(u32) -> Result<GroupPage, Fault> {}
+pub trait LoadGroupPage: FnMut(u32) -> Result<GroupPage, Fault> {}
 
-impl<F: FnMut(u32) -> Result<GroupPage, Fault>> Pages for F {}
+impl<F: FnMut(u32) -> Result<GroupPage, Fault>> LoadGroupPage for F {}
 
 macro_rules! item {
     ($item:ty, $list:literal, $page:ident, |$it:ident| $number:expr) => {
@@ -72,7 +72,7 @@ macro_rules! item {
             const LIST: u32 = $list;
             const LISTS: u32 = 4;
 
-            fn number(&self) -> Number {
+            fn sort_key(&self) -> SortKey {
                 let $it = self;
                 $number
             }
@@ -88,7 +88,7 @@ macro_rules! item {
     };
 }
 
-item!(DaySums, 0, Sums, |sums| number_of_day(sums.0));
-item!(Membership, 1, Roster, |known| number_of_key(known.member));
-item!(Visit, 2, Visits, |visit| number_in_day(visit.day, visit.member));
-item!(Alias, 3, Aliases, |alias| number_of_key(alias.0));
+item!(DaySums, 0, Sums, |sums| day_sort_key(sums.0));
+item!(Membership, 1, Roster, |known| record_sort_key(known.member));
+item!(ActiveDay, 2, Visits, |visit| sort_key_in_day(visit.day, visit.member));
+item!(Alias, 3, Aliases, |alias| record_sort_key(alias.0));

@@ -1,14 +1,15 @@
 //! The record of a group.
 
-use super::pages::{Alias, DaySums, GroupPage, Membership, Pages, Visit};
+use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
 use super::sums::{GroupSums, MemberDay};
 use crate::cache::paged::{
-    Number, Paged, first_in_day, insert_tight, last_in_day, number_in_day, number_of_day, number_of_key, place_near_end,
+    Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end, record_sort_key, sort_key_in_day,
 };
 use crate::contribution::Sign;
 use crate::facts::Moment;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::records::{Record, page_key};
 use crate::time::{Day, Instant};
 use serde::{Deserialize, Serialize};
@@ -22,18 +23,18 @@ pub struct Group {
     pub key: Box<str>,
     /// Its number among those of its type.
     pub number: u32,
-    /// The latest name that was told, and when.
+    /// The most recently reported name, and when.
     pub name: Option<(Moment, Box<str>)>,
-    /// The companies that were told to be this domain, in this project.
+    /// The keys of the companies that are linked to this domain in this project.
     pub(super) aliases: Paged<Alias>,
     pub(super) sums: Paged<DaySums>,
     pub(super) roster: Paged<Membership>,
-    pub(super) visits: Paged<Visit>,
-    /// How many members have each day as their last.
+    pub(super) visits: Paged<ActiveDay>,
+    /// The number of members by last active day.
     pub(super) by_last: Vec<(Day, u32)>,
     pub(super) first_seen: Edge,
     pub(super) last_seen: Edge,
-    /// The first and the last event of nobody, which is never taken out.
+    /// The first and the last event without consent, which are never taken out.
     pub(super) nobody: Option<(Instant, Instant)>,
 }
 
@@ -87,12 +88,12 @@ impl Record for CompanyById {
     }
 }
 
-/// When members did something first, or last.
+/// The first or last activity of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Edge {
     Never,
     At(Instant),
-    /// It was taken out: it is to be looked for.
+    /// Taken out: to be looked up again.
     Unknown,
 }
 
@@ -120,7 +121,7 @@ impl From<Option<Instant>> for Edge {
 const DAYS_OVERLAP: i32 = 5;
 
 impl Group {
-    /// A group of which nothing is known.
+    /// An empty group.
     #[must_use]
     pub fn new(kind: &str, key: &str, number: u32) -> Self {
         Self {
@@ -139,7 +140,7 @@ impl Group {
         }
     }
 
-    /// Takes a name that was told at a moment, if none was told later. `true`: it is the latest.
+    /// Records a name reported at a moment, unless a later one is known. Returns whether it is the latest.
     pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
@@ -148,42 +149,49 @@ impl Group {
         is_latest
     }
 
-    /// A company was told to be this domain.
+    /// Records that a company is linked to this domain.
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn tell_alias(&mut self, company: RecordKey, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(company);
+    pub fn tell_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(company);
         self.aliases.load(number, number, load)?;
         if self.aliases.get(number).is_none() {
-            self.aliases.insert(Alias(company));
+            self.aliases.insert(Alias(company), limits);
         }
         Ok(())
     }
 
-    /// How many companies were told to be this domain.
+    /// The number of companies that are linked to this domain.
     #[must_use]
     pub fn count_aliases(&self) -> usize {
         self.aliases.len()
     }
 
-    /// The companies that were told to be this domain, in this project.
+    /// The keys of the companies that are linked to this domain in this project.
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn aliases(&mut self, load: impl Pages) -> Result<impl Iterator<Item = RecordKey>, Fault> {
-        self.aliases.load(Number::MIN, Number::MAX, load)?;
+    pub fn aliases(&mut self, load: impl LoadGroupPage) -> Result<impl Iterator<Item = RecordKey>, Fault> {
+        self.aliases.load(SortKey::MIN, SortKey::MAX, load)?;
         Ok(self.aliases.iter().map(|alias| alias.0))
     }
 
-    /// Adds or takes out what was counted on `day`.
+    /// Adds or takes out sums of `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add(&mut self, day: Day, sums: &GroupSums, sign: Sign, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_day(day);
+    pub fn add(
+        &mut self,
+        day: Day,
+        sums: &GroupSums,
+        sign: Sign,
+        limits: &Limits,
+        load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
+        let number = day_sort_key(day);
         self.sums.load(number, number, load)?;
-        self.sums.change(number, |days| {
+        self.sums.change(number, limits, |days| {
             let at = place_near_end(days, |(other, _)| *other < day);
             match days.get_mut(at) {
                 Some((there, held)) if *there == day => {
@@ -198,21 +206,28 @@ impl Group {
         Ok(())
     }
 
-    /// Nobody did something on `day`.
+    /// Adds events without consent on `day`.
     pub fn add_nobody(&mut self, day: Day, did: MemberDay) {
         if let Some((first, last)) = did.seen.at(day) {
             self.nobody = Some(self.nobody.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
         }
     }
 
-    /// Adds what a member did on `day`.
+    /// Adds the activity of a member on `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn add_member(&mut self, day: Day, member: RecordKey, did: MemberDay, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_in_day(day, member);
+    pub fn add_member(
+        &mut self,
+        day: Day,
+        member: RecordKey,
+        did: MemberDay,
+        limits: &Limits,
+        mut load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
-        let is_new = self.visits.change(number, |visits| {
+        let is_new = self.visits.change(number, limits, |visits| {
             let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
             match visits.get_mut(at) {
                 Some(visit) if (visit.day, visit.member) == (day, member) => {
@@ -221,13 +236,13 @@ impl Group {
                     false
                 }
                 _ => {
-                    insert_tight(visits, at, Visit { day, member, did });
+                    insert_tight(visits, at, ActiveDay { day, member, did });
                     true
                 }
             }
         });
         if is_new {
-            self.enroll(day, member, load)?;
+            self.enroll(day, member, limits, load)?;
         }
         if let Some((first, last)) = did.seen.at(day) {
             self.first_seen.extend(first, Instant::min);
@@ -236,11 +251,11 @@ impl Group {
         Ok(())
     }
 
-    /// A member has one active day more.
-    fn enroll(&mut self, day: Day, member: RecordKey, load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(member);
+    /// Adds an active day of a member to the roster.
+    fn enroll(&mut self, day: Day, member: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
         self.roster.load(number, number, load)?;
-        let (before, after) = self.roster.change(number, |roster| {
+        let (before, after) = self.roster.change(number, limits, |roster| {
             let at = roster.partition_point(|other| other.member < member);
             match roster.get_mut(at) {
                 Some(known) if known.member == member => {
@@ -280,19 +295,25 @@ impl Group {
         }
     }
 
-    /// Takes out what a member did on `day`: all that it did here that day.
+    /// Takes out all activity of a member on `day`.
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn remove_member(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_in_day(day, member);
+    pub fn remove_member(
+        &mut self,
+        day: Day,
+        member: RecordKey,
+        limits: &Limits,
+        mut load: impl LoadGroupPage,
+    ) -> Result<(), Fault> {
+        let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
-        let removed = self.visits.change(number, |visits| {
+        let removed = self.visits.change(number, limits, |visits| {
             let at = visits.binary_search_by_key(&(day, member), |visit| (visit.day, visit.member)).ok()?;
             Some(visits.remove(at).did)
         });
         let Some(did) = removed else { return Ok(()) };
-        self.dismiss(day, member, load)?;
+        self.dismiss(day, member, limits, load)?;
         let Some((first, last)) = did.seen.at(day) else { return Ok(()) };
         for (edge, at) in [(&mut self.first_seen, first), (&mut self.last_seen, last)] {
             if *edge == Edge::At(at) {
@@ -305,12 +326,12 @@ impl Group {
         Ok(())
     }
 
-    /// A member has one active day less. Its other days are looked through only if it was the last of several.
-    fn dismiss(&mut self, day: Day, member: RecordKey, mut load: impl Pages) -> Result<(), Fault> {
-        let number = number_of_key(member);
+    /// Removes an active day of a member from the roster. Its other days are read only if it was the last of several.
+    fn dismiss(&mut self, day: Day, member: RecordKey, limits: &Limits, mut load: impl LoadGroupPage) -> Result<(), Fault> {
+        let number = record_sort_key(member);
         self.roster.load(number, number, &mut load)?;
         let find = |roster: &[Membership]| roster.binary_search_by_key(&member, |known| known.member).ok();
-        let left = self.roster.change(number, |roster| {
+        let left = self.roster.change(number, limits, |roster| {
             let at = find(roster)?;
             roster[at].days -= 1;
             Some(if roster[at].days == 0 { (roster.remove(at).last, 0) } else { (roster[at].last, roster[at].days) })
@@ -318,9 +339,9 @@ impl Group {
         match left {
             Some((last, 0)) => self.move_last(Some(last), None),
             Some((last, _)) if last == day => {
-                self.visits.load(Number::MIN, last_in_day(day), load)?;
+                self.visits.load(SortKey::MIN, last_in_day(day), load)?;
                 let last = self.last_day_until(day, member).unwrap_or(day);
-                self.roster.change(number, |roster| {
+                self.roster.change(number, limits, |roster| {
                     if let Some(at) = find(roster) {
                         roster[at].last = last;
                     }
@@ -333,7 +354,7 @@ impl Group {
     }
 
     fn last_day_until(&self, day: Day, member: RecordKey) -> Option<Day> {
-        let mut visits = self.visits.range(Number::MIN, last_in_day(day)).rev();
+        let mut visits = self.visits.range(SortKey::MIN, last_in_day(day)).rev();
         visits.find(|visit| visit.member == member).map(|visit| visit.day)
     }
 
@@ -341,7 +362,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn seen(&mut self, mut load: impl Pages) -> Result<Option<(Instant, Instant)>, Fault> {
+    pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
         if self.first_seen == Edge::Unknown {
             let first_day =
                 self.visits.first().map_or(Day(i32::MIN), |number| Day(i32::try_from(number >> 96).unwrap_or(i32::MIN)));
@@ -363,7 +384,7 @@ impl Group {
     fn seen_within(
         &mut self,
         (first, last): (Day, Day),
-        load: impl Pages,
+        load: impl LoadGroupPage,
     ) -> Result<impl Iterator<Item = (Instant, Instant)>, Fault> {
         let (first, last) = (first_in_day(first), last_in_day(last));
         self.visits.load(first, last, load)?;

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cache::paged::page_items;
 use crate::company::group::*;
 use crate::facts::SeenOnDay;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
+use crate::limits::Limits;
 use crate::records::{NoSource, Record as _};
-use crate::time::{Day, Instant, Window};
+use crate::time::{Day, Instant, MS_PER_DAY, Window};
 
 type Days = BTreeMap<(RecordKey, i32), (u32, Instant, Instant)>;
 
@@ -18,7 +18,7 @@ fn unsaved(_: u32) -> Result<GroupPage, Fault> {
 }
 
 fn at(day: i32, second: u32) -> Instant {
-    Instant(i64::from(day) * 86_400_000 + i64::from(second) * 1000)
+    Instant(i64::from(day) * MS_PER_DAY + i64::from(second) * 1000)
 }
 
 fn compare(group: &mut Group, days: &Days, window: Window) {
@@ -58,11 +58,11 @@ fn members_are_those_of_the_days() {
             if below(3) > 0 || round % 2 == 0 {
                 let time = at(day, u32::try_from(below(80_000)).unwrap());
                 let did = MemberDay { events: 1, seen: SeenOnDay::once(Day(day), time) };
-                group.add_member(Day(day), member, did, unsaved).unwrap();
+                group.add_member(Day(day), member, did, &Limits::DEFAULT, unsaved).unwrap();
                 let held = days.entry((member, day)).or_insert((0, time, time));
                 *held = (held.0 + 1, held.1.min(time), held.2.max(time));
             } else {
-                group.remove_member(Day(day), member, unsaved).unwrap();
+                group.remove_member(Day(day), member, &Limits::DEFAULT, unsaved).unwrap();
                 days.remove(&(member, day));
             }
             if step % 10 == 0 {
@@ -84,14 +84,14 @@ fn a_day_of_many_members_is_in_many_pages() {
     for member in 0..members {
         let key = RecordKey(u128::from(member).wrapping_mul(u128::MAX / 20_001));
         let did = MemberDay { events: 1, seen: SeenOnDay::once(Day(7), ms(member)) };
-        group.add_member(Day(7), key, did, unsaved).unwrap();
+        group.add_member(Day(7), key, did, &Limits::DEFAULT, unsaved).unwrap();
     }
     let mut pages = 0;
     group.dirty_pages(RecordKey(1), &mut |_, page| {
         pages += 1;
-        assert!(page.len() <= 2 * page_items(), "{}", page.len());
+        assert!(page.len() <= 2 * Limits::DEFAULT.page_items, "{}", page.len());
     });
-    assert!(pages > 2 * 20_000 / (2 * page_items()), "{pages}");
-    assert!(group.visits.recent().len() + group.roster.recent().len() <= 4 * page_items());
+    assert!(pages > 2 * 20_000 / (2 * Limits::DEFAULT.page_items), "{pages}");
+    assert!(group.visits.recent().len() + group.roster.recent().len() <= 4 * Limits::DEFAULT.page_items);
     assert_eq!(group.count_members(Window { start: Day(7), end: Day(7) }), Some(u64::from(members)));
 }

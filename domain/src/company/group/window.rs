@@ -1,7 +1,7 @@
 //! What a group did in a window, and who was active in it.
 
-use crate::cache::paged::{Number, first_in_day, last_in_day, number_in_day, number_of_day};
-use crate::company::group::{Group, GroupSums, MemberDay, Pages};
+use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day, sort_key_in_day};
+use crate::company::group::{Group, GroupSums, LoadGroupPage, MemberDay};
 use crate::contribution::Sign;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
@@ -12,8 +12,8 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn sums(&mut self, window: Window, load: impl Pages) -> Result<GroupSums, Fault> {
-        let (first, last) = (number_of_day(window.start), number_of_day(window.end));
+    pub fn sums(&mut self, window: Window, load: impl LoadGroupPage) -> Result<GroupSums, Fault> {
+        let (first, last) = (day_sort_key(window.start), day_sort_key(window.end));
         self.sums.load(first, last, load)?;
         let mut total = GroupSums::default();
         self.sums.range(first, last).for_each(|(_, sums)| total.add(sums, Sign::Plus));
@@ -36,7 +36,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl Pages) -> Result<(), Fault> {
+    pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl LoadGroupPage) -> Result<(), Fault> {
         if !self.is_open(window) {
             let from = members.len();
             members.extend(self.visits(window, load)?.map(|(member, _)| member));
@@ -46,7 +46,7 @@ impl Group {
             members.append(&mut own);
             return Ok(());
         }
-        self.roster.load(Number::MIN, Number::MAX, load)?;
+        self.roster.load(SortKey::MIN, SortKey::MAX, load)?;
         members.extend(self.roster.iter().filter(|known| known.last >= window.start).map(|known| known.member));
         Ok(())
     }
@@ -55,7 +55,11 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn visits(&mut self, window: Window, load: impl Pages) -> Result<impl Iterator<Item = (RecordKey, MemberDay)>, Fault> {
+    pub fn visits(
+        &mut self,
+        window: Window,
+        load: impl LoadGroupPage,
+    ) -> Result<impl Iterator<Item = (RecordKey, MemberDay)>, Fault> {
         let (first, last) = (first_in_day(window.start), last_in_day(window.end));
         self.visits.load(first, last, load)?;
         Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
@@ -69,12 +73,12 @@ impl Group {
         &mut self,
         window: Window,
         (first, last): (RecordKey, RecordKey),
-        mut load: impl Pages,
+        mut load: impl LoadGroupPage,
         mut visit: impl FnMut(RecordKey, MemberDay),
     ) -> Result<(), Fault> {
         let mut day = Some(window.start);
         while let Some(today) = day.filter(|day| *day <= window.end) {
-            let (from, to) = (number_in_day(today, first), number_in_day(today, last));
+            let (from, to) = (sort_key_in_day(today, first), sort_key_in_day(today, last));
             self.visits.load(from, to, &mut load)?;
             self.visits.range(from, to).for_each(|known| visit(known.member, known.did));
             // Days on which nobody did anything are passed over.

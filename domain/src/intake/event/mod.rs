@@ -1,8 +1,8 @@
-//! One validated, normalised event: what the log holds and what folding reads.
+//! A validated, normalised event: the log's payload and the input of folding.
 //!
-//! Everything that could be different at a replay is decided before it is logged: the day in the organization's
-//! timezone, converted amounts, visitor ids, what was made of the agent and of where the visitor came from. Folding
-//! reads no table, no clock and no configuration.
+//! Everything that could differ at a replay is decided before the event is logged: the day in the organization's
+//! timezone, converted amounts, visitor ids, the parsed agent and the acquisition. Folding reads no table, no clock and
+//! no configuration.
 
 mod v1;
 
@@ -19,76 +19,76 @@ use crate::intake::country::Country;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
 
-/// The place of an event in the order in which events were recorded.
+/// An event's index in recording order.
 pub type Position = u64;
 
-/// The version of [`Event`] in the log. A change of any field's shape is a new version, and the old ones stay readable: version 1
-/// as [`EventV1`].
+/// The version of [`Event`] in the log. Changing the shape of any field requires a new version; old versions stay
+/// readable (version 1 as [`EventV1`]).
 pub const EVENT_VERSION: u8 = 2;
 
 /// A recorded event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// The project it belongs to.
+    /// The project of the event.
     pub project: ProjectId,
-    /// When it happened.
+    /// The time at which it happened.
     pub time: Instant,
-    /// When it was received.
+    /// The time of receipt.
     pub received: Instant,
     /// The calendar day of `time` in the organization's timezone.
     pub day: Day,
-    /// What happened; 1 to 100 characters.
+    /// The event's name, 1 to 100 characters.
     pub name: Box<str>,
-    /// Whom it names.
-    pub who: Who,
-    /// Its idempotency key in the project.
+    /// The ids in the event.
+    pub who: SentIds,
+    /// The event's idempotency key, unique in the project.
     pub external_id: Option<Box<str>>,
-    /// Its money, if it has a `value`.
+    /// The event's money, if it has a `value`.
     pub money: Option<Money>,
-    /// The company that it names itself.
+    /// The company that the event names directly.
     pub company: Option<CompanyKey>,
-    /// The domain that a `group` event tells of `company`.
+    /// The domain that a `group` event reports for `company`.
     pub company_domain: Option<CompanyKey>,
-    /// The company of the e-mail address that it tells of whom it names.
+    /// The company of the e-mail address that the event reports.
     pub email_company: Option<CompanyKey>,
-    /// Everything that only filters, groupings and exports read.
+    /// The fields that only filters, groupings and exports read.
     pub details: Details,
 }
 
-/// How an event names somebody. All absent: it is nobody's.
+/// The ids in an event. An event without ids has no identity.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Who {
+pub struct SentIds {
     /// The user, as sent.
     pub user_id: Option<Box<str>>,
     /// The browser or device, as sent.
     pub anonymous_id: Option<Box<str>>,
-    /// The cookieless visitor; only where nothing was sent.
+    /// The cookieless visitor; only set if no id was sent.
     pub visitor: Option<u128>,
 }
 
-/// The money of an event, converted with the rates of the moment.
+/// The money of an event, converted at the rates of its time of receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
-    /// As sent.
+    /// The amount, as sent.
     pub amount: Amount,
-    /// As sent, or the project's.
+    /// The currency as sent, or the project's.
     pub currency: Currency,
-    /// In the project's currency; absent without a rate.
+    /// The amount in the project's currency; absent without a rate.
     pub in_project: Option<Amount>,
-    /// In the organization's currency; absent without a rate.
+    /// The amount in the organization's currency; absent without a rate.
     pub in_organization: Option<Amount>,
-    /// Whether it counts: not, where only servers may send money and a public key did.
+    /// Whether the money counts. It does not if a public key sent it to a project that accepts money from servers only.
     pub counted: bool,
 }
 
-/// What filters, groupings and exports read. Text as sent unless it says otherwise.
+/// The fields that filters, groupings and exports read. Text is as sent unless stated otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     /// The page's address.
     pub url: Option<Box<str>>,
     /// The page's host.
     pub hostname: Option<Box<str>>,
-    /// Where the visitor came from.
+    /// The referrer.
     pub referrer: Option<Box<str>>,
     /// The screen, `1920x1080` or a name.
     pub screen: Option<Box<str>>,
@@ -100,44 +100,44 @@ pub struct Details {
     pub message: Option<Box<str>>,
     /// Whether to notify.
     pub notify: Option<bool>,
-    /// The type of the group, where a group is named.
+    /// The type of the group, if the event names a group.
     pub group_type: Option<Box<str>>,
     /// The group, as sent.
     pub group_id: Option<Box<str>>,
-    /// The e-mail address that the event tells of whom it names, normalised.
+    /// The e-mail address that the event reports, normalised.
     pub email: Option<Box<str>>,
-    /// The categories that were granted, as sent.
+    /// The granted categories, as sent.
     pub privacy_categories: Option<Box<str>>,
-    /// The privacy signals, as sent and as the headers said.
+    /// The privacy signals, as sent in the body and in headers.
     pub privacy_signals: Option<Box<str>>,
-    /// Where consent was given.
+    /// The source of the consent.
     pub consent_source: Option<Box<str>>,
     /// Any JSON, as sent.
     pub metadata: Option<Box<str>>,
-    /// What the user agent says; absent without consent.
+    /// The parsed user agent; absent without consent.
     pub agent: Option<Agent>,
-    /// Where the visitor came from, by the tables of the moment; absent without consent.
+    /// The acquisition, resolved with the tables at the time of receipt; absent without consent.
     pub acquisition: Option<Acquisition>,
-    /// Where the visitor was, by the address or the proxy of the moment; absent without consent, and where neither says. Since
-    /// version 2.
+    /// The visitor's country, from the address database or the proxy at the time of receipt; absent without consent, or
+    /// if neither knows it. Since version 2.
     pub country: Option<Country>,
 }
 
 impl Event {
-    /// What the event adds to its day.
+    /// Returns the event's contribution to the sums of its day.
     #[must_use]
     pub fn sums(&self) -> Sums {
         let money = self.money.as_ref().and_then(money_sums);
         Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: SeenOnDay::once(self.day, self.time), money }
     }
 
-    /// Whether it is a pageview.
+    /// Whether the event is a pageview.
     #[must_use]
     pub fn is_pageview(&self) -> bool {
         matches!(&*self.name, "pageview" | "page_view" | "$pageview" | "page")
     }
 
-    /// What it is worth in the project's currency, and how many orders it is (none, for a refund): if it counts there.
+    /// Returns the event's value in the project's currency and its number of orders (0 for a refund), if it counts.
     #[must_use]
     pub fn order(&self) -> Option<(Amount, u8)> {
         let money = self.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;

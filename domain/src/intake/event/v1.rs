@@ -1,6 +1,6 @@
-//! The first version of the event in the log, as it was: it had no country. Only read.
+//! The first version of the event in the log, which had no country. Only read.
 //!
-//! The types of its fields are those of today. A change of one of them that changes its bytes needs a copy of the old one here.
+//! Its fields use the current types. Changing the encoding of such a type requires a copy of the old one here.
 
 use serde::Deserialize;
 
@@ -8,10 +8,10 @@ use crate::acquisition::Acquisition;
 use crate::agent::Agent;
 use crate::company::CompanyKey;
 use crate::ids::ProjectId;
-use crate::intake::event::{Details, Event, Money, Who};
+use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::time::{Day, Instant};
 
-/// An event of version 1; becomes an [`Event`].
+/// A version 1 event, which converts to an [`Event`].
 #[derive(Debug, Deserialize)]
 pub struct EventV1 {
     project: ProjectId,
@@ -19,7 +19,7 @@ pub struct EventV1 {
     received: Instant,
     day: Day,
     name: Box<str>,
-    who: Who,
+    who: SentIds,
     external_id: Option<Box<str>>,
     money: Option<Money>,
     company: Option<CompanyKey>,

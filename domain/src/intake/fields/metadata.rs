@@ -1,4 +1,4 @@
-//! What stands in an event's metadata at a path.
+//! Paths into an event's metadata, and the values found there.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,24 +9,25 @@ use serde_json::value::RawValue;
 use crate::intake::fields::number::Number;
 use crate::intake::submission::{MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, Text};
 
-/// The longest path: as many of the longest keys as metadata may nest, with dots between. A longer one finds nothing.
+/// The maximum length of a path: the maximum depth of keys of maximum length, with dots between. A longer path can't
+/// match.
 pub const MAX_PATH_BYTES: usize = MAX_METADATA_DEPTH * (MAX_METADATA_KEY_BYTES + 1) - 1;
 
-/// One value, as it is compared and grouped: of its JSON type, so that 5 and `"5"` are two.
+/// A value as compared and grouped. JSON types are distinct: 5 and `"5"` differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scalar<'v> {
-    /// JSON's null, and all that is no scalar: what is absent, objects, arrays.
+    /// Null, and everything that is not a scalar: absent values, objects, arrays.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, by its exact value.
+    /// A number, compared by its exact value.
     Number(Number),
-    /// Text; every built-in field is.
+    /// Text. Built-in fields are always text.
     Text(Cow<'v, str>),
 }
 
 impl<'v> Scalar<'v> {
-    /// Reads the JSON text of a scalar; `None` for an object, an array and what is no JSON.
+    /// Parses the JSON text of a scalar; `None` for objects, arrays and invalid JSON.
     #[must_use]
     pub fn parse(json: &'v str) -> Option<Scalar<'v>> {
         match json {
@@ -38,7 +39,7 @@ impl<'v> Scalar<'v> {
         }
     }
 
-    /// The same, borrowing nothing.
+    /// Converts the value into one that borrows nothing.
     #[must_use]
     pub fn into_owned(self) -> Scalar<'static> {
         match self {
@@ -50,23 +51,23 @@ impl<'v> Scalar<'v> {
     }
 }
 
-/// Where in the metadata a property stands: `plan`, `plan.name`.
+/// The path of a property in the metadata: `plan`, `plan.name`.
 ///
-/// The whole path is tried as one key first; if the metadata has no such key, the path is taken apart at every dot, and each
-/// part is a key of the object that the part before it names.
+/// The whole path is tried as a single key first. If the metadata has no such key, the path is split at every dot, and
+/// each part is a key of the object at the preceding part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MetadataPath(Box<str>);
 
-/// The text is no path.
+/// The error for text that is not a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a path of 1 to {MAX_PATH_BYTES} bytes, such as plan or plan.name")]
 pub struct PathError;
 
 impl MetadataPath {
-    /// Any text that is neither empty nor longer than [`MAX_PATH_BYTES`] is a path: keys may hold any character.
+    /// Parses a path. Any text that is neither empty nor longer than [`MAX_PATH_BYTES`] is one, as keys may contain any
+    /// character.
     ///
-    /// # Errors
-    /// [`PathError`] for all else.
+    /// # Errors [`PathError`] for any other text.
     pub fn parse(text: &str) -> Result<MetadataPath, PathError> {
         match text.len() {
             1..=MAX_PATH_BYTES => Ok(MetadataPath(text.into())),
@@ -80,8 +81,8 @@ impl MetadataPath {
         &self.0
     }
 
-    /// What stands there in `json`; [`Scalar::Null`] if nothing does, and if `json` is no JSON object. Of a repeated key
-    /// the last value counts.
+    /// Finds the value at this path in `json`; [`Scalar::Null`] if there is none, or if `json` is not a JSON object. The
+    /// last value of a repeated key counts.
     #[must_use]
     pub fn find<'j>(&self, json: &'j str) -> Scalar<'j> {
         let nested = || self.0.split('.').try_fold(json, |object, key| value_of(object, key));
@@ -97,7 +98,7 @@ impl fmt::Display for MetadataPath {
     }
 }
 
-/// The JSON text of the value at `key`, if `json` is an object that has it.
+/// Returns the JSON text of the value at `key`, if `json` is an object with that key.
 fn value_of<'j>(json: &'j str, key: &str) -> Option<&'j str> {
     serde_json::Deserializer::from_str(json).deserialize_map(ValueOf(key)).ok().flatten()
 }
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn a_path_tries_the_whole_key_first_then_nesting() {
         let table = [
-            // metadata, path, what is found
+            // metadata, path, value found
             (r#"{"plan": "pro"}"#, "plan", "text pro"),
             (r#"{"plan": {"name": "pro"}}"#, "plan.name", "text pro"),
             (r#"{"plan": {"name": "pro"}, "plan.name": "whole"}"#, "plan.name", "text whole"),
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn values_keep_their_json_type() {
         let table = [
-            // the value of "x", what is found
+            // the value of "x", value found
             ("5", "5"),
             ("\"5\"", "text 5"),
             ("5.0", "5"),

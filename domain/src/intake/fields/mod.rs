@@ -1,6 +1,6 @@
-//! The properties of events by which questions filter and group: built-in fields, and paths into the metadata.
+//! The properties of events that queries filter and group by: built-in fields, and paths into the metadata.
 //!
-//! Reading a property can't fail: what an event doesn't have is null.
+//! Reading a property can't fail: an absent property is null.
 
 mod metadata;
 mod number;
@@ -17,7 +17,7 @@ use crate::intake::country::Country;
 use crate::intake::event::Event;
 use crate::text;
 
-/// What the name of a property of the metadata starts with.
+/// The prefix of the names of metadata properties.
 const METADATA_PREFIX: &str = "metadata.";
 
 macro_rules! built_in_fields {
@@ -30,7 +30,7 @@ macro_rules! built_in_fields {
             /// Every built-in field, in the order in which the documentation lists them.
             pub const ALL: &[BuiltIn] = &[$(BuiltIn::$variant,)+];
 
-            /// The name by which questions ask for it.
+            /// The field's name in queries.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(BuiltIn::$variant => $name,)+ }
@@ -40,11 +40,11 @@ macro_rules! built_in_fields {
 }
 
 built_in_fields! {
-    /// What happened.
+    /// The event's name.
     Name = "name",
     /// The browser's name.
     Browser = "browser",
-    /// The browser's version in full.
+    /// The browser's full version.
     BrowserVersion = "browser_version",
     /// The operating system, without its version.
     Os = "os",
@@ -56,7 +56,7 @@ built_in_fields! {
     Language = "language",
     /// The screen, as sent.
     Screen = "screen",
-    /// The page's host: as sent, else that of the page's address.
+    /// The page's host: as sent, else the host of the page's address.
     Hostname = "hostname",
     /// The page's address without query and fragment.
     Url = "url",
@@ -80,39 +80,39 @@ built_in_fields! {
     AcquisitionChannel = "acquisition_channel",
     /// The notification channel, as sent.
     Channel = "channel",
-    /// Of an event with a `value`: the currency that was sent, else the project's.
+    /// The currency of an event with a `value`: as sent, else the project's.
     Currency = "currency",
     /// The type of the group that the event names; `company` if only an id was sent.
     GroupType = "group_type",
     /// The group that the event names, as sent.
     GroupId = "group_id",
-    /// The user, as sent: not whom the event turned out to be of.
+    /// The user id as sent, which may differ from the identity that the event is attributed to.
     UserId = "user_id",
-    /// Where consent was given, as sent.
+    /// The source of the consent, as sent.
     ConsentSource = "consent_source",
 }
 
 impl BuiltIn {
-    /// The field of this name, in exactly this spelling.
+    /// Returns the field with exactly this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<BuiltIn> {
         BuiltIn::ALL.iter().copied().find(|field| field.as_str() == name)
     }
 
-    /// All names, separated by commas: for messages that say what is allowed.
+    /// All names, separated by commas, for error messages.
     #[must_use]
     pub fn names() -> String {
         let names: Vec<&str> = BuiltIn::ALL.iter().map(|field| field.as_str()).collect();
         names.join(", ")
     }
 
-    /// Whether it is of the event's session, which the event alone doesn't know: it needs an [`Entry`].
+    /// Whether the field belongs to the event's session, and so requires an [`Entry`].
     #[must_use]
     pub const fn of_session(self) -> bool {
         matches!(self, BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel)
     }
 
-    /// What `event`, of a session with this `entry`, has there. An event of no session has no entry.
+    /// Returns the field's value for `event`, whose session has this `entry`. An event without a session has no entry.
     #[must_use]
     pub fn value<'e>(self, event: &'e Event, entry: Option<&'e Entry>) -> Option<Cow<'e, str>> {
         let details = &event.details;
@@ -169,17 +169,17 @@ fn utm(url: Option<&str>, pick: fn(Utm) -> Option<String>) -> Option<Cow<'static
     pick(acquisition::utm(url?)).map(Cow::Owned)
 }
 
-/// What every event of a session takes from the session's earliest one.
+/// The fields that all events of a session take from its earliest event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The page's address, without query and fragment.
     pub url: Option<Box<str>>,
-    /// The channel through which the visit came.
+    /// The channel of the visit.
     pub channel: Option<Channel>,
 }
 
 impl Entry {
-    /// That of a session whose earliest event is `event`.
+    /// Returns the entry of a session whose earliest event is `event`.
     #[must_use]
     pub fn of(event: &Event) -> Entry {
         let details = &event.details;
@@ -190,31 +190,30 @@ impl Entry {
     }
 }
 
-/// A property of events, by its name: `browser`, `metadata.plan.name`.
+/// A property of events, identified by name: `browser`, `metadata.plan.name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// One that every event may have.
+    /// A built-in field.
     BuiltIn(BuiltIn),
-    /// One of the metadata.
+    /// A metadata property.
     Metadata(MetadataPath),
 }
 
-/// Why a text names no property.
+/// Why a text does not name a property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// It is no built-in field, and not of the metadata.
+    /// Neither a built-in field nor a metadata property.
     #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names(), text::cut_chars(.0, 64))]
     Unknown(String),
-    /// What follows `metadata.` is no path.
+    /// The text after `metadata.` is not a path.
     #[error("what follows metadata. {0}")]
     Path(#[from] PathError),
 }
 
 impl Field {
-    /// Reads the name of a built-in field, or `metadata.` and a path.
+    /// Parses the name of a built-in field, or `metadata.` and a path.
     ///
-    /// # Errors
-    /// [`FieldError`], whose message lists what is known.
+    /// # Errors [`FieldError`], whose message lists the known fields.
     pub fn parse(name: &str) -> Result<Field, FieldError> {
         if let Some(path) = name.strip_prefix(METADATA_PREFIX) {
             return Ok(Field::Metadata(MetadataPath::parse(path)?));
@@ -222,13 +221,13 @@ impl Field {
         BuiltIn::parse(name).map(Field::BuiltIn).ok_or_else(|| FieldError::Unknown(name.to_owned()))
     }
 
-    /// Whether it is of the event's session, see [`BuiltIn::of_session`].
+    /// Whether the property belongs to the event's session, see [`BuiltIn::of_session`].
     #[must_use]
     pub fn of_session(&self) -> bool {
         matches!(self, Field::BuiltIn(field) if field.of_session())
     }
 
-    /// What `event`, of a session with this `entry`, has there.
+    /// Returns the property's value for `event`, whose session has this `entry`.
     #[must_use]
     pub fn value<'e>(&self, event: &'e Event, entry: Option<&'e Entry>) -> Scalar<'e> {
         match self {

@@ -1,28 +1,28 @@
-//! JSON numbers by their exact value.
+//! JSON numbers compared by exact value.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Exponents are cut here while they are read, so that sums of them and of lengths stay in an `i64`. No number that
-/// metadata may hold is as large; of numbers smaller than 10^-10^12 only the digits tell.
+/// Cap on exponents during parsing, so that sums of exponents and lengths stay within an `i64`. Metadata can't hold
+/// larger numbers; numbers smaller than 10^-10^12 compare by their digits.
 const EXPONENT_CAP: i64 = 1_000_000_000_000;
-/// Between these powers of ten numbers are written out; others get an exponent.
+/// Magnitudes that are written without an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
 
-/// The exact value of a JSON number: 5, 5.0 and 5e0 are one number, 9007199254740992 and 9007199254740993 are two.
+/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not.
 ///
-/// Shown as the shortest decimal, which is a JSON number again.
+/// Displayed as the shortest decimal, which is again a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
-    /// The power of ten that the first digit stands for.
+    /// The power of ten of the first digit.
     magnitude: i64,
-    /// From the first to the last that is not 0; none of them is zero.
+    /// The digits from the first to the last nonzero one; empty for zero.
     digits: Box<str>,
 }
 
 impl Number {
-    /// Reads the text of a JSON number (RFC 8259 §6) of any length; `None` if it is none.
+    /// Parses the text of a JSON number (RFC 8259 §6) of any length; `None` if it is not one.
     #[must_use]
     pub fn parse(json: &str) -> Option<Number> {
         let (negative, size) = json.strip_prefix('-').map_or((false, json), |size| (true, size));
@@ -93,7 +93,7 @@ impl fmt::Display for Number {
             let point = if rest.is_empty() { "" } else { "." };
             return write!(f, "{sign}{first}{point}{rest}e{}", self.magnitude);
         }
-        // In the range above, so that the conversions keep the value.
+        // The size is in `WRITTEN_OUT`, so the conversions keep the value.
         let size = self.magnitude.unsigned_abs() as usize;
         if self.magnitude < 0 {
             write!(f, "{sign}0.{}{digits}", "0".repeat(size - 1))

@@ -12,7 +12,7 @@ use crate::time::{Instant, Timezone};
 const CHROME: &str =
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
 
-/// The event that this body becomes, sent by Chrome on Windows to a project that counts in USD.
+/// Admits this body, sent by Chrome on Windows to a project that counts in USD.
 pub(crate) fn event(body: &str) -> Event {
     let policy = Policy {
         project: ProjectId(1),
@@ -150,7 +150,7 @@ fn values_take_their_form() {
         (r#"{"name": "x", "group_type": "team"}"#, BuiltIn::GroupType, "-"),
         (r#"{"name": "x", "currency": "EUR"}"#, BuiltIn::Currency, "-"),
         (r#"{"name": "x", "value": 0}"#, BuiltIn::Currency, "USD"),
-        // Without consent: no ids, no agent and no country; what describes the page stays.
+        // Without consent, ids, agent and country are removed; the fields that describe the page stay.
         (r#"{"name": "x", "pc": "", "user_id": "ada"}"#, BuiltIn::UserId, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Browser, "-"),
         (r#"{"name": "x", "pc": ""}"#, BuiltIn::Device, "-"),

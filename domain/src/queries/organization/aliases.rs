@@ -7,19 +7,20 @@ use super::parts::Keys;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::CompanyLink;
-use crate::queries::partial::{Projects, Question, Reader};
+use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
+use serde::{Deserialize, Serialize};
 
-/// Asks what some companies are linked to.
-#[derive(Debug, Clone)]
-struct AskLinks {
+/// Asks for the links of some companies.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct LinksQuery {
     companies: Keys,
 }
 
-impl Question for AskLinks {
-    type Part = Vec<Option<CompanyLink>>;
+impl Query for LinksQuery {
+    type Partial = Vec<Option<CompanyLink>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let links = &reader.project.rollups.company_links;
         if links.is_empty() {
             return Ok(vec![None; self.companies.len()]);
@@ -28,21 +29,21 @@ impl Question for AskLinks {
     }
 }
 
-/// The companies that some keys mean organization-wide.
+/// Resolves company keys by the links of all projects.
 pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Result<Keys, P::Error> {
-    let parts = projects.each(AskLinks { companies: companies.clone() }).await?;
+    let parts = projects.scatter(LinksQuery { companies: companies.clone() }).await?;
     let earliest = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).min();
     Ok(companies.iter().enumerate().map(|(at, key)| earliest(at).map_or(*key, |link| link.domain)).collect())
 }
 
-/// Asks which companies were told to be these domains.
-#[derive(Debug, Clone)]
-struct AskAliases {
+/// Asks for the companies that are linked to these domains.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct AliasesQuery {
     domains: Keys,
 }
 
-impl Question for AskAliases {
-    type Part = Vec<Keys>;
+impl Query for AliasesQuery {
+    type Partial = Vec<Keys>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Keys>, Fault> {
         let mut aliases = Vec::with_capacity(self.domains.len());
@@ -56,17 +57,17 @@ impl Question for AskAliases {
     }
 }
 
-/// All keys that each of some companies was told by anywhere, its own first.
-pub(super) async fn told_keys<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
+/// The reported keys of each company in all projects, its own first.
+pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
     let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
-    for part in projects.each(AskAliases { domains: companies.clone() }).await? {
+    for part in projects.scatter(AliasesQuery { domains: companies.clone() }).await? {
         for (keys, aliases) in told.iter_mut().zip(part) {
             let new: Keys = aliases.into_iter().filter(|alias| !keys.contains(alias)).collect();
             keys.extend(new);
         }
     }
     if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
-        // Another project may have told an alias to be something else, and earlier.
+        // Another project may have linked an alias to another domain, and earlier.
         let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
         let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
         for (keys, company) in told.iter_mut().zip(&companies) {

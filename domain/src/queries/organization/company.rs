@@ -1,44 +1,40 @@
-//! Companies, over all projects of their organization. Which of the keys that they were told by are one company is only
-//! known when all projects were asked: of several links of a company the one told first counts.
+//! Companies, over all projects of their organization.
 
-use super::aliases::told_keys;
-use super::parts::{self, NamedPart};
+use super::aliases::aliases_of;
+use super::parts::{self, Description};
 use super::top_k::{self, Leading, TopRow};
 use crate::company::{CompanyKey, normalise_domain};
 use crate::fault::Fault;
 use crate::ids::{OrganizationId, PublicCompany, RecordKey};
 use crate::indexes::CompanyLink;
 use crate::queries::answers::{CompanyMetrics, Listed, TopCompany};
-use crate::queries::partial::{Projects, Question, Reader};
+use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use crate::time::Window;
 
 use crate::company::GROUP_TYPE as COMPANY;
+use serde::{Deserialize, Serialize};
 
-/// Asks for the key of a company by its public id, and what it is linked to: whoever knows a link knows the company.
-#[derive(Debug, Clone)]
-struct AskById {
+/// Asks for the key of a company by its public id, and for its link. A project that knows the link knows the company.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CompanyByIdQuery {
     company: PublicCompany,
 }
 
-impl Question for AskById {
-    type Part = Option<(RecordKey, Option<CompanyLink>)>;
+impl Query for CompanyByIdQuery {
+    type Partial = Option<(RecordKey, Option<CompanyLink>)>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (key, source) = (reader.hasher.public_company(self.company), reader.source);
         let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
         Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
     }
 }
 
-/// The company that a public id means: that of a company which was told its domain since means the domain.
-pub(super) async fn by_id<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    id: &str,
-) -> Result<Option<RecordKey>, P::Error> {
-    let Ok(company) = PublicCompany::from_id(id, organization) else { return Ok(None) };
-    let found: Vec<_> = projects.each(AskById { company }).await?.into_iter().flatten().collect();
+/// The company of a public id. The id of a company that was linked to a domain later refers to the domain.
+pub(super) async fn by_id<P: Projects>(projects: &P, id: &str) -> Result<Option<RecordKey>, P::Error> {
+    let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
+    let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
     let link = found.iter().filter_map(|(_, link)| *link).min();
     Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
@@ -49,42 +45,31 @@ pub(super) async fn by_id<P: Projects>(
 /// A project did not answer.
 pub async fn company_by_domain<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
     domain: &str,
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(company) = CompanyKey::from_domain(domain) else { return Ok(None) };
-    metrics(projects, organization, projects.hasher().company(company.as_str()), window).await
+    metrics(projects, projects.hasher().company(company.as_str()), window).await
 }
 
 /// What the company of a public id did in a window. `None`: there is no such company.
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn company_by_id<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    id: &str,
-    window: Window,
-) -> Result<Option<CompanyMetrics>, P::Error> {
-    match by_id(projects, organization, id).await? {
-        Some(key) => metrics(projects, organization, key, window).await,
+pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
+    match by_id(projects, id).await? {
+        Some(key) => metrics(projects, key, window).await,
         None => Ok(None),
     }
 }
 
-async fn metrics<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    company: RecordKey,
-    window: Window,
-) -> Result<Option<CompanyMetrics>, P::Error> {
-    let told = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
+async fn metrics<P: Projects>(projects: &P, company: RecordKey, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
+    let told = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let named = parts::named(projects, vec![told.clone()], None).await?.pop().unwrap_or_default();
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
     let figures = parts::figures(projects, vec![(told, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
-        company_id: public(&named, organization),
+        company_id: public(&named, projects.organization()),
         name: named.name(),
         domain: domain(&named),
         events: figures.sums.events,
@@ -97,11 +82,11 @@ async fn metrics<P: Projects>(
     }))
 }
 
-fn public(named: &NamedPart, organization: OrganizationId) -> String {
+fn public(named: &Description, organization: OrganizationId) -> String {
     PublicCompany::of(named.key.as_deref().unwrap_or_default()).to_id(organization)
 }
 
-fn domain(named: &NamedPart) -> Option<String> {
+fn domain(named: &Description) -> Option<String> {
     let key = named.key.as_deref()?;
     normalise_domain(key).filter(|domain| domain == key)
 }
@@ -110,21 +95,16 @@ fn domain(named: &NamedPart) -> Option<String> {
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn top_companies<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    window: Window,
-    limit: usize,
-) -> Result<Listed<TopCompany>, P::Error> {
+pub async fn top_companies<P: Projects>(projects: &P, window: Window, limit: usize) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {
-        true => told_keys(projects, keys).await?,
+        true => aliases_of(projects, keys).await?,
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;
     let company = |TopRow { named, figures }: &TopRow| {
         Some(TopCompany {
-            company_id: public(named, organization),
+            company_id: public(named, projects.organization()),
             name: named.name(),
             domain: domain(named),
             events: figures.sums.events,

@@ -1,26 +1,27 @@
 //! The most active identified users of a company.
 
-use super::aliases::told_keys;
+use super::aliases::aliases_of;
 use super::company::by_id;
 use super::identity::Subject;
-use super::parts::{self, Keys, Who};
-use super::top_k::{self};
+use super::parts::{self, Keys, MemberRef};
+use super::top_k;
 use crate::cache::table::KeyHashBuilder;
 use crate::company::group::MemberDay;
-use crate::facts::{Moment, Named, Span};
+use crate::facts::{GroupRef, Moment, Span};
 use crate::fault::Fault;
-use crate::identity::{Identity, Person};
-use crate::ids::{OrganizationId, RawId, RecordKey};
+use crate::identity::{Identity, IdentityId, IdentitySlot};
+use crate::ids::RecordKey;
 use crate::queries::answers::{Listed, TopUser};
-use crate::queries::partial::{Projects, Question, Reader, candidates, rank};
+use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// Asks which identified users were active at a company.
-#[derive(Debug, Clone)]
-struct AskMembers {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct MembersQuery {
     keys: Keys,
     window: Window,
     /// How many of the most active are enough; no other project has a say then.
@@ -29,23 +30,20 @@ struct AskMembers {
     only: Option<(RecordKey, RecordKey)>,
 }
 
-/// How many days of members one message goes through at most, about.
-const VISITS_TOGETHER: usize = 32_768;
-
 /// The active users of a company in one project, with their events.
-#[derive(Debug)]
-enum MembersPart {
-    Users(Vec<(Who, u64)>),
+#[derive(Debug, Serialize, Deserialize)]
+enum MembersPartial {
+    Users(Vec<(MemberRef, u64)>),
     /// There are so many days of members: they are to be asked for in parts.
     TooMany(usize),
 }
 
-impl Question for AskMembers {
-    type Part = MembersPart;
+impl Query for MembersQuery {
+    type Partial = MembersPartial;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
-        let (mut visits, together) = (0, most_visits());
+        let (mut visits, together) = (0, reader.project.limits.member_days);
         for key in &self.keys {
             let Some((group, load)) = reader.group(*key)? else { continue };
             visits += group.count_visits();
@@ -57,41 +55,35 @@ impl Question for AskMembers {
             }
         }
         if self.only.is_none() && visits > together {
-            return Ok(MembersPart::TooMany(visits));
+            return Ok(MembersPartial::TooMany(visits));
         }
         let identified = |(member, events)| {
             let (who, identified) = reader.who(member);
             identified.then_some((who, events))
         };
-        let mut members: Vec<(Who, u64)> = events.into_iter().filter_map(identified).collect();
+        let mut members: Vec<(MemberRef, u64)> = events.into_iter().filter_map(identified).collect();
         if let Some(enough) = self.enough {
             // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
             candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
-        Ok(MembersPart::Users(members))
+        Ok(MembersPartial::Users(members))
     }
 }
 
-/// Few where tests have tiny pages.
-fn most_visits() -> usize {
-    let items = crate::cache::paged::page_items();
-    (items * items / 4).clamp(2, VISITS_TOGETHER)
-}
-
-/// An id, the latest e-mail address, and when that was told.
-type Told = (RawId, Option<(Moment, Box<str>)>);
+/// An id, and the most recently reported e-mail address with its time.
+type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
 /// Asks for the ids of some users and their latest e-mail addresses.
-#[derive(Debug, Clone)]
-struct AskUsers {
-    users: Vec<Who>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct UserNamesQuery {
+    users: Vec<MemberRef>,
 }
 
-impl Question for AskUsers {
-    type Part = Vec<Option<Told>>;
+impl Query for UserNamesQuery {
+    type Partial = Vec<Option<Told>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
-        let user = |who: &Who| {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        let user = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
             let latest = identity.emails.iter().max_by_key(|(_, told)| *told);
             Ok(Some((identity.id.clone(), latest.map(|(email, told)| (*told, email.clone())))))
@@ -101,21 +93,21 @@ impl Question for AskUsers {
 }
 
 /// Asks when some users were last seen at a company.
-#[derive(Debug, Clone)]
-struct AskLastSeenAt {
-    users: Vec<Who>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct LastSeenAtQuery {
+    users: Vec<MemberRef>,
     keys: Keys,
 }
 
-impl Question for AskLastSeenAt {
-    type Part = Vec<Option<Instant>>;
+impl Query for LastSeenAtQuery {
+    type Partial = Vec<Option<Instant>>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
-        let seen = |who: &Who| {
+        let seen = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
-            let member = identity.member;
-            let page = |serial| source.page::<Person>(page_key(member, serial));
+            let member = identity.history_key;
+            let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
             identity.facts.load_days(Span::ALL, page)?;
             identity.facts.load_named(Span::ALL, page)?;
             Ok(last_seen(identity, &keys))
@@ -124,24 +116,24 @@ impl Question for AskLastSeenAt {
     }
 }
 
-/// The record of somebody in this project, if there is one.
-fn known<'r, S: Source>(who: Who, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
+/// The record of an identity in this project, if there is one.
+fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     let key = match who {
-        Who::User(user) => user,
+        MemberRef::User(user) => user,
         // Who is no user goes by its own key everywhere.
-        Who::Of(project, member) if project == reader.id => member,
-        Who::Of(..) => return Ok(None),
+        MemberRef::Of(project, member) if project == reader.id => member,
+        MemberRef::Of(..) => return Ok(None),
     };
     let source = reader.source;
     Ok(match reader.project.people.get_to_load(key, || source.record(key))? {
-        Some(Person::Identity(identity)) => Some(identity),
+        Some(IdentitySlot::Canonical(identity)) => Some(identity),
         _ => None,
     })
 }
 
 fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> {
     let own = identity.company.map(|association| association.company);
-    let here = |named: Option<Named>| named.and_then(Named::company).or(own).is_some_and(|company| keys.contains(&company));
+    let here = |named: Option<GroupRef>| named.and_then(GroupRef::company).or(own).is_some_and(|company| keys.contains(&company));
     let days = identity.facts.named_days(Span::ALL).filter(|(_, named, _)| here(*named));
     days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max()
 }
@@ -152,17 +144,17 @@ async fn most_active<P: Projects>(
     keys: &Keys,
     window: Window,
     limit: usize,
-) -> Result<(Vec<(Who, u64)>, bool), P::Error> {
+) -> Result<(Vec<(MemberRef, u64)>, bool), P::Error> {
     let enough = (projects.count() == 1).then_some(limit);
-    let ask = AskMembers { keys: keys.clone(), window, enough, only: None };
-    let parts = projects.each(ask.clone()).await?;
-    let visits = parts.iter().map(|part| if let MembersPart::TooMany(visits) = part { *visits } else { 0 }).max();
+    let ask = MembersQuery { keys: keys.clone(), window, enough, only: None };
+    let parts = projects.scatter(ask.clone()).await?;
+    let visits = parts.iter().map(|part| if let MembersPartial::TooMany(visits) = part { *visits } else { 0 }).max();
     let mut parts = match visits.filter(|visits| *visits > 0) {
         None => users_of(parts),
         Some(visits) => {
-            let mut all: Vec<Vec<(Who, u64)>> = Vec::new();
-            for only in slices(visits) {
-                let some = users_of(projects.each(AskMembers { only: Some(only), ..ask.clone() }).await?);
+            let mut all: Vec<Vec<(MemberRef, u64)>> = Vec::new();
+            for only in slices(visits, projects.limits().member_days) {
+                let some = users_of(projects.scatter(MembersQuery { only: Some(only), ..ask.clone() }).await?);
                 all.resize_with(some.len().max(all.len()), Vec::new);
                 all.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
             }
@@ -171,7 +163,7 @@ async fn most_active<P: Projects>(
     };
     parts.retain(|part| !part.is_empty());
     let mut users = if parts.len() > 1 {
-        let mut total: HashMap<Who, u64, KeyHashBuilder> = HashMap::default();
+        let mut total: HashMap<MemberRef, u64, KeyHashBuilder> = HashMap::default();
         total.reserve(parts.iter().map(Vec::len).sum());
         parts.into_iter().flatten().for_each(|(who, events)| *total.entry(who).or_default() += events);
         total.into_iter().collect()
@@ -183,14 +175,14 @@ async fn most_active<P: Projects>(
     Ok((users, truncated))
 }
 
-fn users_of(parts: Vec<MembersPart>) -> Vec<Vec<(Who, u64)>> {
-    let users = |part| if let MembersPart::Users(users) = part { users } else { Vec::new() };
+fn users_of(parts: Vec<MembersPartial>) -> Vec<Vec<(MemberRef, u64)>> {
+    let users = |part| if let MembersPartial::Users(users) = part { users } else { Vec::new() };
     parts.into_iter().map(users).collect()
 }
 
 /// All keys, in as many parts as it takes for each to have few of so many visits: keys are hashes.
-fn slices(visits: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
-    let parts = visits.div_ceil(most_visits() / 2).clamp(1, 1 << 20) as u128;
+fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
+    let parts = visits.div_ceil(together / 2).clamp(1, 1 << 20) as u128;
     let first = move |part: u128| u128::MAX / parts * part;
     (0..parts).map(move |part| {
         let last = if part + 1 == parts { u128::MAX } else { first(part + 1) - 1 };
@@ -204,13 +196,12 @@ fn slices(visits: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
 /// A project did not answer.
 pub async fn company_top_users<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
     id: &str,
     window: Window,
     limit: usize,
 ) -> Result<Option<Listed<TopUser>>, P::Error> {
-    let Some(company) = by_id(projects, organization, id).await? else { return Ok(None) };
-    let keys = told_keys(projects, vec![company]).await?.pop().unwrap_or_default();
+    let Some(company) = by_id(projects, id).await? else { return Ok(None) };
+    let keys = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
     let (users, truncated) = most_active(projects, &keys, window, limit).await?;
     if users.is_empty() && !is_seen(projects, &keys).await? {
         return Ok(None);
@@ -220,7 +211,7 @@ pub async fn company_top_users<P: Projects>(
         let mut named = named_users(projects, some).await?;
         let last = limit.checked_sub(1).and_then(|last| rows.get(last));
         named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
-        see_users(projects, organization, &mut named, &keys).await?;
+        see_users(projects, &mut named, &keys).await?;
         rows.append(&mut named);
         rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
         rows.truncate(limit);
@@ -234,8 +225,8 @@ pub async fn company_top_users<P: Projects>(
 
 /// One row of a list of users.
 struct UserRow {
-    who: Who,
-    id: RawId,
+    who: MemberRef,
+    id: IdentityId,
     name: String,
     events: u64,
     /// Their public id, and when they were last seen at the company: known later.
@@ -244,9 +235,9 @@ struct UserRow {
 }
 
 /// Some users with their names.
-async fn named_users<P: Projects>(projects: &P, users: &[(Who, u64)]) -> Result<Vec<UserRow>, P::Error> {
-    let told = projects.each(AskUsers { users: users.iter().map(|(who, _)| *who).collect() }).await?;
-    let row = |(at, (who, events)): (usize, &(Who, u64))| {
+async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> Result<Vec<UserRow>, P::Error> {
+    let told = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
+    let row = |(at, (who, events)): (usize, &(MemberRef, u64))| {
         let parts = || told.iter().filter_map(|part| part.get(at)?.as_ref());
         let (id, _) = parts().next()?;
         let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
@@ -257,17 +248,12 @@ async fn named_users<P: Projects>(projects: &P, users: &[(Who, u64)]) -> Result<
 }
 
 /// Finds out when users were last seen at a company, and what their public ids are.
-async fn see_users<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    rows: &mut [UserRow],
-    keys: &Keys,
-) -> Result<(), P::Error> {
-    let seen = projects.each(AskLastSeenAt { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
+async fn see_users<P: Projects>(projects: &P, rows: &mut [UserRow], keys: &Keys) -> Result<(), P::Error> {
+    let seen = projects.scatter(LastSeenAtQuery { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
     for (at, row) in rows.iter_mut().enumerate() {
         row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
-        let project = if let Who::Of(project, _) = row.who { Some(project) } else { None };
-        row.public = Subject { id: row.id.clone(), project }.public(organization);
+        let project = if let MemberRef::Of(project, _) = row.who { Some(project) } else { None };
+        row.public = Subject { id: row.id.clone(), project }.public(projects.organization());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Groups, over all projects of their organization.
 
-use super::parts::{self, Figures, NamedPart};
+use super::parts::{self, Description, Figures};
 use super::top_k::{self, Leading, TopRow};
 use crate::queries::answers::{GroupMetrics, Listed};
 use crate::queries::partial::Projects;
@@ -23,7 +23,7 @@ pub async fn group_metrics<P: Projects>(
     Ok(Some(metrics(group_type, &named, &figures, last_seen)))
 }
 
-fn metrics(group_type: &str, named: &NamedPart, figures: &Figures, last_seen: Instant) -> GroupMetrics {
+fn metrics(group_type: &str, named: &Description, figures: &Figures, last_seen: Instant) -> GroupMetrics {
     GroupMetrics {
         group_type: group_type.to_owned(),
         group_key: named.key.as_deref().unwrap_or_default().to_owned(),

@@ -3,22 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::company::normalise_email;
-use crate::facts::{HitKind, Moment, Span, Times};
+use crate::facts::{CountKey, Moment, Span, Times};
 use crate::fault::Fault;
-use crate::identity::{EmailOwners, Identity, Person};
-use crate::ids::{OrganizationId, ProjectId, RawId, RecordKey};
-use crate::indexes::dictionary::NameId;
+use crate::identity::{EmailOwners, Identity, IdentityId, IdentitySlot};
+use crate::ids::{OrganizationId, ProjectId, RecordKey};
+use crate::indexes::dictionary::TermId;
 use crate::money::{Amount, ratio};
-use crate::queries::answers::{IdentityCounts, IdentityName, Listed, Profile};
-use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::queries::answers::{IdentityCounts, IdentitySelector, Listed, Profile};
+use crate::queries::partial::{Projects, Query, Reader, rank};
 use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
+use serde::{Deserialize, Serialize};
 
-/// An identity that a question is about: a user is the same in all projects, any other is of one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// The identity that a query is about: a user is the same in all projects, any other is of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Subject {
     /// Its canonical id.
-    pub(super) id: RawId,
+    pub(super) id: IdentityId,
     /// The only project that knows it, if it is no user.
     pub(super) project: Option<ProjectId>,
 }
@@ -33,19 +34,19 @@ impl<S: Source> Reader<'_, S> {
     /// The record of an identity of this project, with the pages of `window`.
     pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         let source = self.source;
-        let Some(Person::Identity(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
+        let Some(IdentitySlot::Canonical(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
             return Ok(None);
         };
         if let Some(window) = window {
-            let member = identity.member;
+            let member = identity.history_key;
             let span = Span { first: window.start, last: window.end };
-            let page = |serial| source.page::<Person>(page_key(member, serial));
+            let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
             identity.facts.load_days(span, page)?;
             identity.facts.load_sessions(Times::around(span), page)?;
-            identity.facts.load_hits(span, page)?;
+            identity.facts.load_counts(span, page)?;
         }
         Ok(Some(identity)
-            .filter(|identity| !identity.facts.is_empty() && identity.id != RawId::Nobody)
+            .filter(|identity| !identity.facts.is_empty() && identity.id != IdentityId::Nobody)
             .map(|identity| &**identity))
     }
 
@@ -59,8 +60,8 @@ impl<S: Source> Reader<'_, S> {
 }
 
 /// Asks who has an e-mail address.
-#[derive(Debug, Clone)]
-struct AskOwners {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct EmailOwnersQuery {
     email: String,
     /// From which owner on; there may be any number of them.
     from: RecordKey,
@@ -69,11 +70,11 @@ struct AskOwners {
 /// How many owners of an address, or last times, are asked for with one message.
 const OWNERS_TOGETHER: usize = 256;
 
-impl Question for AskOwners {
+impl Query for EmailOwnersQuery {
     /// Some of them, and from which key on there may be more.
-    type Part = (Vec<Subject>, Option<RecordKey>);
+    type Partial = (Vec<Subject>, Option<RecordKey>);
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Part, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let (key, source) = (reader.hasher.email(&self.email), reader.source);
         let page = |serial| source.page::<EmailOwners>(page_key(key, serial));
         let owners = match reader.project.emails.get_to_load(key, || source.record(key))? {
@@ -89,7 +90,7 @@ impl Question for AskOwners {
             if let Some(identity) = reader.identity(owner, None)?
                 && known.insert(owner)
             {
-                let project = (!matches!(identity.id, RawId::User(_))).then_some(project);
+                let project = (!matches!(identity.id, IdentityId::User(_))).then_some(project);
                 found.push(Subject { id: identity.id.clone(), project });
             }
         }
@@ -98,13 +99,13 @@ impl Question for AskOwners {
 }
 
 /// Asks when some identities were last seen.
-#[derive(Debug, Clone)]
-struct AskLastSeen {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct LastSeenQuery {
     subjects: Vec<Subject>,
 }
 
-impl Question for AskLastSeen {
-    type Part = Vec<Option<Moment>>;
+impl Query for LastSeenQuery {
+    type Partial = Vec<Option<Moment>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Option<Moment>>, Fault> {
         let seen = |subject| Ok(reader.subject(subject, None)?.and_then(|identity| Some(identity.seen?.1)));
@@ -112,18 +113,18 @@ impl Question for AskLastSeen {
     }
 }
 
-/// Whom a question is about: of several who share an e-mail address, the one seen last.
-async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Subject>, P::Error> {
+/// Finds the identity of a selector: of several that share an e-mail address, the one seen last.
+async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Option<Subject>, P::Error> {
     let email = match who {
-        IdentityName::User(user) => return Ok(Some(Subject { id: RawId::User(user.as_str().into()), project: None })),
-        IdentityName::Email(email) => email,
+        IdentitySelector::User(user) => return Ok(Some(Subject { id: IdentityId::User(user.as_str().into()), project: None })),
+        IdentitySelector::Email(email) => email,
     };
     let Some(email) = normalise_email(email) else { return Ok(None) };
     let mut best: Option<(Option<Moment>, Subject)> = None;
     let mut from = Some(RecordKey(0));
     while let Some(first) = from {
-        let parts = projects.each(AskOwners { email: email.clone(), from: first }).await?;
-        // Those that a project told beyond where another one stopped are told again.
+        let parts = projects.scatter(EmailOwnersQuery { email: email.clone(), from: first }).await?;
+        // Owners that a project reported beyond the point where another stopped are reported again.
         from = parts.iter().filter_map(|(_, next)| *next).min();
         let mut known: HashSet<Subject> = HashSet::new();
         let mut subjects: Vec<Subject> = parts.into_iter().flat_map(|(subjects, _)| subjects).collect();
@@ -131,7 +132,7 @@ async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Su
         if subjects.len() < 2 && first == RecordKey(0) && from.is_none() {
             return Ok(subjects.pop());
         }
-        let parts = projects.each(AskLastSeen { subjects: subjects.clone() }).await?;
+        let parts = projects.scatter(LastSeenQuery { subjects: subjects.clone() }).await?;
         let last_seen = |at: usize| parts.iter().filter_map(|part| part.get(at).copied().flatten()).max();
         let seen = subjects.into_iter().enumerate().map(|(at, subject)| (last_seen(at), subject));
         best = best.into_iter().chain(seen).max_by_key(|(seen, _)| *seen);
@@ -139,16 +140,16 @@ async fn find<P: Projects>(projects: &P, who: &IdentityName) -> Result<Option<Su
     Ok(best.map(|(_, subject)| subject))
 }
 
-/// Asks what an identity did.
-#[derive(Debug, Clone)]
-struct AskProfile {
+/// Asks for the profile of an identity.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ProfileQuery {
     subject: Subject,
     window: Window,
 }
 
-/// What an identity did in one project.
-#[derive(Debug)]
-struct ProfilePart {
+/// The profile of an identity in one project.
+#[derive(Debug, Serialize, Deserialize)]
+struct ProfilePartial {
     events: u64,
     pageviews: u64,
     durations_ms: Vec<i64>,
@@ -158,14 +159,14 @@ struct ProfilePart {
     revenue: Amount,
 }
 
-impl Question for AskProfile {
-    type Part = Option<ProfilePart>;
+impl Query for ProfileQuery {
+    type Partial = Option<ProfilePartial>;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<ProfilePart>, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<ProfilePartial>, Fault> {
         let window = self.window;
         let Some(identity) = reader.subject(&self.subject, Some(window))? else { return Ok(None) };
         let span = Span { first: window.start, last: window.end };
-        let mut part = ProfilePart {
+        let mut part = ProfilePartial {
             events: 0,
             pageviews: 0,
             durations_ms: Vec::new(),
@@ -187,7 +188,7 @@ impl Question for AskProfile {
     }
 }
 
-impl ProfilePart {
+impl ProfilePartial {
     fn merge(mut self, other: Self) -> Self {
         self.events += other.events;
         self.pageviews += other.pageviews;
@@ -217,19 +218,14 @@ fn p90(mut values: Vec<i64>) -> i64 {
 ///
 /// # Errors
 /// A project did not answer.
-pub async fn profile<P: Projects>(
-    projects: &P,
-    organization: OrganizationId,
-    who: &IdentityName,
-    window: Window,
-) -> Result<Option<Profile>, P::Error> {
+pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: Window) -> Result<Option<Profile>, P::Error> {
     let Some(subject) = find(projects, who).await? else { return Ok(None) };
-    let parts = projects.each(AskProfile { subject: subject.clone(), window }).await?;
-    let Some(part) = parts.into_iter().flatten().reduce(ProfilePart::merge) else { return Ok(None) };
+    let parts = projects.scatter(ProfileQuery { subject: subject.clone(), window }).await?;
+    let Some(part) = parts.into_iter().flatten().reduce(ProfilePartial::merge) else { return Ok(None) };
     let Some((first, last)) = part.seen else { return Ok(None) };
     let sessions = part.durations_ms.len() as u64;
     Ok(Some(Profile {
-        identity_id: subject.public(organization),
+        identity_id: subject.public(projects.organization()),
         events: part.events,
         pageviews: part.pageviews,
         sessions,
@@ -244,7 +240,7 @@ pub async fn profile<P: Projects>(
 }
 
 /// What of an identity is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CountOf {
     /// Events by their external referrer.
     Referrers,
@@ -252,29 +248,29 @@ pub enum CountOf {
     Pages,
 }
 
-/// Asks how often an identity had each referrer or page.
-#[derive(Debug, Clone)]
-struct AskCounts {
+/// Asks for an identity's counts by referrer or by page.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CountsQuery {
     subject: Subject,
     window: Window,
     of: CountOf,
 }
 
-impl Question for AskCounts {
-    type Part = Option<Vec<(String, u64)>>;
+impl Query for CountsQuery {
+    type Partial = Option<Vec<(String, u64)>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<Vec<(String, u64)>>, Fault> {
         let Some(identity) = reader.subject(&self.subject, Some(self.window))? else { return Ok(None) };
-        let mut counts: BTreeMap<NameId, u64> = BTreeMap::new();
-        for hit in identity.facts.hits(Span { first: self.window.start, last: self.window.end }) {
+        let mut counts: BTreeMap<TermId, u64> = BTreeMap::new();
+        for hit in identity.facts.daily_counts(Span { first: self.window.start, last: self.window.end }) {
             match (hit.what, self.of) {
-                (HitKind::Page(name), CountOf::Pages) | (HitKind::Referrer(name), CountOf::Referrers) => {
+                (CountKey::Page(name), CountOf::Pages) | (CountKey::Referrer(name), CountOf::Referrers) => {
                     *counts.entry(name).or_default() += u64::from(hit.count);
                 }
                 _ => {}
             }
         }
-        let named = |(name, count)| Ok((reader.project.names.text(name, reader.source)?.to_owned(), count));
+        let named = |(name, count)| Ok((reader.project.dictionary.text(name, reader.source)?.to_owned(), count));
         counts.into_iter().map(named).collect::<Result<_, Fault>>().map(Some)
     }
 }
@@ -285,14 +281,13 @@ impl Question for AskCounts {
 /// A project did not answer.
 pub async fn counts<P: Projects>(
     projects: &P,
-    organization: OrganizationId,
-    who: &IdentityName,
+    who: &IdentitySelector,
     of: CountOf,
     window: Window,
     limit: usize,
 ) -> Result<Option<IdentityCounts>, P::Error> {
     let Some(subject) = find(projects, who).await? else { return Ok(None) };
-    let parts = projects.each(AskCounts { subject: subject.clone(), window, of }).await?;
+    let parts = projects.scatter(CountsQuery { subject: subject.clone(), window, of }).await?;
     let mut total: Option<BTreeMap<String, u64>> = None;
     for part in parts.into_iter().flatten() {
         let total = total.get_or_insert_default();
@@ -303,7 +298,7 @@ pub async fn counts<P: Projects>(
     rank(&mut rows, |(_, count)| *count, |(name, _)| name.clone());
     let truncated = rows.len() > limit;
     rows.truncate(limit);
-    Ok(Some(IdentityCounts { identity_id: subject.public(organization), counts: Listed { rows, truncated } }))
+    Ok(Some(IdentityCounts { identity_id: subject.public(projects.organization()), counts: Listed { rows, truncated } }))
 }
 
 #[cfg(test)]

@@ -1,66 +1,67 @@
 //! Top lists of companies and groups, without reading all of them.
 //!
-//! Each project tells the most active ones and how active the others are at most. If that, added up, is less than what the
-//! last row of the list certainly has, then whoever is in the list was told by somebody; else each tells more. What was told
-//! is a lower bound, with the most that the others may have it is an upper one: only those that reach the last row are
-//! looked at exactly.
+//! Each project reports its most active groups and an upper bound for the others. If the sum of these bounds is below what the last
+//! row of the list certainly has, every group of the list was reported by some project; else each project reports more. Reported
+//! events are a lower bound of a group's total; with the bounds of the projects that did not report it they are an upper one. Only
+//! groups whose upper bound reaches the last row are computed exactly.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::aliases;
-use super::parts::{self, Figures, Keys, NamedPart};
+use super::parts::{self, Description, Figures, Keys};
 use crate::cache::table::KeyHashBuilder;
 use crate::company;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
-use crate::queries::partial::{Projects, Question, Reader, rank};
+use crate::queries::partial::{Projects, Query, Reader, rank};
 use crate::records::Source;
 use crate::time::Window;
+use serde::{Deserialize, Serialize};
 
-/// Asks which groups of a type were the most active.
-#[derive(Debug, Clone)]
-struct AskTop {
+/// Asks for the most active groups of a type.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct TopQuery {
     kind: Box<str>,
     window: Window,
-    /// How many are told.
+    /// How many to report.
     most: usize,
 }
 
 /// The place of a group in its project's list: the most active first, of equals the one whose name begins with less.
-type Place = (Reverse<i64>, NamePrefix);
+type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
-#[derive(Debug)]
-struct TopPart {
+#[derive(Debug, Serialize, Deserialize)]
+struct TopPartial {
     /// Their keys, each with its events of the window, in order of their places.
-    told: Vec<(RecordKey, Place)>,
+    reported: Vec<(RecordKey, Rank)>,
     /// The place of the first of the others, if there are any.
-    others: Option<Place>,
+    others: Option<Rank>,
     /// Whether the project knows any group of the type, whatever the window.
     knows: bool,
     /// How many keys this project knows one company by, beside its own.
     aliases: i64,
 }
 
-impl TopPart {
+impl TopPartial {
     /// How many events any other had at most.
     fn others(&self) -> i64 {
         self.others.map_or(0, |(Reverse(events), _)| events)
     }
 }
 
-impl Question for AskTop {
-    type Part = TopPart;
+impl Query for TopQuery {
+    type Partial = TopPartial;
 
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPart, Fault> {
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPartial, Fault> {
         let rollups = &reader.project.rollups;
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
-        // Those told and one more, the last of them on top.
-        let mut first: BinaryHeap<(Place, u32)> = BinaryHeap::new();
+        // The reported ones and one more, the last of them on top.
+        let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
         for (number, prefix) in rollups.group_names.of_kind(kind) {
             let sum = sums.get(number as usize).copied().unwrap_or_default();
             if sum <= 0 {
@@ -79,17 +80,17 @@ impl Question for AskTop {
         let first = first.into_sorted_vec();
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
         let told = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
-        Ok(TopPart { told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
+        Ok(TopPartial { reported: told, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
     }
 }
 
-/// What is known of one company or group when some projects told of it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
-    /// Its events, at least.
-    least: i64,
-    /// How many it would have had instead, had it been the most active of those that were not told.
-    else_: i64,
+/// The bounds of the events of one company or group that some projects reported.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct EventBounds {
+    /// Its events in the projects that reported it.
+    lower: i64,
+    /// The bounds of the projects that reported it, for groups that they did not report.
+    unreported: i64,
 }
 
 /// Who may be in a top list.
@@ -105,9 +106,9 @@ pub(super) struct Leading {
 
 /// Who may be among the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
-    let mut most = first_asked(limit);
+    let mut most = first_asked(limit, projects.limits().top_margin);
     loop {
-        let parts = projects.each(AskTop { kind: kind.into(), window, most }).await?;
+        let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
         if let Some(leading) = alone(&parts, limit) {
             match leading {
                 Some(leading) => return Ok(leading),
@@ -117,8 +118,8 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
                 }
             }
         }
-        let told: Keys = parts.iter().flat_map(|part| &part.told).map(|(key, _)| *key).collect();
-        // A company may have been told by several keys; by how many at most, the projects know.
+        let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
+        // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
@@ -128,45 +129,43 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     }
 }
 
-/// How many each project is asked for first: mostly enough. As few as there are rows where tests have tiny pages, so that they
-/// see what happens when it is not.
-fn first_asked(limit: usize) -> usize {
-    let items = crate::cache::paged::page_items();
-    limit.max(1).saturating_mul(1 + items / 200) + items / 25
+/// How many groups each project is asked for first: mostly enough.
+fn first_asked(limit: usize, margin: usize) -> usize {
+    limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
 /// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
 /// there are several projects, or companies with several keys.
-fn alone(parts: &[TopPart], limit: usize) -> Option<Option<Leading>> {
+fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     let mut knowing = parts.iter().filter(|part| part.knows);
     let part = knowing.next().filter(|part| part.aliases == 0)?;
     if knowing.next().is_some() {
         return None;
     }
-    let truncated = part.told.len() > limit || part.others.is_some();
-    let last = limit.checked_sub(1).and_then(|last| part.told.get(last)).map(|(_, place)| *place);
-    let is_last = |others: Place| last.is_some_and(|last| last < others);
+    let truncated = part.reported.len() > limit || part.others.is_some();
+    let last = limit.checked_sub(1).and_then(|last| part.reported.get(last)).map(|(_, place)| *place);
+    let is_last = |others: Rank| last.is_some_and(|last| last < others);
     if !part.others.is_none_or(is_last) {
         return Some(None);
     }
-    let told = part.told.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
+    let told = part.reported.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
     Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
-/// Who may be in the list, if that can be told from what the projects told; `means` has the companies that the keys told
+/// The candidates for the list, if the reports decide that; `means` has the companies of the reported keys,
 /// mean, one after the other.
-fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
+fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
     let mut means = means.into_iter();
-    let mut bounds: HashMap<RecordKey, Bounds, KeyHashBuilder> = HashMap::default();
+    let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
     for part in parts {
-        for ((_, (Reverse(events), _)), key) in part.told.iter().zip(&mut means) {
+        for ((_, (Reverse(events), _)), key) in part.reported.iter().zip(&mut means) {
             let bounds = bounds.entry(key).or_default();
-            bounds.least += events;
-            bounds.else_ += part.others();
+            bounds.lower += events;
+            bounds.unreported += part.others();
         }
     }
-    let others: i64 = parts.iter().map(TopPart::others).sum::<i64>().saturating_mul(1 + aliases);
-    let mut least: Vec<i64> = bounds.values().map(|bounds| bounds.least).collect();
+    let others: i64 = parts.iter().map(TopPartial::others).sum::<i64>().saturating_mul(1 + aliases);
+    let mut least: Vec<i64> = bounds.values().map(|bounds| bounds.lower).collect();
     let truncated = least.len() > limit;
     let last = match limit.checked_sub(1) {
         Some(place) if truncated => *least.select_nth_unstable_by_key(place, |least| std::cmp::Reverse(*least)).1,
@@ -175,7 +174,7 @@ fn cut(parts: &[TopPart], means: Keys, aliases: i64, limit: usize) -> Option<Lea
     if others > 0 && others >= last {
         return None;
     }
-    let reaches = |bounds: &Bounds| bounds.least + (others - bounds.else_).max(0) >= last;
+    let reaches = |bounds: &EventBounds| bounds.lower + (others - bounds.unreported).max(0) >= last;
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
     Some(Leading { keys, aliases: aliases > 0, truncated })
 }
@@ -186,7 +185,7 @@ pub(super) const NAMED_TOGETHER: usize = 256;
 /// One row of a top list.
 #[derive(Debug)]
 pub(super) struct TopRow {
-    pub(super) named: NamedPart,
+    pub(super) named: Description,
     pub(super) figures: Figures,
 }
 
@@ -198,7 +197,7 @@ pub(super) async fn rows<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Vec<TopRow>, P::Error> {
-    let mut rows: Vec<(Keys, NamedPart)> = Vec::new();
+    let mut rows: Vec<(Keys, Description)> = Vec::new();
     for some in keys.chunks(NAMED_TOGETHER) {
         let named = parts::named(projects, some.to_vec(), Some((kind, window))).await?;
         rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
@@ -217,14 +216,14 @@ mod tests {
 
     const KEYS: usize = 30;
 
-    /// What a project tells that has so many events of each key.
-    fn told(events: &[i64; KEYS], most: usize) -> TopPart {
+    /// The report of a project with so many events of each key.
+    fn told(events: &[i64; KEYS], most: usize) -> TopPartial {
         let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
         let mut told: Vec<_> = told.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
         let others = told.get(most).map(|(_, place)| *place);
         told.truncate(most);
-        TopPart { told, others, knows: true, aliases: 1 }
+        TopPartial { reported: told, others, knows: true, aliases: 1 }
     }
 
     #[test]
@@ -250,9 +249,9 @@ mod tests {
             for (key, events) in projects.iter().flat_map(|events| events.iter().enumerate()).filter(|(_, events)| **events > 0) {
                 *totals.entry(company(key)).or_default() += events;
             }
-            let parts: Vec<TopPart> = projects.iter().map(|events| told(events, most)).collect();
-            let mean = |(key, _): &(RecordKey, Place)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
-            let means = parts.iter().flat_map(|part| part.told.iter().map(mean)).collect();
+            let parts: Vec<TopPartial> = projects.iter().map(|events| told(events, most)).collect();
+            let mean = |(key, _): &(RecordKey, Rank)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
+            let means = parts.iter().flat_map(|part| part.reported.iter().map(mean)).collect();
             let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
             decided += 1;
             assert_eq!(leading.truncated, totals.len() > limit);

@@ -6,18 +6,19 @@ use crate::acquisition::{DIRECT, NONE};
 use crate::cells::count_of;
 use crate::contribution::Sign;
 use crate::fault::Fault;
-use crate::indexes::dictionary::NameId;
+use crate::indexes::dictionary::TermId;
 use crate::money::ratio;
 use crate::project::Project;
 use crate::queries::answers::{AttributedRevenue, Cohort, Dimension, EntityLevel, Listed, LtvCohorts, TouchModel, TouchRevenue};
-use crate::queries::partial::{Question, Reader, candidates, rank};
+use crate::queries::partial::{Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
+use serde::{Deserialize, Serialize};
 
 /// Asks for the orders of a window by what brought the buyers.
-#[derive(Debug, Clone, Copy)]
-pub struct AskAttribution {
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct AttributionQuery {
     /// First or last touch.
     pub model: TouchModel,
     /// Of accounts or of identities.
@@ -30,24 +31,24 @@ pub struct AskAttribution {
     pub limit: usize,
 }
 
-impl Question for AskAttribution {
-    type Part = AttributedRevenue;
+impl Query for AttributionQuery {
+    type Partial = AttributedRevenue;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
         let mut sums = self.sums(reader.project);
         // What has no source has no medium and no campaign either, and shows as they do where only these are missing.
         let nothing = if self.dimension == Dimension::Source { DIRECT } else { NONE };
         if let Some(missing) = sums.remove(&None) {
-            let id = reader.project.names.find(nothing, reader.hasher, reader.source)?;
+            let id = reader.project.dictionary.find(nothing, reader.hasher, reader.source)?;
             sums.entry(id).or_default().add(missing, Sign::Plus);
         }
-        let mut rows: Vec<(Option<NameId>, TouchSums)> = sums.into_iter().collect();
+        let mut rows: Vec<(Option<TermId>, TouchSums)> = sums.into_iter().collect();
         let total = rows.len();
         candidates(&mut rows, self.limit, |(_, sums)| sums.revenue);
         let mut touches = Vec::with_capacity(rows.len());
         for (id, sums) in rows {
             let dimension = match id {
-                Some(id) => reader.project.names.text(id, reader.source)?,
+                Some(id) => reader.project.dictionary.text(id, reader.source)?,
                 None => nothing,
             };
             touches.push(TouchRevenue { dimension: dimension.to_owned(), revenue: sums.revenue, orders: sums.orders });
@@ -60,27 +61,27 @@ impl Question for AskAttribution {
     }
 }
 
-impl AskAttribution {
+impl AttributionQuery {
     /// Sums by the name of the dimension; none is that of a session without a source.
-    fn sums(&self, project: &Project) -> HashMap<Option<NameId>, TouchSums> {
+    fn sums(&self, project: &Project) -> HashMap<Option<TermId>, TouchSums> {
         let rollups = &project.rollups;
         let (first, last, bundles) = match self.level {
             EntityLevel::Identity => {
-                (&rollups.first_touch_by_identity, &rollups.last_touch_by_identity, &rollups.bundles_by_identity)
+                (&rollups.first_touch_by_identity, &rollups.last_touch_by_identity, &rollups.deferred_by_identity)
             }
             EntityLevel::Account => {
-                (&rollups.first_touch_by_account, &rollups.last_touch_by_account, &rollups.bundles_by_account)
+                (&rollups.first_touch_by_account, &rollups.last_touch_by_account, &rollups.deferred_by_account)
             }
         };
         let cells = match self.model {
             TouchModel::FirstTouch => first,
             TouchModel::LastTouch => last,
         };
-        let mut sums: HashMap<Option<NameId>, TouchSums> = HashMap::new();
+        let mut sums: HashMap<Option<TermId>, TouchSums> = HashMap::new();
         for ((_, under), row) in cells.between(self.window.start.0, self.window.end.0) {
             let touch = match under {
                 Under::Touch(touch) => touch,
-                Under::Bundle(bundle) => bundles.get(bundle).flatten(),
+                Under::Deferred(bundle) => bundles.get(bundle).flatten(),
             };
             let name = touch.map(|touch| match self.dimension {
                 Dimension::Source => touch.source,
@@ -94,16 +95,16 @@ impl AskAttribution {
 }
 
 /// Asks for lifetime value by month of first sight.
-#[derive(Debug, Clone, Copy)]
-pub struct AskCohorts {
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CohortsQuery {
     /// Of accounts or of identities.
     pub level: EntityLevel,
     /// At most so many months, the newest first.
     pub limit: usize,
 }
 
-impl Question for AskCohorts {
-    type Part = LtvCohorts;
+impl Query for CohortsQuery {
+    type Partial = LtvCohorts;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<LtvCohorts, Fault> {
         let rollups = &reader.project.rollups;

@@ -5,5 +5,7 @@ mod revenue;
 mod traffic;
 mod unique_users;
 
-pub use attribution::{AskAttribution, AskCohorts};
-pub use traffic::AskTraffic;
+pub use attribution::{AttributionQuery, CohortsQuery};
+pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
+pub use traffic::TrafficQuery;
+pub use unique_users::UniqueUsersQuery;

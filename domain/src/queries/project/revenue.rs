@@ -1,13 +1,48 @@
 //! Revenue of a window.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cells::count_of;
 use crate::contribution::Sign;
 use crate::facts::MoneySums;
+use crate::fault::Fault;
 use crate::money::ratio;
 use crate::project::Project;
 use crate::queries::answers::{RevenueMetrics, RevenueSeries};
+use crate::queries::partial::{Query, Reader};
+use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
+
+/// Asks for revenue, orders and averages of a window.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RevenueMetricsQuery {
+    /// The days.
+    pub window: Window,
+}
+
+impl Query for RevenueMetricsQuery {
+    type Partial = RevenueMetrics;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueMetrics, Fault> {
+        Ok(reader.project.revenue_metrics(self.window))
+    }
+}
+
+/// Asks for revenue and orders by day of a window.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RevenueSeriesQuery {
+    /// The days.
+    pub window: Window,
+}
+
+impl Query for RevenueSeriesQuery {
+    type Partial = RevenueSeries;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueSeries, Fault> {
+        Ok(reader.project.revenue_series(self.window))
+    }
+}
 
 impl Project {
     /// Revenue, orders and averages of `window`.

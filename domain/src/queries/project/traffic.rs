@@ -7,28 +7,29 @@ use crate::acquisition::{DIRECT, NONE};
 use crate::cells::count_of;
 use crate::facts::Touch;
 use crate::fault::Fault;
-use crate::indexes::dictionary::NameId;
+use crate::indexes::dictionary::TermId;
 use crate::money::ratio_of_counts;
 use crate::queries::answers::{Traffic, TrafficRow};
-use crate::queries::partial::{Question, Reader, rank};
+use crate::queries::partial::{Query, Reader, rank};
 use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
+use serde::{Deserialize, Serialize};
 
 /// Asks for the sessions that began in a window.
-#[derive(Debug, Clone, Copy)]
-pub struct AskTraffic {
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct TrafficQuery {
     /// Of which days.
     pub window: Window,
 }
 
-impl Question for AskTraffic {
-    type Part = Traffic;
+impl Query for TrafficQuery {
+    type Partial = Traffic;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Traffic, Fault> {
         let traffic = &reader.project.rollups.traffic;
         let rows = || traffic.between(self.window.start.0, self.window.end.0);
-        let by = |name: fn(&Touch) -> NameId| sums(rows().map(|((_, _, touch), visits)| (touch.as_ref().map(name), visits)));
+        let by = |name: fn(&Touch) -> TermId| sums(rows().map(|((_, _, touch), visits)| (touch.as_ref().map(name), visits)));
         let (sources, mediums, campaigns) = (by(|touch| touch.source), by(|touch| touch.medium), by(|touch| touch.campaign));
         let channels = sums(rows().map(|((_, channel, _), visits)| (channel, visits)));
         let total = channels.values().copied().fold(Visits::default(), Visits::plus);
@@ -57,19 +58,19 @@ fn sums<K: Eq + Hash>(rows: impl Iterator<Item = (K, Visits)>) -> HashMap<K, Vis
 
 /// The rows with their names. What has no source shows as `nothing`, as what lacks only a medium or a campaign does.
 fn named<S: Source>(
-    mut sums: HashMap<Option<NameId>, Visits>,
+    mut sums: HashMap<Option<TermId>, Visits>,
     nothing: &str,
     reader: &mut Reader<'_, S>,
 ) -> Result<Vec<TrafficRow>, Fault> {
     if let Some(missing) = sums.remove(&None) {
-        let id = reader.project.names.find(nothing, reader.hasher, reader.source)?;
+        let id = reader.project.dictionary.find(nothing, reader.hasher, reader.source)?;
         let sum = sums.entry(id).or_default();
         *sum = sum.plus(missing);
     }
     let mut rows = Vec::with_capacity(sums.len());
     for (id, visits) in sums {
         let name = match id {
-            Some(id) => reader.project.names.text(id, reader.source)?,
+            Some(id) => reader.project.dictionary.text(id, reader.source)?,
             None => nothing,
         };
         rows.push(row(name.to_owned(), visits));

@@ -1,9 +1,29 @@
 //! Unique users of a window.
 
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
 use crate::project::Project;
 use crate::queries::answers::UniqueUsers;
+use crate::queries::partial::{Query, Reader};
+use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
+
+/// Asks for the unique users of a window.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct UniqueUsersQuery {
+    /// The days.
+    pub window: Window,
+}
+
+impl Query for UniqueUsersQuery {
+    type Partial = UniqueUsers;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<UniqueUsers, Fault> {
+        Ok(reader.project.unique_users(self.window))
+    }
+}
 
 impl Project {
     /// Unique users per day of `window`.

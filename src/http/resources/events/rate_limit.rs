@@ -1,6 +1,6 @@
-//! Rate limits of public keys: every event that is sent with a key counts, whatever becomes of it.
+//! Rate limits of public keys: every event that is sent with a key counts, whatever its outcome.
 //!
-//! Only what comes over HTTP with a key is limited. Servers send with a token, and programs that embed the engine with none.
+//! Servers that send with a token, and programs that embed the engine, have no limit.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -9,38 +9,38 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use headcount_actors::registry::{LimitUsedUp, Limiter};
 
-use crate::http::AppState;
+use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// The limit that a sender has, if it has one.
+/// The rate limit of a sender, if any.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowance<'a>(Option<&'a Limiter>);
+pub(crate) struct Allowance<'a>(Option<&'a Limiter>);
 
 impl<'a> Allowance<'a> {
     /// No limit.
-    pub const UNLIMITED: Self = Self(None);
+    pub(crate) const UNLIMITED: Self = Self(None);
 
-    /// That of a public key.
-    pub fn of(limiter: Option<&'a Limiter>) -> Self {
+    /// Returns the limit of a public key.
+    pub(crate) fn of(limiter: Option<&'a Limiter>) -> Self {
         Self(limiter)
     }
 
-    /// Refuses what can't be taken, before its body is read.
-    pub fn check(self, state: &AppState) -> Result<(), ApiError> {
+    /// Refuses a request over the limit, before its body is read.
+    pub(crate) fn check(self, state: &AppState) -> Result<(), ApiError> {
         self.0.map_or(Ok(()), |limiter| counted(state, limiter.check(now())))
     }
 
-    /// Counts so many events, or refuses them all.
-    pub fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
+    /// Takes `events` from the limit, or refuses them all.
+    pub(crate) fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
         self.0.map_or(Ok(()), |limiter| counted(state, limiter.take(now(), events)))
     }
 
-    /// Says in an answer, whatever it is, how much is left.
-    pub fn told(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
+    /// Adds the remaining limit to an answer.
+    pub(crate) fn report(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
         let Some(limiter) = self.0 else { return answer };
         let standing = limiter.standing(now());
         let headers = [
@@ -62,12 +62,12 @@ impl<'a> Allowance<'a> {
 
 fn counted(state: &AppState, result: Result<(), LimitUsedUp>) -> Result<(), ApiError> {
     result.map_err(|used_up| {
-        state.traffic.count_rate_limited();
+        state.request_metrics.count_rate_limited();
         ApiError::rate_limited(used_up.to_string(), used_up.retry_after_seconds)
     })
 }
 
-/// The time by which events are counted. Unlike the time of day it is never set back.
+/// Returns the monotonic time by which events are counted.
 fn now() -> Duration {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     BEGAN.elapsed()

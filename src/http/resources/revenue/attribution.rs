@@ -3,56 +3,53 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::queries::{AttributedRevenue, Dimension, TouchModel, TouchRevenue};
+use headcount_actors::registry::Scope;
+use headcount_domain::queries::{AttributedRevenue, AttributionQuery, Dimension, EntityLevel, TouchModel, TouchRevenue};
 use serde::Serialize;
-use utoipa::openapi::schema::Object;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::{Asked, UnconvertedMoney, level, one_of, unconverted};
-use crate::http::AppState;
-use crate::http::extract::window::WindowParams;
-use crate::http::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use super::unconverted::{UnconvertedMoney, unconverted};
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::parameters::{Choice, Dates, ListLimit};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
-const MAX_ROWS: u32 = 100;
-const DEFAULT_ROWS: u32 = 20;
-
-/// What of which touch revenue is counted under.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct AttributionParams {
-    /// The first touch of the buyer, or the last one before each order.
-    #[param(schema_with = model)]
-    model: Option<String>,
-    /// Whose touches: the buyer's account (its company, if it has one), or its own.
-    #[param(schema_with = level)]
-    level: Option<String>,
-    /// What of the touch.
-    #[param(schema_with = dimension)]
-    dimension: Option<String>,
-    /// At most so many rows.
-    #[param(minimum = 1, maximum = 100, default = 20)]
-    limit: Option<u32>,
+query_parameters! {
+    /// The touches that revenue is grouped by.
+    pub(crate) struct AttributionParameters {
+        /// The first touch of the buyer, or the last one before each order.
+        model: Choice<TouchModel>,
+        /// Whose touches: the buyer's account (its company, if it has one), or its own.
+        level: Choice<EntityLevel>,
+        /// The property of the touch to group by.
+        dimension: Choice<Dimension>,
+        window: Dates,
+        /// The most rows to return.
+        limit: ListLimit,
+    }
 }
 
 /// Revenue by what brought the buyers.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AttributionAnswer {
+pub(crate) struct AttributionAnswer {
     /// The currency of all amounts: the project's.
     currency: String,
     /// By revenue, descending.
     rows: Vec<AttributionRow>,
     /// Whether there are more rows.
     truncated: bool,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
 /// Revenue under one source, medium or campaign.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AttributionRow {
+pub(crate) struct AttributionRow {
     /// The source, medium or campaign.
     dimension: String,
     /// Orders less refunds.
@@ -67,36 +64,25 @@ impl From<TouchRevenue> for AttributionRow {
     }
 }
 
-fn model() -> Object {
-    one_of([TouchModel::FirstTouch, TouchModel::LastTouch])
-}
-
-fn dimension() -> Object {
-    one_of([Dimension::Source, Dimension::Medium, Dimension::Campaign])
-}
-
 /// Revenue of a window by the source, medium or campaign that brought the buyers.
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/by-attribution", tag = "revenue", operation_id = "revenue_by_attribution",
-    params(ProjectPath, AttributionParams, WindowParams),
-    responses(
-        (status = 200, description = "The rows.", body = AttributionAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    params(ProjectPath, AttributionParameters),
+    responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
     security(("api_token" = []))
 )]
-pub async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::read(&state, &request, &["model", "level", "dimension", "start_date", "end_date", "limit"])?;
-    let query = &asked.query;
-    let (model, level, dimension) = (query.word("model")?, query.word("level")?, query.word("dimension")?);
-    let (window, today) = asked.window()?;
-    let limit = query.limit(MAX_ROWS, DEFAULT_ROWS)?;
-    let revenue = state.engine.revenue_by_attribution(asked.caller.project, model, level, dimension, window, limit);
+pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
+    let project = question.subject.project;
+    let query =
+        AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
+    let revenue = state.engine.ask(project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
-        currency: asked.currency(),
+        currency: question.subject.keyed.policy.currency.to_string(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
         truncated: revenue.touches.truncated,
         unconverted: unconverted(&revenue.unconverted),
     };
-    asked.reply(today, revenue, answer).await
+    question.reply(revenue, answer).await
 }

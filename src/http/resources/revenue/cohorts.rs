@@ -3,52 +3,49 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_domain::queries::{Cohort, LtvCohorts};
+use headcount_actors::registry::Scope;
+use headcount_domain::queries::{Cohort, CohortsQuery, EntityLevel, LtvCohorts};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::{Asked, UnconvertedMoney, level, unconverted};
-use crate::http::AppState;
-use crate::http::openapi::{NotFoundErrors, NotModified, ProjectPath, RequestErrors, TokenErrors, UnavailableErrors};
+use super::unconverted::{UnconvertedMoney, unconverted};
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::parameters::{Choice, IgnoredDates, Limit};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
-const MAX_COHORTS: u32 = 60;
-const DEFAULT_COHORTS: u32 = 24;
-
-/// Which cohorts are asked for.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[allow(dead_code, reason = "the shape for the document; parameters are read one by one")]
-pub struct CohortsParams {
-    /// Cohorts of accounts (companies, and buyers who have none), or of identities.
-    #[param(schema_with = level)]
-    level: Option<String>,
-    /// At most so many cohorts, the newest ones.
-    #[param(minimum = 1, maximum = 60, default = 24)]
-    limit: Option<u32>,
-    /// Taken and ignored: cohorts are of all time.
-    start_date: Option<String>,
-    /// Taken and ignored.
-    end_date: Option<String>,
+query_parameters! {
+    /// The cohorts to return.
+    pub(crate) struct CohortsParameters {
+        /// Cohorts of accounts (companies, and buyers who have none), or of identities.
+        level: Choice<EntityLevel>,
+        /// The most cohorts to return, newest first.
+        limit: Limit<60, 24>,
+        window: IgnoredDates,
+    }
 }
 
 /// Lifetime value by month of first sight.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CohortsAnswer {
+pub(crate) struct CohortsAnswer {
     /// The currency of all amounts: the project's.
     currency: String,
     /// The newest month first.
     cohorts: Vec<CohortRow>,
     /// Whether there are more cohorts.
     truncated: bool,
-    /// What is left out for want of a rate, by currency.
+    /// Money that the figures leave out because its currency had no rate, by currency.
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
 /// Those who were first seen in one month.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CohortRow {
+pub(crate) struct CohortRow {
     /// The month, `YYYY-MM`.
     cohort: String,
     /// How many accounts or identities, paying or not.
@@ -76,24 +73,19 @@ impl From<Cohort> for CohortRow {
 /// Lifetime value of those who were first seen in each month.
 #[utoipa::path(
     get, path = "/projects/{project_id}/revenue/ltv-cohorts", tag = "revenue", operation_id = "revenue_ltv_cohorts",
-    params(ProjectPath, CohortsParams),
-    responses(
-        (status = 200, description = "The cohorts.", body = CohortsAnswer),
-        NotModified, RequestErrors, TokenErrors, NotFoundErrors, UnavailableErrors,
-    ),
+    params(ProjectPath, CohortsParameters),
+    responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
     security(("api_token" = []))
 )]
-pub async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let asked = Asked::read(&state, &request, &["level", "limit", "start_date", "end_date"])?;
-    let level = asked.query.word("level")?;
-    let limit = asked.query.limit(MAX_COHORTS, DEFAULT_COHORTS)?;
-    let ltv = state.engine.ltv_cohorts(asked.caller.project, level, limit);
+pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
+    let ltv = state.engine.ask(question.subject.project, CohortsQuery { level: level.0, limit: limit.rows() });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
-        currency: asked.currency(),
+        currency: question.subject.keyed.policy.currency.to_string(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
         truncated: ltv.cohorts.truncated,
         unconverted: unconverted(&ltv.unconverted),
     };
-    // Nothing in it is relative to today.
-    asked.reply(None, ltv, answer).await
+    question.reply(ltv, answer).await
 }

@@ -55,7 +55,6 @@ impl Corruption {
             Corruption::Deleted("store"),
             Corruption::Deleted("store/tree"),
             Corruption::Deleted("store/runs"),
-            Corruption::Deleted("store/journal"),
             Corruption::Outdated,
             Corruption::Deleted("fingerprints"),
             Corruption::Deleted("keys/hash.key"),
@@ -90,9 +89,7 @@ impl Corruption {
                 } else {
                     fs::remove_file(&path)?
                 }
-                // The journal is empty after a clean stop, so that its loss has no effect.
-                let expected = if what == "store/journal" { Expected::Same } else { Expected::Rebuilt };
-                (format!("{what} deleted"), expected)
+                (format!("{what} deleted"), Expected::Rebuilt)
             }
             Corruption::DeletedTwice => {
                 fs::remove_dir_all(dir.join("store"))?;

@@ -19,8 +19,8 @@ use crate::server::{Exited, Launch, Log, Server, Started};
 use crate::tenant::Tenant;
 
 /// Flag that makes a server trace its file operations.
-pub const TRACE: &str = "--log=info,headcount_storage::files=trace";
-const DEBUG: &str = "--log=info,headcount_storage::files=debug";
+pub const TRACE: &str = "--log=info,file_operations=trace";
+const DEBUG: &str = "--log=info,file_operations=debug";
 /// Log text of an injected failure.
 const INJECTED: &str = "fails on purpose";
 /// Number of projects that get events. Each belongs to another partition, with its own checkpoints.

@@ -115,12 +115,12 @@ mod tests {
     use super::*;
 
     const LOG: &str = "\
-T TRACE headcount_storage::files::switch: an operation number=1 operation=Open path=/d/log/1.log
-T TRACE headcount_storage::files::switch: an operation number=2 operation=Read path=/d/log/1.log
+T TRACE file_operations: an operation number=1 operation=Open path=/d/log/1.log
+T TRACE file_operations: an operation number=2 operation=Read path=/d/log/1.log
 T  INFO headcount::cli::serve: serving address=http://127.0.0.1:1 data_dir=/d
-T TRACE headcount_storage::files::switch: an operation number=3 operation=Write path=/d/FORMAT.tmp
+T TRACE file_operations: an operation number=3 operation=Write path=/d/FORMAT.tmp
 T  INFO headcount::cli::serve: stopping
-T TRACE headcount_storage::files::switch: an operation number=4 operation=Sync path=/d
+T TRACE file_operations: an operation number=4 operation=Sync path=/d
 ";
 
     #[test]

@@ -10,7 +10,7 @@ const ADDRESSES: [&str; 3] = ["mia@umbrella.co", "Nora@Gmail.com", "owen@acme.co
 const ANONYMOUS: [&str; 4] = ["a1", "a2", "tablet", "kiosk"];
 /// Of one user.
 const DEVICES: [&str; 8] = ["a1", "a2", "tablet", "kiosk", "phone", "watch", "car", "tv"];
-/// Addresses as they are told: company and free mail, in any case, with space around.
+/// Addresses as clients send them: company and free mail, in any case, with space around.
 const EMAILS: [&str; 6] =
     ["ada@acme.com", " Ben@Globex.io ", "TEAM@acme.com", "team@acme.com ", "cleo@gmail.com", "Dana@Outlook.com"];
 const COMPANIES: [&str; 6] = ["acct_1", "acct_1", "acct_2", "acme.com", "https://www.Globex.io/about", "Umbrella.co."];
@@ -115,7 +115,7 @@ impl Bodies {
     /// The next event of a project.
     pub(super) fn next(&mut self, rng: &mut Rng, times: &mut Times, project: usize) -> String {
         let mut fields = Fields::default();
-        // What tells traits has an instant of its own: which one is the latest must not be a matter of luck.
+        // Events with traits have instants of their own, so that the latest one is well defined.
         let kind = rng.below(100);
         let tells = kind < 22;
         let made = self.who_and_when(rng, times, project, tells);
@@ -201,7 +201,7 @@ fn is_address(made: &Made) -> bool {
 
 fn identify(rng: &mut Rng, fields: &mut Fields, made: &Made) {
     fields.text("name", "identify");
-    // Whose user_id is an address tells no other one.
+    // A user whose user_id is an address reports no other one.
     let email = if is_address(made) || rng.chance(15) { "" } else { rng.word(&EMAILS) };
     fields.add("metadata", format!(r#"{{"email": "{email}", "plan": {}}}"#, rng.word(&PLANS)));
 }
@@ -286,7 +286,7 @@ fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
         entries.push((rng.word(&[r#""a.b": 1"#, r#""a": {"b": 2}"#, r#""a": {"b": "1"}, "a.b": "x""#])).to_owned());
     }
     if rng.chance(8) {
-        // Only a `group` event tells these.
+        // Only a `group` event reports these.
         entries.push(format!(r#""name": "{}", "domain": "{}""#, rng.word(&TITLES), rng.word(&DOMAINS)));
     }
     if !is_address(made) && rng.chance(4) {

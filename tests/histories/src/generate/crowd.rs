@@ -18,7 +18,7 @@ pub(super) struct Crowd {
     companies: usize,
     groups: usize,
     users: usize,
-    /// Of a hundred events of `group`, how many tell a domain.
+    /// The percentage of `group` events that report a domain.
     linked: usize,
 }
 

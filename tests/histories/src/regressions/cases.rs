@@ -69,7 +69,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The shop was told first, the blog earlier by event time: organization-wide acct_1 is globex.io, and acme.com has
+    // The shop recorded it first, the blog earlier by event time: organization-wide acct_1 is globex.io, and acme.com has
     // only who named it.
     Case {
         name: "a company is told its domain in two projects that disagree",
@@ -87,7 +87,7 @@ pub(super) static CASES: &[Case] = &[
             ("/companies/lookup?domain=globex.io", "users", "2"),
             ("/companies/lookup?domain=globex.io", "revenue", "10"),
             ("/companies/lookup?domain=acme.com", "events", "1"),
-            // In the shop itself ada and cleo are of one account: what the blog was told is its own affair.
+            // In the shop itself ada and cleo are of one account: the link of the blog does not apply here.
             ("/projects/{shop}/revenue/metrics", "arpa", "10"),
         ],
         ..USUAL
@@ -261,7 +261,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // What is told latest by event time holds, whenever it arrives.
+    // The latest report by event time holds, whenever it arrives.
     Case {
         name: "a group is renamed by a late event",
         acts: &[

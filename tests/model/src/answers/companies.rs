@@ -57,7 +57,7 @@ impl Activity {
     }
 }
 
-/// The latest name that an event named `group` told, among the events that are about it.
+/// The latest name that a `group` event reported, among the events about the company.
 pub(super) fn latest_name(asked: &Asked<'_>, about: impl Fn(usize) -> bool) -> Option<String> {
     let told = (0..asked.facts.events.len()).filter(|&index| asked.facts.events[index].name == "group" && about(index));
     let named = told.filter_map(|index| {

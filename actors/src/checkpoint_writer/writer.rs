@@ -1,0 +1,131 @@
+//! A checkpoint that fails is put aside and retried for as long as it takes; those of other partitions go on meanwhile. Its
+//! content stays the same, since nothing but the log holds it. After a failed commit, the writer recovers the store and reads
+//! which checkpoint it holds, to decide whether the commit counts.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_storage::store::Store;
+
+use super::job::{Attempt, Job};
+use super::merger::{MergeJob, StopSignal, merge_all};
+
+/// How long a failed checkpoint waits before it is retried: doubled each time, up to the maximum.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(4);
+
+/// Work for the checkpoint thread.
+pub(super) enum Command {
+    Write(Box<Job>),
+    /// Retry the postponed checkpoint of this partition now.
+    RetryNow(u16),
+    /// Drop postponed checkpoints.
+    Stop,
+}
+
+/// A handle to both threads; they end when the last one is dropped.
+#[derive(Clone)]
+pub(crate) struct CheckpointWriter {
+    pub(super) commands: Sender<Command>,
+    pub(super) merges: Sender<MergeJob>,
+    stop: Arc<StopSignal>,
+}
+
+impl CheckpointWriter {
+    /// Starts the threads. Returns the handle of the checkpoint thread, which ends after the merge thread.
+    pub(crate) fn spawn(store: Arc<dyn Store>) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let ((commands, inbox), (merges, merge_inbox)) = (channel(), channel());
+        let stop = Arc::new(StopSignal::default());
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        let merging = Arc::clone(&stop);
+        let merger = thread("merge-ids").spawn(move || merge_all(&merge_inbox, &merging))?;
+        let stopping = Arc::clone(&stop);
+        let writer = thread("checkpoint").spawn(move || {
+            run(&*store, &inbox, &stopping);
+            let _ = merger.join();
+        })?;
+        Ok((Self { commands, merges, stop }, writer))
+    }
+
+    /// Queues a checkpoint. Bounded by its callers: each partition has at most one.
+    pub(crate) fn write(&self, job: Job) {
+        // If the thread is gone the job is dropped, which reports that.
+        let _ = self.commands.send(Command::Write(Box::new(job)));
+    }
+
+    /// Retries the postponed checkpoint of a partition now.
+    pub(crate) fn retry_now(&self, partition: u16) {
+        let _ = self.commands.send(Command::RetryNow(partition));
+    }
+
+    /// Queues a merge of external ids. Bounded by its callers: each partition has at most one merge.
+    pub(crate) fn merge(&self, job: MergeJob) {
+        let _ = self.merges.send(job);
+    }
+
+    /// Gives up what can't be written at the first attempt, since the log has it, and stops merges.
+    pub(crate) fn stop_retrying(&self) {
+        self.stop.stop();
+        let _ = self.commands.send(Command::Stop);
+    }
+}
+
+/// A checkpoint that failed and is retried later.
+struct Postponed {
+    job: Box<Job>,
+    at: Stopwatch,
+    tries: u32,
+}
+
+fn run(store: &dyn Store, inbox: &Receiver<Command>, stop: &StopSignal) {
+    let mut postponed: Vec<Postponed> = Vec::new();
+    loop {
+        match next_command(inbox, &postponed) {
+            Ok(Command::Write(job)) => try_to_write(store, job, 0, &mut postponed, stop),
+            Ok(Command::RetryNow(partition)) => {
+                postponed.iter_mut().filter(|one| one.job.partition() == partition).for_each(|one| one.at = Stopwatch::now());
+            }
+            Ok(Command::Stop) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if stop.is_stopped() {
+            postponed.drain(..).for_each(|one| one.job.give_up());
+        }
+        // One at a time, so that a new checkpoint waits for at most one failing partition.
+        let now = Stopwatch::now();
+        if let Some(due) = postponed.iter().position(|one| one.at <= now) {
+            let Postponed { job, tries, .. } = postponed.swap_remove(due);
+            try_to_write(store, job, tries, &mut postponed, stop);
+        }
+    }
+}
+
+fn next_command(inbox: &Receiver<Command>, postponed: &[Postponed]) -> Result<Command, RecvTimeoutError> {
+    match postponed.iter().map(|one| one.at).min() {
+        Some(at) => inbox.recv_timeout(at.saturating_duration_since(Stopwatch::now())),
+        None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    }
+}
+
+fn try_to_write(store: &dyn Store, mut job: Box<Job>, tries: u32, postponed: &mut Vec<Postponed>, stop: &StopSignal) {
+    match job.attempt(store) {
+        Attempt::Saved => job.saved(),
+        Attempt::TakenBack => {}
+        Attempt::Failed(error) if stop.is_stopped() => {
+            tracing::warn!(partition = job.partition(), %error, "last checkpoint not written; the next start replays the log");
+            job.give_up();
+        }
+        Attempt::Failed(error) => {
+            let tries = tries + 1;
+            let wait = FIRST_WAIT.saturating_mul(1 << (tries - 1).min(8)).min(MAX_WAIT);
+            // Seldom, so that a full disk is not filled with log lines, too.
+            if tries.is_power_of_two() {
+                tracing::error!(partition = job.partition(), %error, tries, ?wait, "checkpoint not written; it is tried again");
+            }
+            job.postponed(error.to_string());
+            postponed.push(Postponed { job, at: Stopwatch::now() + wait, tries });
+        }
+    }
+}

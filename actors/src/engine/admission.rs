@@ -1,0 +1,59 @@
+//! Decides whether events are admitted.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_domain::ids::ProjectId;
+
+use super::disk_guard::DiskGuard;
+use crate::ingest::{Gate, Holder, Permit, Refused};
+use crate::shard::{CheckpointProgress, PartitionHealth, partition_of};
+
+/// What an event must pass before anything of it is read.
+pub(super) struct Admission {
+    pub(super) gate: Gate,
+    pub(super) disk: DiskGuard,
+    pub(super) health: Arc<PartitionHealth>,
+    pub(super) checkpoints: Arc<CheckpointProgress>,
+    closing: AtomicBool,
+}
+
+impl Admission {
+    pub(super) fn new(gate: Gate, disk: DiskGuard, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Self {
+        Self { gate, disk, health, checkpoints, closing: AtomicBool::new(false) }
+    }
+
+    /// Admits nothing from now on.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Why no event can be admitted now, if so.
+    pub(super) fn unavailable(&self) -> Option<&'static str> {
+        if self.is_closing() {
+            return Some("the server is shutting down");
+        }
+        (!self.disk.has_space()).then_some("the disk is nearly full")
+    }
+
+    pub(super) fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        if let Some(why) = self.unavailable() {
+            return Err(Refused::Unavailable(why));
+        }
+        self.health.check(partition_of(project)).map_err(Refused::Unavailable)?;
+        self.gate.take_for([Some(Holder::Project(project)), address.map(Holder::of_address)], bytes)
+    }
+
+    /// Whether events of a project can be taken, as far as its checkpoints are concerned.
+    pub(super) fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
+        match self.checkpoints.accepts(partition_of(project)) {
+            true => Ok(()),
+            false => Err("the state of this project can't be written to disk"),
+        }
+    }
+}

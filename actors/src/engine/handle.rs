@@ -1,0 +1,240 @@
+//! The handle to a running engine.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix::{Actor, Addr};
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::country::Country;
+use headcount_domain::intake::event::Position;
+use headcount_storage::log::{Commit, GroupCommit, History};
+use tokio::sync::Semaphore;
+
+use super::admission::Admission;
+use super::config::{EngineConfig, OpenError};
+use super::disk_guard::DiskGuard;
+use super::open::{self, Opened};
+use super::shard_client::{AskError, Pending, ShardClient};
+use super::threads::{Threads, sink, start_ingest, start_system};
+use crate::clock::Clock;
+use crate::dead_letters::DeadLetters;
+use crate::geo::GeoDatabase;
+use crate::ingest::{Gate, IngestActor, Permit, Refused, Ticket, Tracker};
+use crate::memory_budget::MemoryShares;
+use crate::registry::Registry;
+use crate::secrets::Secrets;
+use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition_of};
+use crate::verifier::DamageNote;
+
+/// How many scans of the log run at once; each keeps a core busy.
+pub(super) const MAX_SCANS: usize = 2;
+
+/// A running engine. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Engine {
+    pub(super) inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("data_dir", &self.inner.config.data_dir).finish_non_exhaustive()
+    }
+}
+
+pub(super) struct Inner {
+    pub(super) config: EngineConfig,
+    pub(super) admission: Admission,
+    pub(super) shards: ShardClient,
+    pub(super) log: Arc<dyn Commit<Ticket>>,
+    pub(super) history: Arc<dyn History>,
+    pub(super) dead: Arc<DeadLetters>,
+    pub(super) quotas: Arc<QuotaTable>,
+    pub(super) versions: Arc<Versions>,
+    pub(super) memory: Arc<MemoryUsage>,
+    pub(super) damage: Arc<DamageNote>,
+    pub(super) scans: Arc<Semaphore>,
+    pub(super) draining: AtomicBool,
+    pub(super) threads: Mutex<Option<Threads>>,
+    registry: Registry,
+    secrets: Secrets,
+    geo: Option<GeoDatabase>,
+    ingest: Addr<IngestActor>,
+    incarnation: u128,
+}
+
+impl Engine {
+    /// Opens a data directory: recovers the log, rebuilds what the store lacks, and starts.
+    ///
+    /// Blocking; takes as long as replaying the log since the last checkpoint.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
+    pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
+        #[cfg(feature = "fault-injection")]
+        let config = crate::fault_injection::plant(config)?;
+        // First, so that a wrong file is reported before a long replay.
+        let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
+        let opened = open::open(&config)?;
+        Self::start(config, opened, geo)
+    }
+
+    fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
+        let Opened { registry, secrets, log, history, dead, state, lock, incarnation } = opened;
+        let open::OpenedState { shards, shared, memory, writer, writer_thread, verifier } = state;
+        let map = ShardMap::new(shards.len());
+        let (system, system_thread, addresses) = start_system(shards)?;
+        let sink = sink(addresses.clone(), map);
+        let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
+        let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
+        let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
+        let admission_bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
+        let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
+        let inner = Inner {
+            admission: Admission::new(Gate::of_bodies(admission_bytes), disk, shared.health, shared.checkpoints),
+            shards: ShardClient::new(addresses, map),
+            log,
+            history,
+            dead,
+            quotas: shared.quotas,
+            versions: shared.versions,
+            memory,
+            damage: shared.damage,
+            scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            draining: AtomicBool::new(false),
+            threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
+            registry,
+            secrets,
+            geo,
+            ingest,
+            incarnation,
+            config,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Organizations, projects, keys and tokens.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    /// The clock that the engine was given.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.inner.config.clock
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.inner.config.data_dir
+    }
+
+    /// The country of an address. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).
+    #[must_use]
+    pub fn country_of(&self, address: IpAddr) -> Option<Country> {
+        self.inner.geo.as_ref()?.country(address)
+    }
+
+    pub(super) fn has_geo(&self) -> bool {
+        self.inner.geo.is_some()
+    }
+
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.inner.secrets
+    }
+
+    pub(super) fn hasher(&self) -> &KeyHasher {
+        self.inner.secrets.hasher()
+    }
+
+    pub(super) fn incarnation(&self) -> u128 {
+        self.inner.incarnation
+    }
+
+    /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
+    /// against the parts of the project and the address, until the events are applied.
+    ///
+    /// # Errors
+    /// Nothing of this can be taken now.
+    pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        self.inner.admission.admit(project, address, bytes)
+    }
+
+    /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.
+    #[must_use]
+    pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {
+        self.inner.admission.gate.take(bytes)
+    }
+
+    /// Why no event can be taken now, if so.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<&'static str> {
+        self.inner.admission.unavailable()
+    }
+
+    /// Whether events of a project can be taken, as far as its checkpoints are concerned.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    pub fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
+        self.inner.admission.accepts(project)
+    }
+
+    /// Returns what changes exactly when an answer about `project` can have changed: the incarnation of the data, and the
+    /// position of the project's last event that counted.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn version(&self, project: ProjectId) -> Result<(u128, Position), AskError> {
+        // While its partition is rebuilt, the version is that of an earlier state.
+        let check = || self.inner.admission.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
+        check()?;
+        let known = || Some(self.inner.versions.get(&project)?.load(Ordering::Acquire));
+        if let Some(version) = known() {
+            check()?;
+            return Ok((self.inner.incarnation, version));
+        }
+        // Not loaded since the start: reading it loads it.
+        self.last(project).await?;
+        Ok((self.inner.incarnation, known().unwrap_or(0)))
+    }
+
+    /// The position of a project's last event that counted.
+    pub(super) async fn last(&self, project: ProjectId) -> Result<Position, AskError> {
+        self.ask_shard(project, move |shard| shard.last(project)).await
+    }
+
+    pub(super) async fn ask_shard<R: Send + 'static>(
+        &self,
+        project: ProjectId,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Result<R, AskError> {
+        self.send_to_shard(project, request)?.wait().await
+    }
+
+    pub(super) fn send_to_shard<R: Send + 'static>(
+        &self,
+        project: ProjectId,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Result<Pending<R>, AskError> {
+        let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
+        self.inner.shards.send(project, organization, request)
+    }
+
+    /// The tracker of the embedded API.
+    #[must_use]
+    pub fn tracker(&self) -> Tracker {
+        Tracker::new(self.inner.ingest.clone())
+    }
+
+    /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
+    #[must_use]
+    pub fn local_tracker(&self) -> Tracker {
+        let ingest = IngestActor::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health));
+        Tracker::new(ingest.start())
+    }
+}

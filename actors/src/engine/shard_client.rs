@@ -1,0 +1,132 @@
+//! Sends requests to shards and waits for their answers.
+
+use std::time::Duration;
+
+use actix::Addr;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use tokio::sync::oneshot;
+
+use crate::ingest::{Gate, Holder, Permit};
+use crate::shard::{Ask, Drain, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
+
+/// How long an answer may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many requests may be waiting at once.
+const MAX_REQUESTS: usize = 4096;
+
+/// Why a query has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AskError {
+    /// Too many queries are waiting.
+    #[error("too many questions are waiting")]
+    Busy,
+    /// The state can't be read, or is being rebuilt.
+    #[error("{0}")]
+    Lost(Fault),
+    /// The engine is closed, or the answer took too long.
+    #[error("the engine does not answer")]
+    NoAnswer,
+}
+
+/// A request that was sent.
+pub(super) struct Pending<R> {
+    answer: oneshot::Receiver<Result<R, Fault>>,
+}
+
+impl<R> Pending<R> {
+    /// Waits for the answer.
+    pub(super) async fn wait(self) -> Result<R, AskError> {
+        match tokio::time::timeout(ANSWER_TIMEOUT, self.answer).await {
+            Ok(Ok(answer)) => answer.map_err(AskError::Lost),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+}
+
+/// A request with the way back for its answer.
+struct Request<R, F> {
+    answer: oneshot::Sender<R>,
+    request: F,
+    /// Its place among those that wait, until it is answered or passed over.
+    _place: Permit,
+}
+
+impl<R: Send, F: FnOnce(&mut Shard) -> R + Send> ShardRequest for Request<R, F> {
+    fn is_wanted(&self) -> bool {
+        !self.answer.is_closed()
+    }
+
+    fn answer(self: Box<Self>, shard: &mut Shard) {
+        let Self { answer, request, .. } = *self;
+        let _ = answer.send(request(shard));
+    }
+}
+
+/// A handle to all shards.
+pub(super) struct ShardClient {
+    addresses: Vec<Addr<ShardActor>>,
+    map: ShardMap,
+    gate: Gate,
+}
+
+impl ShardClient {
+    pub(super) fn new(addresses: Vec<Addr<ShardActor>>, map: ShardMap) -> Self {
+        Self { addresses, map, gate: Gate::new(MAX_REQUESTS) }
+    }
+
+    /// The shard that a project is on.
+    pub(super) fn shard_of(&self, project: ProjectId) -> usize {
+        self.map.shard_of(partition_of(project))
+    }
+
+    /// Sends a request to the shard of a project, for a member of `organization`.
+    pub(super) fn send<R: Send + 'static>(
+        &self,
+        project: ProjectId,
+        organization: Option<OrganizationId>,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Result<Pending<R>, AskError> {
+        let holders = [organization.map(Holder::Organization), None];
+        let place = self.gate.take_for(holders, 1).map_err(|_| AskError::Busy)?;
+        Ok(send(&self.addresses[self.shard_of(project)], organization, place, request))
+    }
+
+    /// Checks that each shard answers.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    pub(super) async fn check(&self) -> Result<(), String> {
+        for shard in &self.addresses {
+            let Some(place) = self.gate.take(1) else { return Err("too many questions are waiting".to_owned()) };
+            if send(shard, None, place, |_| Ok(())).wait().await.is_err() {
+                return Err("a shard does not answer".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Has every shard apply what is queued and write its last checkpoints. The receivers hear when that is over.
+    pub(super) fn drain(&self) -> Vec<oneshot::Receiver<()>> {
+        let drain = |shard: &Addr<ShardActor>| {
+            let (done, wait) = oneshot::channel();
+            #[expect(clippy::disallowed_methods, reason = "one message per shard, at the end")]
+            shard.do_send(Drain(done));
+            wait
+        };
+        self.addresses.iter().map(drain).collect()
+    }
+}
+
+fn send<R: Send + 'static>(
+    shard: &Addr<ShardActor>,
+    organization: Option<OrganizationId>,
+    place: Permit,
+    request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+) -> Pending<R> {
+    let (answer, wait) = oneshot::channel();
+    let request = Box::new(Request { answer, request, _place: place });
+    #[expect(clippy::disallowed_methods, reason = "the gate of requests bounds what waits in the mailbox")]
+    shard.do_send(Ask { organization, request });
+    Pending { answer: wait }
+}

@@ -1,0 +1,200 @@
+//! Tracking: from a request body to a receipt.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::country::Country;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::{Invalid, Submission};
+use headcount_domain::text::cut_bytes;
+
+use super::handle::Engine;
+use crate::event_codec::Events;
+use crate::ingest::{
+    BatchReceipt, NewEvent, Origin, Permit, Prepared, QuotaExceeded, Receipt, Refusal, Status, TrackError, Tracker, with_agent,
+};
+use crate::registry::ProjectConfig;
+
+/// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
+const MAX_AGENT_BYTES: usize = 512;
+
+impl Engine {
+    /// Parses one event and applies the project's policy. Pure but for the clock and today's salt.
+    ///
+    /// # Errors
+    /// The event is invalid, or today's salt could not be made durable.
+    pub fn prepare(&self, policy: &Policy, body: &[u8], origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+        self.prepare_submission(policy, &Submission::parse(body)?, origin)
+    }
+
+    fn prepare_submission(&self, policy: &Policy, submission: &Submission<'_>, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+        let now = self.clock().now();
+        let salt = self.secrets().salt(now).map_err(|error| {
+            tracing::error!(%error, "no salt for today's visitors");
+            TrackError::Unavailable("today's visitor salt could not be written".into())
+        })?;
+        let (user_agent, address, country) = match origin.sender {
+            Sender::Public => (origin.user_agent, origin.address, origin.country),
+            Sender::Server => {
+                let (user_agent, address) = (submission.user_agent(), submission.ip());
+                (user_agent.or(origin.user_agent), address.or(origin.address), self.country_of_text(address))
+            }
+        };
+        let user_agent = user_agent.map(|user_agent| cut_bytes(user_agent, MAX_AGENT_BYTES));
+        let verdict = with_agent(user_agent.unwrap_or_default(), |agent| {
+            let client =
+                Client { sender: origin.sender, address, user_agent, country, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
+            admit(submission, policy, &client, now)
+        })?;
+        Ok(Prepared { verdict })
+    }
+
+    fn country_of_text(&self, address: Option<&str>) -> Option<Country> {
+        let address = address.filter(|_| self.has_geo())?;
+        self.country_of(address.trim().parse().ok()?)
+    }
+
+    /// Records one prepared event.
+    ///
+    /// # Errors
+    /// See [`TrackError`].
+    pub async fn record(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
+        let (event, clamped) = match prepared.verdict {
+            Verdict::Record { event, clamped, .. } => (event, clamped),
+            Verdict::Dropped(reason) => {
+                return Ok(Receipt { id: None, status: Status::Dropped(reason), clamped: false, position: None });
+            }
+        };
+        let (project, external_id) = (event.project, event.external_id.clone());
+        self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
+        let events = vec![event];
+        if let Some((_, exceeded)) = self.over_quota(&events).await?.first() {
+            return Err(TrackError::QuotaExceeded(*exceeded));
+        }
+        let outcomes = tracker.record(events, permit).await?;
+        let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
+        Ok(Receipt::of(project, external_id.as_deref(), *outcome, clamped))
+    }
+
+    /// Records a batch of one project. Events that are invalid or exceed a quota are reported; the others are recorded.
+    ///
+    /// # Errors
+    /// See [`TrackError`].
+    pub async fn record_batch(
+        &self,
+        tracker: &Tracker,
+        prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
+        permit: Permit,
+    ) -> Result<BatchReceipt, TrackError> {
+        let mut receipt = BatchReceipt::default();
+        let (mut events, mut places) = (Events::new(), Vec::new());
+        for (index, prepared) in prepared.into_iter().enumerate() {
+            match prepared {
+                Ok(Prepared { verdict: Verdict::Record { event, .. } }) => {
+                    events.push(event);
+                    places.push(index);
+                }
+                Ok(Prepared { verdict: Verdict::Dropped(_) }) => receipt.dropped += 1,
+                Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
+                Err(Refusal::Track(error)) => return Err(error),
+                Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
+            }
+        }
+        let Some(first) = events.first() else { return Ok(receipt) };
+        self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
+        let events = self.within_quota(events, &places, &mut receipt).await?;
+        if events.is_empty() {
+            return Ok(receipt);
+        }
+        for outcome in tracker.record(events, permit).await? {
+            if outcome.is_duplicate() {
+                receipt.duplicates += 1;
+            } else {
+                receipt.recorded += 1;
+            }
+        }
+        Ok(receipt)
+    }
+
+    /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the
+    /// batch.
+    async fn within_quota(&self, events: Events, places: &[usize], receipt: &mut BatchReceipt) -> Result<Events, TrackError> {
+        let refused = self.over_quota(&events).await?;
+        if refused.is_empty() {
+            return Ok(events);
+        }
+        let error = |(place, exceeded): &(usize, QuotaExceeded)| {
+            let invalid = Invalid { code: QuotaExceeded::CODE, param: None, message: exceeded.to_string() };
+            Some((*places.get(*place)?, invalid))
+        };
+        receipt.errors.extend(refused.iter().filter_map(error));
+        receipt.errors.sort_by_key(|(place, _)| *place);
+        let mut refused = refused.into_iter().map(|(place, _)| place).peekable();
+        let kept = events.into_iter().enumerate().filter(|(place, _)| refused.next_if_eq(place).is_none());
+        Ok(kept.map(|(_, event)| event).collect())
+    }
+
+    /// Evaluates events with the project's policy. Before a project's first event is recorded, its calendar and currencies are
+    /// pinned (durably), and the event is evaluated again with the pinned configuration.
+    ///
+    /// # Errors
+    /// The pin could not be made durable.
+    pub async fn with_pinned_config<T>(
+        &self,
+        project: Arc<ProjectConfig>,
+        evaluate: impl Fn(&Policy) -> T,
+        is_recorded: impl FnOnce(&T) -> bool,
+    ) -> Result<T, TrackError> {
+        let evaluated = evaluate(&project.policy);
+        if project.is_calendar_pinned() || !is_recorded(&evaluated) {
+            return Ok(evaluated);
+        }
+        let engine = self.clone();
+        let pinned = tokio::task::spawn_blocking(move || engine.registry().pin_calendar(&project)).await;
+        match pinned {
+            Ok(Ok(project)) => Ok(evaluate(&project.policy)),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the calendar could not be fixed");
+                Err(TrackError::Unavailable("the project's calendar could not be fixed".into()))
+            }
+            Err(_) => Err(TrackError::Unavailable("the server is shutting down".into())),
+        }
+    }
+
+    /// Records one event of `project`, and returns when it is durable and counted. Part of the embedded API.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
+        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let permit = self.embedded_permit(project, event.size_bytes())?;
+        let prepare =
+            |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
+        let prepared =
+            self.with_pinned_config(keyed, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await??;
+        Ok(self.record(&self.tracker(), prepared, permit).await?)
+    }
+
+    /// Records a batch of one project in one commit. Part of the embedded API.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; single invalid events are in the receipt.
+    pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
+        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
+        let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
+            let one = |event: &NewEvent| {
+                event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER))
+            };
+            events.iter().map(one).collect()
+        };
+        let prepared =
+            self.with_pinned_config(keyed, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
+        Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
+    }
+
+    fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {
+        self.admit(project, None, bytes).map_err(|why| TrackError::Unavailable(why.to_string()).into())
+    }
+}

@@ -1,0 +1,55 @@
+//! Why events were not recorded.
+
+use std::fmt;
+
+use headcount_domain::intake::submission::Invalid;
+use headcount_domain::quota::Quota;
+
+/// Why events were not recorded, or why that is unknown.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TrackError {
+    /// The engine can't take them now; nothing was recorded.
+    #[error("nothing was recorded: {0}")]
+    Unavailable(String),
+    /// The event exceeds a quota of its project; nothing was recorded.
+    #[error("{0}")]
+    QuotaExceeded(QuotaExceeded),
+    /// They may be in the log, and their shard did not answer: they may or may not be counted.
+    #[error("the outcome is not known yet")]
+    OutcomeUnknown,
+}
+
+/// An event would create a new item of a kind of which its project has reached the limit. Nothing of the event was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaExceeded {
+    /// The kind.
+    pub quota: Quota,
+    /// The limit per project.
+    pub limit: usize,
+}
+
+impl QuotaExceeded {
+    /// The error code, for programs.
+    pub const CODE: &'static str = "quota_exceeded";
+}
+
+impl fmt::Display for QuotaExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, limit) = (self.quota.name(), self.limit);
+        write!(f, "the project has reached its quota of {limit} {name}; events that name only known {name} are still recorded")
+    }
+}
+
+/// Why events were not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    /// The event itself.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is no such project.
+    #[error("unknown project")]
+    UnknownProject,
+    /// The engine.
+    #[error(transparent)]
+    Track(#[from] TrackError),
+}

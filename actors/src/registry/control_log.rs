@@ -1,0 +1,102 @@
+//! The log of control records: an interface, and its implementation on this machine's disk.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use headcount_storage::log::{AppendEntry, Log, LogOptions};
+
+use super::error::ControlError;
+
+const PARTITION: u16 = 0;
+
+/// Control records in a total order, one per position.
+pub(super) trait ControlLog: std::fmt::Debug + Send {
+    /// Position of the oldest record that is kept.
+    fn first_position(&self) -> u64;
+
+    /// Position of the last record; the one before the first if there is none.
+    fn last_position(&self) -> u64;
+
+    /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded.
+    ///
+    /// # Errors
+    /// [`ControlError::Conflict`] if another position is next: `expected` was computed from an outdated state.
+    fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError>;
+
+    /// Passes the records after `position` to `visit`, in order, each with its position.
+    fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError>;
+
+    /// Removes records before `position` where that costs nothing: whole segments.
+    fn remove_before(&mut self, position: u64) -> Result<(), ControlError>;
+}
+
+/// The control log in a local directory.
+#[derive(Debug)]
+pub(super) struct LocalControlLog {
+    log: Log,
+}
+
+impl LocalControlLog {
+    /// Opens the log in `dir`, or creates one there.
+    pub(super) fn open(dir: &Path, segment_bytes: u64) -> Result<Self, ControlError> {
+        let options = LogOptions { segment_bytes, prepare_ahead: false, ..LogOptions::default() };
+        let (log, recovery) = Log::open(dir, options)?;
+        if recovery.cut_bytes > 0 {
+            tracing::warn!(cut_bytes = recovery.cut_bytes, "cut an unfinished record off the control log");
+        }
+        Ok(Self { log })
+    }
+}
+
+impl ControlLog for LocalControlLog {
+    fn first_position(&self) -> u64 {
+        self.log.reader().first_position()
+    }
+
+    fn last_position(&self) -> u64 {
+        self.log.last_position()
+    }
+
+    fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
+        let next = self.last_position() + 1;
+        if expected != next {
+            return Err(ControlError::Conflict { expected, next });
+        }
+        self.log.append(&[AppendEntry { partition: PARTITION, count: 1, payload: record }])?;
+        Ok(())
+    }
+
+    fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
+        let wanted = |partition| (partition == PARTITION).then_some(position);
+        Ok(self.log.reader().read(wanted, |record| visit(record.first, record.payload))?)
+    }
+
+    fn remove_before(&mut self, position: u64) -> Result<(), ControlError> {
+        self.log.remove_before(position)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_another_writer_preceded_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = LocalControlLog::open(dir.path(), 1 << 16).unwrap();
+        log.append_at(1, b"first").unwrap();
+        for outdated in [0, 1, 3] {
+            let error = log.append_at(outdated, b"other").unwrap_err();
+            assert!(matches!(error, ControlError::Conflict { expected, next: 2 } if expected == outdated), "{error}");
+        }
+        log.append_at(2, b"second").unwrap();
+        let mut records = Vec::new();
+        let mut visit = |position, record: &[u8]| {
+            records.push((position, record.to_vec()));
+            ControlFlow::Continue(())
+        };
+        log.read_after(1, &mut visit).unwrap();
+        assert_eq!(records, [(2, b"second".to_vec())]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Applies single events to a partition, and sets aside those that panic repeatedly.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::intake::event::{Event, Position};
+
+use super::partition::Partition;
+use super::work::Outcome;
+use crate::dead_letters::DeadLetters;
+
+/// How many panics at one position set its event aside.
+const STRIKES: u8 = 2;
+
+/// Called before each event is applied: a seam for tests.
+pub(crate) type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
+
+/// Applies events.
+pub(crate) struct Applier {
+    dead: Arc<DeadLetters>,
+    strikes: HashMap<Position, u8>,
+    probe: Probe,
+}
+
+impl Applier {
+    pub(crate) fn new(dead: Arc<DeadLetters>, probe: Probe) -> Self {
+        Self { dead, strikes: HashMap::new(), probe }
+    }
+
+    /// Applies an event, or skips it if it was set aside. `None`: it panicked, and the state of the partition is lost.
+    ///
+    /// # Errors
+    /// The partition can't be read, or the event can't be set aside. The state of the partition is lost.
+    pub(super) fn apply(
+        &mut self,
+        partition: &mut Partition,
+        event: &Event,
+        position: Position,
+    ) -> Result<Option<Outcome>, Fault> {
+        if self.dead.contains(position) {
+            partition.skip(position);
+            return Ok(Some(Outcome { position, first: position }));
+        }
+        let probe = &self.probe;
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(probe) = probe {
+                probe(event);
+            }
+            partition.apply(event, position)
+        }));
+        match applied {
+            Ok(outcome) => outcome.map(Some),
+            Err(_) => {
+                tracing::error!(partition = partition.number(), position, "an event made its shard panic");
+                self.strike(position, event)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {
+        let strikes = self.strikes.entry(position).or_insert(0);
+        *strikes += 1;
+        if *strikes >= STRIKES {
+            tracing::error!(position, "the event panicked twice and is set aside");
+            self.dead
+                .add(position, "panicked twice", event)
+                .map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
+        }
+        Ok(())
+    }
+}

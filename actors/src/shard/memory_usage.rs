@@ -1,0 +1,48 @@
+//! Bytes of records and rollups that the shards of an engine have in memory.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use headcount_domain::cache::table::Bytes;
+
+/// The sum over all shards: one busy project may use the memory of all of them.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryUsage {
+    resident: AtomicUsize,
+    unsaved: AtomicUsize,
+    stuck: AtomicUsize,
+    rollups: AtomicUsize,
+}
+
+/// Bytes in memory, of one shard or of all.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    /// Bytes of partitions whose checkpoints can be written, and the saved bytes of the others.
+    pub(super) free: Bytes,
+    /// Bytes that stuck partitions must keep.
+    pub(super) stuck: usize,
+    /// Bytes of rollups, which are part of the above.
+    pub(super) rollups: usize,
+}
+
+impl MemoryUsage {
+    /// Bytes of records and rollups in memory.
+    pub(crate) fn resident(&self) -> usize {
+        self.resident.load(Ordering::Relaxed).wrapping_add(self.stuck.load(Ordering::Relaxed))
+    }
+
+    /// Replaces what one shard reported before by `now`, and returns the new sum over all shards.
+    pub(super) fn replace(&self, before: Usage, now: Usage) -> Usage {
+        let replace = |total: &AtomicUsize, before: usize, now: usize| {
+            let rest = total.fetch_add(now.wrapping_sub(before), Ordering::Relaxed).wrapping_sub(before);
+            rest.wrapping_add(now)
+        };
+        Usage {
+            free: Bytes {
+                resident: replace(&self.resident, before.free.resident, now.free.resident),
+                unsaved: replace(&self.unsaved, before.free.unsaved, now.free.unsaved),
+            },
+            stuck: replace(&self.stuck, before.stuck, now.stuck),
+            rollups: replace(&self.rollups, before.rollups, now.rollups),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Events on their way into the partitions of a shard: queued, applied in turns, or held while a partition is rebuilt.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant as Stopwatch;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::log::History;
+
+use super::applier::Applier;
+use super::fair_queue::{FairQueue, Pace, SLICE};
+use super::health::Condition;
+use super::partition::{Partition, PartitionContext, Partitions};
+use super::rebuild::{Rebuild, Received, Wake};
+use super::shard_map::partition_of;
+use super::work::{QueuedWork, Work};
+use crate::checkpoint_writer::CancelledJobs;
+
+/// A partition whose state is lost, and why.
+pub(super) type Broken = (u16, Fault);
+
+/// A project's turn.
+pub(super) struct Turn {
+    /// How many events were applied.
+    pub(super) applied: usize,
+    pub(super) ended: Stopwatch,
+    pub(super) broken: Option<Broken>,
+}
+
+/// How a step of a rebuild ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RebuildStep {
+    /// Another one may follow at once.
+    Again,
+    /// There is more to apply, after the shard's other work.
+    More,
+    /// Nothing is left to apply now.
+    Done,
+}
+
+/// See the module.
+pub(super) struct EventPipeline {
+    pub(super) context: PartitionContext,
+    pub(super) partitions: Partitions,
+    pub(super) history: Arc<dyn History>,
+    pub(super) applier: Applier,
+    queue: FairQueue<ProjectId, QueuedWork>,
+    rebuilds: BTreeMap<u16, Rebuild>,
+    /// The positions up to which everything was applied when the queues were dropped.
+    dropped: BTreeMap<u16, Position>,
+    wake: Wake,
+}
+
+impl EventPipeline {
+    /// Opens the partitions as their last checkpoints left them.
+    pub(super) fn open(
+        numbers: &[u16],
+        context: PartitionContext,
+        history: Arc<dyn History>,
+        applier: Applier,
+    ) -> Result<Self, Fault> {
+        let open = |number: &u16| Ok((*number, Partition::open(*number, context.clone())?));
+        let partitions = numbers.iter().map(open).collect::<Result<_, Fault>>()?;
+        Ok(Self {
+            context,
+            partitions,
+            history,
+            applier,
+            queue: FairQueue::default(),
+            rebuilds: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            wake: Arc::new(|| ()),
+        })
+    }
+
+    /// Calls `wake` when a rebuild has something to apply.
+    pub(super) fn set_wake(&mut self, wake: impl Fn() + Send + Sync + 'static) {
+        self.wake = Arc::new(wake);
+    }
+
+    /// Queues work, behind other work of its project.
+    pub(super) fn enqueue(&mut self, work: Work) {
+        let queued = QueuedWork::new(work);
+        match self.rebuilds.get_mut(&queued.work.partition) {
+            Some(rebuild) => rebuild.hold(queued),
+            None => self.queue.push(queued.work.project, queued),
+        }
+    }
+
+    /// Whether work waits to be applied that can be applied now.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Whether work waits for a rebuild.
+    pub(super) fn is_rebuilding(&self) -> bool {
+        !self.rebuilds.is_empty()
+    }
+
+    /// The position up to which everything of a partition is applied.
+    pub(super) fn all_up_to(&self, number: u16) -> Position {
+        let applied = self.partitions.get(&number).map_or(0, Partition::applied);
+        if let Some(dropped) = self.dropped.get(&number) {
+            return applied.min(*dropped);
+        }
+        if self.rebuilds.contains_key(&number) {
+            // A replay follows the order of the log.
+            return applied;
+        }
+        let of_partition = self.queue.fronts().filter(|(project, _)| partition_of(*project) == number);
+        of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
+    }
+
+    /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
+    pub(super) fn drop_queues(&mut self) {
+        // Checkpoints go on, so they must know what waited.
+        for number in self.partitions.keys().copied().collect::<Vec<_>>() {
+            let all_up_to = self.all_up_to(number);
+            self.dropped.entry(number).and_modify(|known| *known = all_up_to.min(*known)).or_insert(all_up_to);
+        }
+        if self.has_queued() || self.is_rebuilding() {
+            tracing::warn!("some events that are in the log are not counted yet; the next start counts them");
+        }
+        self.queue = FairQueue::default();
+        self.rebuilds.clear();
+    }
+
+    /// Applies work of the project whose turn it is, for a slice of time from `began`. `None`: nothing is queued.
+    pub(super) fn apply_next(&mut self, began: Stopwatch) -> Option<Turn> {
+        let (project, mut queued) = self.queue.next()?;
+        let before = queued.outcomes.len();
+        let result = self.apply(&mut queued, began);
+        let ended = Stopwatch::now();
+        self.queue.charge(project, ended - began);
+        let applied = queued.outcomes.len() - before;
+        let number = queued.work.partition;
+        if result.is_ok() && queued.is_done() {
+            queued.finish();
+        } else {
+            self.queue.put_back(project, queued);
+        }
+        Some(Turn { applied, ended, broken: result.err().map(|fault| (number, fault)) })
+    }
+
+    fn apply(&mut self, queued: &mut QueuedWork, began: Stopwatch) -> Result<(), Fault> {
+        let QueuedWork { work, outcomes } = queued;
+        let Some(partition) = self.partitions.get_mut(&work.partition) else {
+            return Err(Fault::defect("not a partition of this shard"));
+        };
+        let from = outcomes.len();
+        let mut pace = Pace::new(began);
+        for (event, position) in work.events[from..].iter().zip(work.first + from as u64..) {
+            match self.applier.apply(partition, event, position)? {
+                Some(outcome) => outcomes.push(outcome),
+                None => return Err(Fault::defect(format!("the event at position {position} panicked"))),
+            }
+            if outcomes.len() < work.events.len() && pace.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a partition's state up, and begins to rebuild it.
+    pub(super) fn begin_rebuild(&mut self, (number, fault): Broken, cancelled: CancelledJobs) {
+        // The next start opens the damaged part of the store again, and must not trust it.
+        self.context.damage.noted(fault.clone());
+        let old = self.partitions.remove(&number);
+        let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
+        self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
+        self.context.health.set(number, rebuild.condition(), &fault.to_string());
+        if rebuild.is_failed() {
+            tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
+        } else {
+            let attempts = rebuild.attempts();
+            tracing::error!(partition = number, %fault, attempts, "a partition's state is given up, and rebuilt from the log");
+        }
+        self.rebuilds.insert(number, rebuild);
+    }
+
+    /// The first fault that a partition is not rebuilt from yet.
+    pub(super) fn first_fault(&self) -> Option<Fault> {
+        self.rebuilds.values().next().map(|rebuild| rebuild.fault().clone())
+    }
+
+    /// The partition whose rebuild is running.
+    pub(super) fn running_rebuild(&self) -> Option<u16> {
+        self.rebuilds.iter().find(|(_, rebuild)| rebuild.is_running()).map(|(number, _)| *number)
+    }
+
+    /// Starts the next rebuild that is due.
+    pub(super) fn start_rebuild(&mut self) -> Result<(), Broken> {
+        let now = Stopwatch::now();
+        let Some((number, rebuild)) = self.rebuilds.iter_mut().find(|(_, rebuild)| rebuild.is_due(now)) else { return Ok(()) };
+        rebuild.start(*number, &self.context, &self.history, &self.wake).map_err(|fault| (*number, fault))
+    }
+
+    /// Applies events of a rebuild, and takes what its thread delivered, for a slice of time from `began`. Adds the number of
+    /// applied events to `applied`.
+    pub(super) fn step_rebuild(&mut self, number: u16, began: Stopwatch, applied: &mut usize) -> Result<RebuildStep, Fault> {
+        let Some(rebuild) = self.rebuilds.get_mut(&number) else { return Ok(RebuildStep::Done) };
+        let mut pace = Pace::new(began);
+        while let Some((position, event)) = rebuild.next_event() {
+            if let Some(partition) = self.partitions.get_mut(&number).filter(|partition| position > partition.applied()) {
+                match self.applier.apply(partition, &event, position)? {
+                    Some(outcome) => rebuild.applied(outcome),
+                    None => return Err(Fault::defect(format!("the event at position {position} panicked at its replay"))),
+                }
+                *applied += 1;
+            }
+            if pace.is_over() {
+                break;
+            }
+        }
+        if rebuild.has_events() || began.elapsed() >= SLICE {
+            return Ok(RebuildStep::More);
+        }
+        match rebuild.receive()? {
+            Received::Opened(partition) => drop(self.partitions.insert(number, *partition)),
+            Received::Events => {}
+            Received::Nothing => return Ok(RebuildStep::Done),
+            Received::End => {
+                let applied = self.partitions.get(&number).map_or(0, Partition::applied);
+                rebuild.check_complete(applied)?;
+                tracing::info!(partition = number, position = applied, "the partition is rebuilt");
+                self.release(number);
+                return Ok(RebuildStep::More);
+            }
+        }
+        Ok(RebuildStep::Again)
+    }
+
+    /// Lets the work of a rebuilt partition go on.
+    fn release(&mut self, number: u16) {
+        for queued in self.rebuilds.remove(&number).into_iter().flat_map(Rebuild::into_works) {
+            if queued.is_done() {
+                queued.finish();
+            } else {
+                self.queue.push(queued.work.project, queued);
+            }
+        }
+        self.context.health.set(number, Condition::Well, "");
+    }
+}

@@ -1,0 +1,64 @@
+//! Committed events on their way into the state.
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+
+use crate::event_codec::Events;
+use crate::ingest::Permit;
+
+/// The result of applying one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its position.
+    pub position: Position,
+    /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
+    pub first: Position,
+}
+
+impl Outcome {
+    /// Whether an earlier event has its `external_id`.
+    #[must_use]
+    pub fn is_duplicate(self) -> bool {
+        self.first != self.position
+    }
+}
+
+/// Committed events of one project.
+pub(crate) struct Work {
+    pub(crate) partition: u16,
+    pub(crate) project: ProjectId,
+    pub(crate) first: Position,
+    pub(crate) events: Events,
+    /// What the events hold of the admission gate, until they are applied.
+    pub(crate) permits: Vec<Permit>,
+    /// Called when all events are applied; dropped where the outcome is unknown.
+    pub(crate) reply: Box<dyn FnOnce(Vec<Outcome>) + Send>,
+}
+
+/// Work with the outcomes of the events that are already applied.
+pub(super) struct QueuedWork {
+    pub(super) work: Work,
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+impl QueuedWork {
+    pub(super) fn new(work: Work) -> Self {
+        Self { outcomes: Vec::with_capacity(work.events.len()), work }
+    }
+
+    /// The position of its first event that is not applied.
+    pub(super) fn next(&self) -> Position {
+        self.work.first + self.outcomes.len() as u64
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.outcomes.len() >= self.work.events.len()
+    }
+
+    /// Returns the permits and replies.
+    pub(super) fn finish(self) {
+        let Self { work, outcomes } = self;
+        drop(work.permits);
+        (work.reply)(outcomes);
+    }
+}

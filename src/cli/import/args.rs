@@ -1,0 +1,177 @@
+//! The flags of `import`, and what they say about the file.
+
+use std::path::{Path, PathBuf};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::policy::BotPolicy;
+
+use super::events::{Format, Reading, Tags};
+use super::journal::{Journal, JournalError};
+use super::lines::{Opening, Place};
+use super::report::Reporter;
+use super::source_file::SourceFile;
+use crate::cli::client::ServerFlags;
+use crate::cli::failure::Failure;
+use crate::cli::runtime::since_epoch;
+
+/// The flags of `import`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// File to import, plain or gzip; `-` is standard input
+    file: PathBuf,
+    /// Project, by id or unique name [default: the only one]
+    #[arg(long, value_name = "PROJECT")]
+    pub(super) project: Option<String>,
+    /// Format of the lines
+    #[arg(long, value_enum, default_value = "ndjson")]
+    format: Format,
+    /// Host name of the site, to complete the paths of an access log to URLs
+    #[arg(long, value_name = "HOST")]
+    hostname: Option<String>,
+    /// Import every request of an access log, not only successful page views
+    #[arg(long)]
+    all: bool,
+    /// What to do with crawlers [default: as the project's policy says]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub(super) bots: Option<Bots>,
+    /// Begin at the first line, even if an earlier run imported this file
+    #[arg(long)]
+    pub(super) again: bool,
+    /// Wait for more lines until a signal stops the import, also across log rotation
+    #[arg(long)]
+    follow: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) server: ServerFlags,
+}
+
+/// What to do with crawlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Bots {
+    /// Drop their events
+    Drop,
+    /// Record their events with the device `bot`
+    Record,
+}
+
+impl From<Bots> for BotPolicy {
+    fn from(bots: Bots) -> Self {
+        match bots {
+            Bots::Drop => Self::Drop,
+            Bots::Record => Self::Record,
+        }
+    }
+}
+
+/// Where an import continues.
+pub(crate) struct ResumePoint {
+    pub(crate) from: Place,
+    /// Events before this offset may have been sent to a server already.
+    pub(crate) sent_until: u64,
+    pub(crate) journal: Option<Journal>,
+}
+
+impl ImportArgs {
+    /// Returns whether the input can be read only once.
+    fn is_stream(&self) -> bool {
+        self.file == Path::new("-") || self.file.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    }
+
+    /// Identifies the file as it is now. Returns `None` for a stream.
+    pub(super) fn source_file(&self, project: ProjectId) -> Result<Option<SourceFile>, Failure> {
+        if self.is_stream() {
+            return Ok(None);
+        }
+        if self.file.is_dir() {
+            return Err(Failure(format!("{} is a directory", self.file.display())));
+        }
+        let how = format!("{project} {:?} {:?} {} {:?}", self.format, self.hostname, self.all, self.bots);
+        SourceFile::of(&self.file, how).map(Some).map_err(|error| self.unreadable(&error))
+    }
+
+    /// The prefix of the `external_id`s that an import without a journal assigns.
+    pub(super) fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
+        let name = match self.source_file(project)?.filter(|_| !self.again) {
+            Some(file) => file.name().map_err(|error| self.unreadable(&error))?,
+            // Two streams are never the same input.
+            None => format!("{:x}", since_epoch().as_nanos()),
+        };
+        Ok(format!("import:{name}"))
+    }
+
+    /// Finds where to continue. An import of a stream, or without a data directory, has no journal. `log_position` is the last
+    /// position of the log if nobody else records events; `again` ignores earlier imports.
+    pub(super) fn resume(
+        &self,
+        data_dir: Option<&Path>,
+        project: ProjectId,
+        log_position: Option<u64>,
+        again: bool,
+    ) -> Result<ResumePoint, Failure> {
+        let start = ResumePoint { from: Place::START, sent_until: 0, journal: None };
+        let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok(start) };
+        if again {
+            Journal::forget(data_dir, &file).map_err(unusable)?;
+        } else {
+            if let Some(mut journal) = Journal::find(data_dir, &file).map_err(unusable)? {
+                let earlier = journal.resume(log_position).map_err(unusable)?;
+                if file.has_boundary(earlier.from).map_err(|error| self.unreadable(&error))? {
+                    return Ok(ResumePoint { from: earlier.from, sent_until: earlier.sent_until, journal: Some(journal) });
+                }
+                let file = self.file.display();
+                tracing::warn!(%file, "the file was rewritten since it was imported: importing it from its first line");
+            }
+            if let Some(former) = Journal::left_behind(data_dir, &file) {
+                tracing::warn!(
+                    former = %former.display(),
+                    "another file had this name, and has lines that were not imported: repeat the command with its new name"
+                );
+            }
+        }
+        let journal = Journal::create(data_dir, &file).map_err(unusable)?;
+        Ok(ResumePoint { journal: Some(journal), ..start })
+    }
+
+    /// Closes the journal of a file. Returns whether the import is finished, or `None` if it continues with the next file of
+    /// the same name.
+    pub(super) fn file_ended(&self, is_end: bool, journal: Option<&mut Journal>) -> Result<Option<bool>, Failure> {
+        // A followed file has no end, so a signal leaves nothing unfinished.
+        let finished = is_end || self.follow;
+        if let Some(journal) = journal {
+            journal.finish(finished).map_err(unusable)?;
+        }
+        if is_end && self.follow && !self.is_stream() {
+            tracing::info!(file = %self.file.display(), "the file was replaced: following the new one");
+            return Ok(None);
+        }
+        Ok(Some(finished))
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> Failure {
+        Failure::new(self.file.display(), error)
+    }
+
+    /// How the file is opened. `reporter` learns where it begins.
+    pub(super) fn opening(&self, from: Place, reporter: &mut Reporter) -> Opening {
+        let (file, follow, is_whole) = (self.file.clone(), self.follow, self.format.is_whole());
+        Opening { file, from, follow, is_whole, progress: reporter.begin_file(from) }
+    }
+
+    /// Creates the reporter of an import with these flags.
+    pub(super) fn reporter(&self) -> Reporter {
+        let is_endless = self.is_stream() || self.follow;
+        let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
+        Reporter::new(total, self.is_stream())
+    }
+
+    /// How lines become events.
+    pub(super) fn reading(&self, tags: Option<Tags>) -> Reading {
+        Reading { format: self.format, hostname: self.hostname.clone(), all: self.all, tags }
+    }
+}
+
+fn unusable(error: JournalError) -> Failure {
+    Failure(format!("{error}; --again begins at the first line"))
+}

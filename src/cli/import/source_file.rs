@@ -1,0 +1,144 @@
+//! The imported file, recognized again after it grew or was renamed.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::lines::{self, Place};
+
+/// The length of the beginning that is compared.
+const HEAD_BYTES: u64 = 4_096;
+
+/// Properties of a file that stay the same when it grows, is touched or is renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileIdentity {
+    inode: u64,
+    /// The length of the beginning that is compared: all of the file at first, up to [`HEAD_BYTES`].
+    head_bytes: u64,
+    /// The hash of the beginning, after decompression.
+    head: String,
+}
+
+/// A file and how it is read.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceFile {
+    /// The path as given.
+    pub(crate) file: PathBuf,
+    /// Project, format and flags: reading the same file differently is another import.
+    pub(crate) how: String,
+    /// The identity as of now.
+    pub(crate) identity: FileIdentity,
+}
+
+impl SourceFile {
+    /// Identifies a file as it is now.
+    pub(crate) fn of(file: &Path, how: String) -> io::Result<Self> {
+        let inode = file.metadata()?.ino();
+        let head = read_head(file, HEAD_BYTES)?;
+        let head_bytes = u64::try_from(head.len()).unwrap_or(HEAD_BYTES);
+        Ok(Self { file: file.to_owned(), how, identity: FileIdentity { inode, head_bytes, head: hash(&head) } })
+    }
+
+    /// Returns whether an earlier import with this identity was of this file.
+    pub(crate) fn was(&self, earlier: &FileIdentity) -> bool {
+        let has_head = || {
+            let head = read_head(&self.file, earlier.head_bytes.min(HEAD_BYTES));
+            head.is_ok_and(|head| u64::try_from(head.len()) == Ok(earlier.head_bytes) && hash(&head) == earlier.head)
+        };
+        earlier.inode == self.identity.inode && has_head()
+    }
+
+    /// Finds the file in the same directory that has this identity and is longer than `done`.
+    pub(crate) fn beside(&self, former: &FileIdentity, done: u64) -> Option<PathBuf> {
+        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut files = std::fs::read_dir(parent).ok()?.flatten();
+        let entry = files.find(|entry| entry.metadata().is_ok_and(|it| it.ino() == former.inode && it.len() > done))?;
+        let beside = Self::of(&entry.path(), self.how.clone()).ok()?;
+        beside.was(former).then_some(beside.file)
+    }
+
+    /// Returns whether the file has a boundary between two lines at this place. If not, it was rewritten.
+    pub(crate) fn has_boundary(&self, place: Place) -> io::Result<bool> {
+        let mut file = File::open(&self.file)?;
+        if place.offset == 0 || lines::is_gzip(&mut file)? {
+            return Ok(true);
+        }
+        let length = file.metadata()?.len();
+        if length < place.offset {
+            return Ok(false);
+        }
+        let mut around = Vec::new();
+        file.seek(SeekFrom::Start(place.offset - 1))?;
+        file.take(2).read_to_end(&mut around)?;
+        Ok(matches!(around[..], [b'\n', ..] | [_] | [_, b'\n' | b'\r']))
+    }
+
+    /// A name for the ids of the file's events, the same for every import of this file in this way.
+    pub(crate) fn name(&self) -> io::Result<String> {
+        let head = read_head(&self.file, HEAD_BYTES)?;
+        let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok(hash(format!("{}\n{}\n{}", self.how, self.identity.inode, hash(first_line)).as_bytes()))
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    format!("{:032x}", xxh3_128(bytes))
+}
+
+/// Reads the beginning of a file, after decompression.
+fn read_head(file: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let read = lines::open_decompressed(file)?.take(bytes).read_to_end(&mut head);
+    // A truncated gzip file has a beginning, too.
+    match read {
+        Err(error) if head.is_empty() && error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+        _ => Ok(head),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    use super::*;
+
+    fn source(file: &Path) -> SourceFile {
+        SourceFile::of(file, "how".into()).unwrap()
+    }
+
+    #[test]
+    fn a_file_stays_itself_when_it_grows_or_is_renamed_and_only_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, renamed) = (dir.path().join("log"), dir.path().join("log.1"));
+        for first in ["", "a\n", &"a line of some length\n".repeat(500)] {
+            std::fs::write(&path, first).unwrap();
+            let before = source(&path);
+            OpenOptions::new().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
+            assert!(source(&path).was(&before.identity), "{}", first.len());
+            assert!(source(&path).has_boundary(Place { offset: first.len() as u64, lines: 0 }).unwrap());
+            std::fs::rename(&path, &renamed).unwrap();
+            assert!(source(&renamed).was(&before.identity));
+            std::fs::write(&path, first).unwrap();
+            assert!(!source(&path).was(&before.identity), "another inode");
+            if !first.is_empty() {
+                std::fs::write(&renamed, first.replace('a', "b")).unwrap();
+                assert!(!source(&renamed).was(&before.identity), "another beginning");
+            }
+            std::fs::remove_file(&renamed).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_place_is_between_two_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "ab\ncd\r\nef").unwrap();
+        let reached: Vec<bool> = (0..=10).map(|offset| source(&path).has_boundary(Place { offset, lines: 0 }).unwrap()).collect();
+        assert_eq!(reached, [true, false, true, true, false, true, true, true, false, true, false]);
+    }
+}

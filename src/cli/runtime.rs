@@ -1,0 +1,30 @@
+//! What commands need from the process: a runtime, signals, and a suffix that no other run has.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::failure::Failure;
+
+/// Creates a runtime on the calling thread.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::new("could not start", error))
+}
+
+/// Returns a future that ends on SIGTERM or SIGINT (control-C). The signals are caught from now on.
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// The time since the Unix epoch, which tells this run from others.
+pub(crate) fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

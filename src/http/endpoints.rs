@@ -1,0 +1,122 @@
+//! The endpoints of the interface. One line each: the module and the handler. The routes and the OpenAPI document follow from the list.
+
+use std::sync::LazyLock;
+
+use actix_web::http::Method;
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpResponse, web};
+use utoipa::OpenApi;
+
+use crate::http::openapi::modifiers::{Closed, Credentials};
+use crate::http::openapi::rate_limits::RateLimits;
+use crate::http::openapi::responses::SharedResponses;
+use crate::http::resources;
+use crate::http::resources::docs::DocumentJson;
+use crate::http::resources::events::cors;
+use crate::http::resources::{docs, metrics, projects, version};
+use crate::http::respond::code::CodeTable;
+use crate::http::respond::error::{ApiError, ErrorBody};
+use crate::http::routes::Router;
+
+macro_rules! endpoints {
+    ($($($module:ident)::+ => $handler:ident;)*) => {
+        fn add_operations(router: &mut Router) {
+            pastey::paste! {
+                $(router.operation::<resources::$($module)::+::[<__path_ $handler>], _, _>(resources::$($module)::+::$handler);)*
+            }
+        }
+
+        /// The document of all operations.
+        #[derive(OpenApi)]
+        #[openapi(
+            info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
+            paths($(resources::$($module)::+::$handler),*),
+            components(schemas(ErrorBody)),
+            tags(
+        (name = "events", description = "Recording what happens."),
+        (name = "analytics", description = "Counting events and users of a project."),
+        (name = "revenue", description = "Money of a project."),
+        (name = "identities", description = "What single users did, over all projects."),
+        (name = "companies", description = "What companies did, over all projects."),
+        (name = "groups", description = "What groups of other types did, over all projects."),
+        (name = "management", description = "The organization, its projects, keys and tokens."),
+        (name = "operations", description = "The process itself."),
+    ),
+            modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
+        )]
+        pub(crate) struct Document;
+    };
+}
+
+// The router tries paths in this order, and most requests are events.
+endpoints! {
+    events::track => track_alias;
+    events::pixel => pixel;
+    events::track => track;
+    events::track => batch;
+    events::track => server_track;
+    events::track => server_batch;
+    unique_users => count_unique_users_per_day;
+    revenue::metrics => metrics;
+    revenue::timeseries => timeseries;
+    revenue::attribution => by_attribution;
+    revenue::cohorts => ltv_cohorts;
+    identities => profile;
+    identities => referrers;
+    identities => top_pages;
+    companies => lookup;
+    companies => top;
+    companies => metrics;
+    companies => top_users;
+    groups => metrics;
+    groups => top;
+    organizations => create;
+    organization => show;
+    organization => change;
+    projects => list;
+    projects => create;
+    projects => show;
+    projects => change;
+    public_keys => list;
+    public_keys => create;
+    public_keys => change;
+    public_keys => remove;
+    api_tokens => list;
+    api_tokens => create;
+    api_tokens => revoke;
+    health => healthz;
+    health => readyz;
+    version => version;
+    metrics => metrics;
+    docs => openapi_json;
+    docs => docs;
+}
+
+/// Registers every endpoint.
+pub(crate) fn routes(config: &mut ServiceConfig) {
+    metrics::start();
+    let mut router = Router::default();
+    add_operations(&mut router);
+    for path in ["/i", "/track", "/i/batch"] {
+        router.on(path, Method::OPTIONS, cors::preflight);
+    }
+    router.refused("/projects/{project_id}", Method::DELETE, projects::remove);
+    docs::add_assets(&mut router);
+    router.register(config);
+    config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
+}
+
+async fn not_found() -> Result<HttpResponse, ApiError> {
+    Err(ApiError::not_found("path"))
+}
+
+/// Returns the document as JSON, which is made once.
+pub(crate) fn json() -> &'static str {
+    static JSON: LazyLock<String> = LazyLock::new(|| {
+        Document::openapi().to_json().unwrap_or_else(|error| {
+            tracing::error!(%error, "the OpenAPI document can't be written as JSON");
+            "{}".to_owned()
+        })
+    });
+    &JSON
+}

@@ -1,0 +1,29 @@
+//! The parameters in paths, as the OpenAPI document shows them.
+
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+macro_rules! path_parameters {
+    ($($name:ident $parameter:literal $pattern:literal $description:literal;)*) => {$(
+        #[doc = concat!("`{", $parameter, "}`: ", $description)]
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl IntoParams for $name {
+            fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+                let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some($pattern));
+                let parameter = ParameterBuilder::new().name($parameter).parameter_in(ParameterIn::Path).required(Required::True);
+                vec![parameter.description(Some($description)).schema(Some(schema)).build()]
+            }
+        }
+    )*};
+}
+
+path_parameters! {
+    ProjectPath "project_id" "^prj_[0-9A-Za-z]{11}$" "The project.";
+    CompanyPath "company_id" "^co_[0-9A-Za-z]{22}$" "The company's id, as answers show it.";
+    KeyPath "public_key" "^pk_[0-9A-Za-z]{32}$" "The public key.";
+    TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
+}

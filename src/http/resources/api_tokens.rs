@@ -1,0 +1,227 @@
+//! `/api-tokens`.
+//!
+//! Whoever is no owner can't raise itself: a token of role admin gives others no role above its own and no scope that it
+//! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{ApiToken, NewToken, Role, Scope, TokenId};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::time::Instant;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::extract::path::TokenPath;
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::resources::schemas;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+json_body! {
+    /// A token to be made.
+    #[schema(example = json!({"name": "dashboard", "role": "admin", "scopes": ["analytics:read", "revenue:read"]}))]
+    pub(crate) struct NewTokenShape {
+        /// Its name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: String = required("a string"),
+        /// What its holder is in the organization.
+        #[schema(schema_with = schemas::role)]
+        role: Role = with(role),
+        /// What it may be used for: at least one. None implies another.
+        #[schema(schema_with = schemas::scopes)]
+        scopes: Vec<Scope> = with(scopes),
+        /// The one project that it is for. Default: all.
+        #[schema(pattern = "^prj_[0-9A-Za-z]{11}$", value_type = Option<String>)]
+        project_id: Option<ProjectId> = with(project_id),
+        /// From when on it is refused; in the future. Default: never.
+        #[schema(format = DateTime, value_type = Option<String>)]
+        expires_at: Option<Instant> = with(expires_at),
+    }
+}
+
+/// A token, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TokenAnswer {
+    /// Its id, which is no secret.
+    token_id: String,
+    /// Its name.
+    name: String,
+    /// What its holder is in the organization.
+    #[schema(schema_with = schemas::role)]
+    role: Role,
+    /// What it may be used for.
+    #[schema(schema_with = schemas::scopes)]
+    scopes: Vec<Scope>,
+    /// The one project that it is for; null: all.
+    #[schema(required)]
+    project_id: Option<String>,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// From when on it is refused; null: never.
+    #[schema(required, format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// A token that was just made.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NewTokenAnswer {
+    /// The secret. It is shown here once, and kept nowhere.
+    token: String,
+    /// Its id, which is no secret.
+    token_id: String,
+    /// Its name.
+    name: String,
+    /// What its holder is in the organization.
+    #[schema(schema_with = schemas::role)]
+    role: Role,
+    /// What it may be used for.
+    #[schema(schema_with = schemas::scopes)]
+    scopes: Vec<Scope>,
+    /// The one project that it is for; null: all.
+    #[schema(required)]
+    project_id: Option<String>,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// From when on it is refused; null: never.
+    #[schema(required, format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// The tokens of an organization.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TokensAnswer {
+    /// The tokens, oldest first, those that have expired included.
+    api_tokens: Vec<TokenAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+impl From<&ApiToken> for TokenAnswer {
+    fn from(token: &ApiToken) -> Self {
+        Self {
+            token_id: token.token_id.to_string(),
+            name: token.name.clone(),
+            role: token.role,
+            scopes: token.scopes.clone(),
+            project_id: token.project.map(|project| project.to_string()),
+            created_at: token.created_at.to_string(),
+            expires_at: token.expires_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+impl NewTokenAnswer {
+    fn new(token: &ApiToken, secret: &str) -> Self {
+        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at } = token.into();
+        Self { token: secret.to_owned(), token_id, name, role, scopes, project_id, created_at, expires_at }
+    }
+}
+
+fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
+    let role: String = fields.required(name, "a string")?;
+    role.parse().map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
+}
+
+fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>, ApiError> {
+    let scopes: Vec<String> = fields.required(name, "a list of scopes such as [\"admin\"]")?;
+    let scope = |(i, scope): (usize, &String)| {
+        scope.parse().map_err(|error| ApiError::parameter(format!("{name}[{i}]"), format!("{scope:?} {error}")))
+    };
+    scopes.iter().enumerate().map(scope).collect()
+}
+
+fn project_id(fields: &Fields<'_>, name: &str) -> Result<Option<ProjectId>, ApiError> {
+    fields.parsed(name, "the id of a project", |id| id.parse().ok())
+}
+
+fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiError> {
+    fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
+}
+
+/// Refuses a token that is more than its maker, who is no owner.
+fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
+    if caller.role == Role::Owner {
+        return Ok(());
+    }
+    if new.role == Role::Owner {
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner makes tokens of role owner"));
+    }
+    match new.scopes.iter().find(|scope| !caller.has(**scope)) {
+        Some(scope) => {
+            let message = format!("a token of role admin gives only scopes that it has, and it doesn't have {scope}");
+            Err(ApiError::new(ErrorCode::InsufficientScope, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The tokens of the organization, without their secrets.
+#[utoipa::path(
+    get, path = "/api-tokens", tag = "management", operation_id = "list_api_tokens",
+    responses(
+        (status = 200, description = "The tokens, oldest first.", body = TokensAnswer),
+        NotModified, TokenErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let tokens = state.engine.registry().tokens(caller.organization())?;
+    let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
+    etag::json(&request, &TokensAnswer { api_tokens, truncated: false })
+}
+
+/// Makes a token. A token of role admin makes none of role owner, and gives only scopes that it has itself.
+#[utoipa::path(
+    post, path = "/api-tokens", tag = "management", operation_id = "create_api_token",
+    request_body = NewTokenShape,
+    responses(
+        (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer),
+        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn create(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let NewTokenShape { name, role, scopes, project_id, expires_at } = json::read(&request, payload).await?;
+    let new = NewToken { name, role, scopes, project: project_id, expires_at };
+    may_make(&caller.token, &new)?;
+    let organization = caller.organization();
+    let made = management::change(&state, move |registry, now| registry.create_token(organization, new, now));
+    let (token, secret) = made.await?;
+    Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
+}
+
+/// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner, and the last one of role
+/// owner stays.
+#[utoipa::path(
+    delete, path = "/api-tokens/{token_id}", tag = "management", operation_id = "revoke_api_token",
+    params(TokenPath),
+    responses(
+        (status = 204, description = "The token is no longer valid."),
+        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let not_found = || ApiError::not_found("API token");
+    let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
+    let organization = caller.organization();
+    let tokens = state.engine.registry().tokens(organization)?;
+    let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;
+    if token.role == Role::Owner && caller.token.role != Role::Owner {
+        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner revokes tokens of role owner"));
+    }
+    management::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,100 @@
+//! The answers to events and batches.
+
+use std::borrow::Cow;
+
+use headcount_actors::ingest::{BatchReceipt, Receipt, Status};
+use headcount_domain::intake::submission::Invalid;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The outcome of an event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TrackAnswer {
+    /// Its id; a duplicate has the id of the first. Null if it was dropped.
+    #[schema(required)]
+    id: Option<String>,
+    /// `recorded`, `duplicate` or `dropped`.
+    status: TrackStatus,
+    /// Whether an event with its `external_id` was recorded before.
+    duplicate: bool,
+    /// Why it was dropped: `bot`, `consent`, `opted_out`.
+    #[schema(required)]
+    reason: Option<&'static str>,
+    /// Its position, which rises within a project; a duplicate has that of the first. Null if it was dropped.
+    #[schema(required)]
+    position: Option<u64>,
+    /// Its `timestamp` lay too far ahead, and the time of receipt is used.
+    clamped: bool,
+    /// Probable mistakes in the event, for people. Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<String>,
+}
+
+/// Whether an event counts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TrackStatus {
+    /// It is on disk, and every later read counts it.
+    Recorded,
+    /// It changes nothing: an event with its `external_id` was recorded before.
+    Duplicate,
+    /// It was not recorded, by the project's policy.
+    Dropped,
+}
+
+/// The outcome of a batch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchAnswer {
+    /// How many were recorded.
+    pub(crate) recorded: usize,
+    /// How many had been recorded before.
+    pub(crate) duplicates: usize,
+    /// How many were dropped, by the project's policy.
+    pub(crate) dropped: usize,
+    /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no resending.
+    pub(crate) errors: Vec<BatchError>,
+}
+
+/// An event of a batch that was not recorded.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchError {
+    /// Its place in the batch, from 0.
+    pub(crate) index: usize,
+    /// The code of the error, for programs.
+    pub(crate) code: Cow<'static, str>,
+    /// The field that is wrong, where it is one.
+    #[schema(required)]
+    param: Option<String>,
+    /// The error, for people.
+    pub(crate) message: String,
+}
+
+impl TrackAnswer {
+    pub(crate) fn new(receipt: Receipt, warnings: Vec<String>) -> Self {
+        let (status, reason) = match receipt.status {
+            Status::Recorded => (TrackStatus::Recorded, None),
+            Status::Duplicate => (TrackStatus::Duplicate, None),
+            Status::Dropped(reason) => (TrackStatus::Dropped, Some(reason.as_str())),
+        };
+        let duplicate = receipt.status == Status::Duplicate;
+        Self { id: receipt.id, status, duplicate, reason, position: receipt.position, clamped: receipt.clamped, warnings }
+    }
+}
+
+impl From<BatchReceipt> for BatchAnswer {
+    fn from(receipt: BatchReceipt) -> Self {
+        let error = |(index, invalid): (usize, Invalid)| BatchError {
+            index,
+            code: invalid.code.into(),
+            param: invalid.param,
+            message: invalid.message,
+        };
+        Self {
+            recorded: receipt.recorded,
+            duplicates: receipt.duplicates,
+            dropped: receipt.dropped,
+            errors: receipt.errors.into_iter().map(error).collect(),
+        }
+    }
+}

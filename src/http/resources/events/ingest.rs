@@ -1,0 +1,222 @@
+//! The frame of ingestion: the sender, its limits, and the way of a body into the engine.
+
+use std::sync::Arc;
+
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use headcount_actors::ingest::Permit;
+use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
+use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
+use headcount_actors::{Engine, Tracker};
+use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::submission::Invalid;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::answer::{BatchAnswer, TrackAnswer};
+use super::cors;
+use super::rate_limit::Allowance;
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::body::{self, Media};
+use crate::http::extract::query::QueryString;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// The arguments of a handler that has a body.
+pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
+
+/// The kind of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BodyKind {
+    Event,
+    Batch,
+}
+
+/// The project that events are for, and how many may be sent.
+pub(crate) struct EventDestination<'a> {
+    pub(crate) project: Arc<ProjectConfig>,
+    pub(crate) allowance: Allowance<'a>,
+}
+
+/// Records a body that was sent with a public key.
+pub(crate) async fn from_public(
+    (state, tracker, request, payload): IngestArguments,
+    kind: BodyKind,
+) -> Result<HttpResponse, ApiError> {
+    by_public_key(&state, &request, &QueryString::read_leniently(&request), async |to| {
+        body::check_media(&request, Media::JsonOrText)?;
+        record_body(&state, &tracker, &request, payload, to, Sender::Public, kind).await
+    })
+    .await
+}
+
+/// Records a body that a server sent with a token, which names the project and has no rate limit.
+pub(crate) async fn from_server(
+    (state, tracker, request, payload): IngestArguments,
+    kind: BodyKind,
+) -> Result<HttpResponse, ApiError> {
+    let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.keyed;
+    body::check_media(&request, Media::Json)?;
+    let to = EventDestination { project, allowance: Allowance::UNLIMITED };
+    record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
+}
+
+/// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
+fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
+    let header = request.headers().get("x-service-pk").map(|value| value.to_str().unwrap_or_default());
+    let key = header.or_else(|| query.text("pk"));
+    let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
+    let key = state.engine.registry().public_key(key);
+    key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
+}
+
+/// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
+/// and a page can read it.
+pub(crate) async fn by_public_key(
+    state: &AppState,
+    request: &HttpRequest,
+    query: &QueryString,
+    handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
+) -> Result<HttpResponse, ApiError> {
+    let answer = match public_key(state, request, query) {
+        Ok(PublicKey { project, limiter }) => {
+            let allowance = Allowance::of(limiter.as_deref());
+            let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
+            let answer = match allowed {
+                Ok(()) => handle(EventDestination { project, allowance }).await,
+                Err(refused) => Err(refused),
+            };
+            allowance.report(answer)
+        }
+        Err(unknown) => Err(unknown),
+    };
+    cors::readable(answer, request)
+}
+
+/// Returns the origin of the events: the client's address, agent, country and privacy signals.
+fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
+    let headers = request.headers();
+    if sender == Sender::Server {
+        return Origin::SERVER;
+    }
+    let client = state.client_address(request);
+    if let Some(client) = client {
+        *address = client.to_string();
+    }
+    Origin {
+        sender,
+        address: Some(address.as_str()).filter(|address| !address.is_empty()),
+        user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
+        country: state.client_country(request, client),
+        gpc: is_one(headers, "sec-gpc"),
+        dnt: is_one(headers, "dnt"),
+    }
+}
+
+fn is_one(headers: &HeaderMap, name: &str) -> bool {
+    headers.get(name).is_some_and(|value| value.as_bytes() == b"1")
+}
+
+async fn record_body(
+    state: &AppState,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    payload: Payload,
+    to: EventDestination<'_>,
+    sender: Sender,
+    kind: BodyKind,
+) -> Result<HttpResponse, ApiError> {
+    let EventDestination { project, allowance } = to;
+    let limit_bytes = match kind {
+        BodyKind::Event => body::EVENT_LIMIT_BYTES,
+        BodyKind::Batch => body::BATCH_LIMIT_BYTES,
+    };
+    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, limit_bytes).await?;
+    let mut response = HttpResponse::Accepted();
+    match kind {
+        BodyKind::Event => {
+            allowance.take(state, 1)?;
+            Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
+        }
+        BodyKind::Batch => {
+            let events = batch_events(&body);
+            allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
+            Ok(response.json(record_batch(state, tracker, request, project, &events?, sender, permit).await?))
+        }
+    }
+}
+
+/// Records one event.
+pub(crate) async fn record_event(
+    state: &AppState,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    project: Arc<ProjectConfig>,
+    body: &[u8],
+    sender: Sender,
+    permit: Permit,
+) -> Result<TrackAnswer, ApiError> {
+    let mut address = String::new();
+    let origin = origin(state, request, sender, &mut address);
+    let engine = &state.engine;
+    let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
+    let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
+    let warnings = prepared.take_warnings();
+    Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
+}
+
+async fn record_batch(
+    state: &AppState,
+    tracker: &Tracker,
+    request: &HttpRequest,
+    project: Arc<ProjectConfig>,
+    events: &[&RawValue],
+    sender: Sender,
+    permit: Permit,
+) -> Result<BatchAnswer, ApiError> {
+    let mut address = String::new();
+    let origin = origin(state, request, sender, &mut address);
+    let engine = &state.engine;
+    let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
+        events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
+    };
+    let prepared =
+        engine.with_pinned_config(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+    Ok(engine.record_batch(tracker, prepared, permit).await?.into())
+}
+
+#[derive(Deserialize)]
+struct RawBatch<'a> {
+    #[serde(borrow)]
+    events: Option<Vec<&'a RawValue>>,
+}
+
+fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(ApiError::new(ErrorCode::InvalidJson, "a batch is a JSON object: {\"events\": […]}"));
+    }
+    let batch: RawBatch<'_> = serde_json::from_slice(body).map_err(|error| {
+        ApiError::new(ErrorCode::InvalidJson, format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
+    })?;
+    let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
+    if events.len() > MAX_BATCH_EVENTS {
+        let message = format!("a batch has at most {MAX_BATCH_EVENTS} events, not {}", events.len());
+        return Err(ApiError::parameter("events", message));
+    }
+    Ok(events)
+}
+
+fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+    let json = event.get().as_bytes();
+    if json.len() > body::EVENT_LIMIT_BYTES {
+        return Err(Refusal::Invalid(Invalid {
+            code: "event_too_large",
+            param: None,
+            message: format!("the event has {} bytes; at most {} are allowed", json.len(), body::EVENT_LIMIT_BYTES),
+        }));
+    }
+    engine.prepare(policy, json, origin)
+}

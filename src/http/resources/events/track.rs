@@ -1,0 +1,100 @@
+//! `POST /i`, `/track`, `/i/batch`, and the same for servers.
+
+use actix_web::HttpResponse;
+use serde_json::json;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Ref, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use headcount_actors::ingest::MAX_BATCH_EVENTS;
+
+use super::answer::{BatchAnswer, TrackAnswer};
+use super::ingest::{BodyKind, IngestArguments, from_public, from_server};
+use crate::http::extract::parameters::KeyQuery;
+use crate::http::extract::path::ProjectPath;
+use crate::http::openapi::event::EventShape;
+use crate::http::openapi::responses::{PublicEventErrors, ServerEventErrors};
+use crate::http::respond::error::ApiError;
+
+/// The schema of a batch, which is read event by event.
+pub(crate) struct BatchShape;
+
+impl PartialSchema for BatchShape {
+    fn schema() -> RefOr<Schema> {
+        let events = ArrayBuilder::new().items(Ref::from_schema_name(EventShape::name())).max_items(Some(MAX_BATCH_EVENTS));
+        let events = events.description(Some(format!("The events, at most {MAX_BATCH_EVENTS}.")));
+        ObjectBuilder::new()
+            .description(Some("A batch of events."))
+            .property("events", events)
+            .required("events")
+            .examples([json!({"events": [{"name": "pageview", "user_id": "ada"}]})])
+            .into()
+    }
+}
+
+impl ToSchema for BatchShape {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((EventShape::name().into_owned(), EventShape::schema()));
+        EventShape::schemas(schemas);
+    }
+}
+
+/// Records one event.
+#[utoipa::path(
+    post, path = "/i", tag = "events", operation_id = "track_alias",
+    params(KeyQuery),
+    request_body(content((EventShape = "application/json"), (String = "text/plain"))),
+    responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
+    security(("public_key" = []))
+)]
+pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
+}
+
+/// Records one event (the same as `POST /i`).
+#[utoipa::path(
+    post, path = "/track", tag = "events", operation_id = "track",
+    params(KeyQuery),
+    request_body(content((EventShape = "application/json"), (String = "text/plain"))),
+    responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
+    security(("public_key" = []))
+)]
+pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Event).await
+}
+
+/// Records one event that a server sends: its agent and address are fields of the event.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/track", tag = "events", operation_id = "server_track",
+    params(ProjectPath),
+    request_body = EventShape,
+    responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
+    security(("api_token" = []))
+)]
+pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Event).await
+}
+
+/// Records a batch.
+#[utoipa::path(
+    post, path = "/i/batch", tag = "events",
+    params(KeyQuery),
+    request_body(content((BatchShape = "application/json"), (String = "text/plain"))),
+    responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
+    security(("public_key" = []))
+)]
+pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_public(arguments, BodyKind::Batch).await
+}
+
+/// Records a batch that a server sends.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/batch", tag = "events", operation_id = "server_batch",
+    params(ProjectPath),
+    request_body = BatchShape,
+    responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
+    security(("api_token" = []))
+)]
+pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Batch).await
+}

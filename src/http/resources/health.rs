@@ -1,0 +1,74 @@
+//! `GET /healthz` and `/readyz`.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::{RequestErrors, UnavailableErrors};
+use crate::http::respond::error::ApiError;
+
+/// That the server is alive, or ready.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HealthAnswer {
+    /// `ok`.
+    status: &'static str,
+}
+
+fn ok() -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(HealthAnswer { status: "ok" })
+}
+
+/// Whether the process answers at all.
+#[utoipa::path(
+    get, path = "/healthz", tag = "operations",
+    responses((status = 200, description = "It does.", body = HealthAnswer), RequestErrors),
+    security(())
+)]
+pub(crate) async fn healthz(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    Ok(ok())
+}
+
+/// Whether events can be taken and every figure can be asked for.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operations",
+    responses((status = 200, description = "They can.", body = HealthAnswer), RequestErrors, UnavailableErrors),
+    security(())
+)]
+pub(crate) async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    if let Some(why) = state.engine.unavailable() {
+        return Err(ApiError::overloaded(why));
+    }
+    match state.engine.ready().await {
+        Ok(()) => Ok(ok()),
+        Err(why) => {
+            tracing::warn!(%why, "not ready");
+            Err(ApiError::overloaded(why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::http::tests::server::TestServer;
+
+    #[actix_web::test]
+    async fn a_server_is_alive_and_ready_until_it_is_closed() {
+        let server = TestServer::start();
+        for path in ["/healthz", "/readyz"] {
+            let answer = server.send(TestRequest::with_uri(path)).await;
+            assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &br#"{"status":"ok"}"#[..]), "{path}");
+        }
+        server.engine().close().await;
+        let answer = server.send(TestRequest::with_uri("/readyz")).await;
+        assert_eq!(answer.refusal(), (503, "overloaded".to_owned(), None));
+        assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    }
+}

@@ -1,0 +1,49 @@
+//! The frame of the management endpoints: the organization, its projects, their public keys, and API tokens.
+//!
+//! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{Registry, RegistryError, Scope};
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::time::Instant;
+use serde::Serialize;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::query::NoParameters;
+use crate::http::respond::error::ApiError;
+
+/// Checks the caller of an operation on the organization.
+pub(crate) fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    let caller = auth::organization_wide(state, request, Scope::Admin, MinRole::Admin)?;
+    NoParameters::check(request)?;
+    Ok(caller)
+}
+
+/// Checks the caller of an operation on a project, for which a token of that project suffices.
+pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId), ApiError> {
+    let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
+    NoParameters::check(request)?;
+    Ok((caller.keyed.policy.organization, caller.project))
+}
+
+/// Makes a change on a thread that may wait for the disk.
+pub(crate) async fn change<T: Send + 'static>(
+    state: &AppState,
+    work: impl FnOnce(&Registry, Instant) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let engine = state.engine.clone();
+    match web::block(move || work(engine.registry(), engine.clock().now())).await {
+        Ok(result) => Ok(result?),
+        Err(error) => {
+            tracing::error!(%error, "a change of the control data was cut short");
+            Err(ApiError::internal())
+        }
+    }
+}
+
+/// Returns 201 with `answer`, which must not be stored: it may hold a secret.
+pub(crate) fn created(answer: &impl Serialize) -> HttpResponse {
+    HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+}

@@ -1,0 +1,286 @@
+//! `GET /metrics`, for Prometheus.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::Vitals;
+use headcount_actors::registry::Scope;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::TokenErrors;
+use crate::http::request_metrics::{BUCKETS_US, RequestFigures};
+use crate::http::respond::error::ApiError;
+
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The headers that mark a forwarded request, besides those that begin with `x-forwarded`.
+const FORWARDED: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-original-forwarded-for",
+];
+
+/// When the process began to serve, in seconds since 1970.
+static STARTED: OnceLock<f64> = OnceLock::new();
+
+/// Figures about the process, for Prometheus. A direct connection from the machine itself, by a loopback name, needs no token.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations", operation_id = "process_metrics",
+    responses(
+        (status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain"),
+        TokenErrors,
+    ),
+    security((), ("api_token" = []))
+)]
+pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    if !is_local(&request) {
+        auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
+    }
+    NoParameters::check(&request)?;
+    let text = exposition(&state.request_metrics.figures(), &state.engine.vitals());
+    Ok(HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).content_type(METRICS_TYPE).body(text))
+}
+
+/// Returns whether the request comes from this machine directly, not through a proxy.
+fn is_local(request: &HttpRequest) -> bool {
+    let forwards = |name: &header::HeaderName| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded");
+    let is_forwarded = request.headers().keys().any(forwards);
+    let from_here = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    // A proxy that adds no header forwards the host name that its clients use.
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    !is_forwarded && from_here && host.is_some_and(is_loopback_name)
+}
+
+/// Returns whether `host`, with or without a port, is a loopback name or address.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && (!name.contains(':') || name.ends_with(']')) => {
+            name
+        }
+        _ => host,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name == "localhost" || name.ends_with(".localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Records the time at which the process began to serve.
+pub(crate) fn start() {
+    started();
+}
+
+fn started() -> f64 {
+    *STARTED.get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()))
+}
+
+/// All figures in the text format.
+fn exposition(metrics: &RequestFigures, vitals: &Vitals) -> String {
+    let mut text = Exposition(String::with_capacity(4096));
+    text.family("headcount_build_info", "gauge", "The version that runs.");
+    text.sample("headcount_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    text.family("headcount_http_requests_total", "counter", "Answers by class of status.");
+    for (class, count) in (1..).zip(metrics.by_class) {
+        text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
+    }
+    text.latencies(metrics);
+    text.family(
+        "headcount_negative_counts_total",
+        "counter",
+        "Counts that were below zero, which is a defect; they are shown as 0.",
+    );
+    text.sample("headcount_negative_counts_total", &[], headcount_domain::cells::negative_counts());
+    text.family("headcount_quota_refusals_total", "counter", "Events that a quota of their project refused, by quota.");
+    for (quota, count) in vitals.quota_refusals {
+        text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
+    }
+    text.family("headcount_rate_limit_refusals_total", "counter", "Requests that the rate limit of their public key refused.");
+    text.sample("headcount_rate_limit_refusals_total", &[], metrics.rate_limited);
+    let gauges: [(&str, &str, u64); 12] = [
+        ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
+        ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
+        ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
+        ("headcount_dead_letters", "Events that were set aside.", as_u64(vitals.dead_letters)),
+        (
+            "headcount_damage_found",
+            "1 if store or index were found damaged; the next start rebuilds them.",
+            vitals.damage_found.into(),
+        ),
+        ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
+        ("headcount_record_bytes", "Bytes of records and rollups in memory, estimated.", as_u64(vitals.record_bytes)),
+        ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
+        (
+            "headcount_projects_at_quota",
+            "Projects that have reached a quota, of those used since the start.",
+            as_u64(vitals.projects_at_quota),
+        ),
+        (
+            "headcount_checkpoint_failing_partitions",
+            "Partitions whose checkpoint could not be written yet.",
+            as_u64(vitals.checkpoints_failing),
+        ),
+        (
+            "headcount_checkpoint_refusing_partitions",
+            "Of these, partitions that take no events until it can be.",
+            as_u64(vitals.partitions_refusing),
+        ),
+        (
+            "headcount_checkpoint_unsaved_seconds",
+            "For how long some event has been in no durable checkpoint; 0: all are in one.",
+            vitals.unsaved_for.as_secs(),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        text.family(name, "gauge", help);
+        text.sample(name, &[], value);
+    }
+    text.family("process_start_time_seconds", "gauge", "When the process began to serve, in seconds since 1970.");
+    text.sample("process_start_time_seconds", &[], format_args!("{:.3}", started()));
+    text.0
+}
+
+fn as_u64(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// Prometheus's text format. Writing to a string can't fail, so that results are dropped.
+struct Exposition(String);
+
+impl Exposition {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        let labels = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect::<Vec<_>>().join(",");
+        let _ =
+            if labels.is_empty() { writeln!(self.0, "{name} {value}") } else { writeln!(self.0, "{name}{{{labels}}} {value}") };
+    }
+
+    fn latencies(&mut self, metrics: &RequestFigures) {
+        const NAME: &str = "headcount_http_request_duration_seconds";
+        const BUCKET: &str = "headcount_http_request_duration_seconds_bucket";
+        self.family(NAME, "histogram", "How long answers took.");
+        for (bound_us, count) in BUCKETS_US.iter().zip(metrics.not_slower) {
+            self.sample(BUCKET, &[("le", &seconds(*bound_us))], count);
+        }
+        // The counters are read one after another while others count: the whole is never shown as less than a part.
+        let total = metrics.not_slower.last().map_or(metrics.total, |slowest| metrics.total.max(*slowest));
+        self.sample(BUCKET, &[("le", "+Inf")], total);
+        self.sample("headcount_http_request_duration_seconds_sum", &[], seconds(metrics.total_us));
+        self.sample("headcount_http_request_duration_seconds_count", &[], total);
+    }
+}
+
+/// Microseconds as seconds, exactly.
+fn seconds(us: u64) -> String {
+    headcount_domain::money::Amount::from_micros(i128::from(us)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use actix_web::http::Method;
+    use actix_web::test::TestRequest;
+    use headcount_actors::registry::Role;
+
+    use super::*;
+    use crate::http::tests::server::TestServer;
+
+    /// Checks the text format: each family is declared once, by HELP and TYPE, before its samples, and buckets are cumulative.
+    fn assert_exposition(text: &str) {
+        let (mut declared, mut family, mut last_bucket) = (Vec::new(), ("", ""), 0);
+        for line in text.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                family = (help.split_once(' ').unwrap().0, "");
+                assert!(!declared.contains(&family.0), "{line}");
+                declared.push(family.0);
+            } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = kind.split_once(' ').unwrap();
+                assert_eq!((name, family.1), (family.0, ""), "{line}");
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                family.1 = kind;
+            } else {
+                let (sample, value) = line.rsplit_once(' ').unwrap();
+                let name = sample.split('{').next().unwrap();
+                let suffix = name.strip_prefix(family.0).unwrap_or_else(|| panic!("{line} is not of {}", family.0));
+                assert_eq!(!suffix.is_empty(), family.1 == "histogram", "{line}");
+                if suffix == "_bucket" {
+                    let count: u64 = value.parse().unwrap();
+                    assert!(count >= last_bucket, "{line}");
+                    last_bucket = count;
+                }
+            }
+        }
+        assert!(declared.len() > 10, "{declared:?}");
+    }
+
+    fn peer(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[actix_web::test]
+    async fn metrics_are_open_to_the_machine_itself_only() {
+        let server = TestServer::start();
+        let from =
+            |address| TestRequest::with_uri("/metrics").insert_header((header::HOST, "localhost")).peer_addr(peer(address));
+        for address in ["127.0.0.1:5000", "[::1]:5000", "[::ffff:127.0.0.1]:5000"] {
+            assert_eq!(server.send(from(address)).await.status, 200, "{address}");
+        }
+        assert_eq!(server.send(from("192.0.2.1:5000")).await.status, 401);
+        for name in FORWARDED {
+            let passed_on = from("127.0.0.1:5000").insert_header((name, "192.0.2.1"));
+            assert_eq!(server.send(passed_on).await.status, 401, "{name}");
+        }
+        let token = server.token(Role::Member, &[Scope::Admin]);
+        assert_eq!(server.ask(Method::GET, "/metrics", &token, "").await.status, 200);
+        let token = server.token(Role::Owner, &[Scope::RevenueRead]);
+        assert_eq!(server.ask(Method::GET, "/metrics", &token, "").await.status, 403);
+    }
+
+    #[actix_web::test]
+    async fn metrics_are_well_formed() {
+        let server = TestServer::start();
+        server.send(TestRequest::with_uri("/healthz")).await;
+        server.send(TestRequest::with_uri("/nothing")).await;
+        let from_here =
+            TestRequest::with_uri("/metrics").insert_header((header::HOST, "[::1]:80")).peer_addr(peer("127.0.0.1:1"));
+        let answer = server.send(from_here).await;
+        assert_eq!(answer.headers.get(header::CONTENT_TYPE).unwrap(), METRICS_TYPE);
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert_exposition(&text);
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(!name.contains(' '), "{line}");
+        }
+        for line in [
+            "headcount_http_requests_total{class=\"2xx\"} 1",
+            "headcount_http_requests_total{class=\"4xx\"} 1",
+            "headcount_http_request_duration_seconds_bucket{le=\"+Inf\"} 2",
+            "headcount_http_request_duration_seconds_count 2",
+            "headcount_dead_letters 0",
+            "headcount_quota_refusals_total{quota=\"sources\"} 0",
+            "headcount_negative_counts_total 0",
+            "headcount_projects_at_quota 0",
+            "headcount_rate_limit_refusals_total 0",
+            "headcount_checkpoint_failing_partitions 0",
+            "headcount_checkpoint_refusing_partitions 0",
+            "headcount_checkpoint_unsaved_seconds 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        assert!(text.contains("_bucket{le=\"0.0001\"} ") && text.contains("_bucket{le=\"2.5\"} "), "{text}");
+    }
+}

@@ -1,0 +1,225 @@
+//! `/projects` and `/projects/{project_id}`.
+
+use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{NewProject, Project, ProjectPatch};
+use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
+use headcount_domain::money::Currency;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, json_body};
+use crate::http::extract::path::ProjectPath;
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::resources::schemas;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+json_body! {
+    /// A project to be made.
+    #[schema(example = json!({"name": "Shop", "currency": "EUR", "allowed_origins": ["https://shop.example"]}))]
+    pub(crate) struct NewProjectShape {
+        /// Its name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: String = required("a string"),
+        /// The currency of its figures: an ISO 4217 code of any case. Default: USD.
+        #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
+        currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
+        /// Which web origins may send events, such as `https://example.com`; empty: any. Default: empty.
+        #[schema(max_items = 100)]
+        allowed_origins: Option<Vec<String>> = optional("a list of origins such as [\"https://example.com\"]"),
+        /// Whether visitors without ids are distinguished by a daily hash. Default: true.
+        cookieless: Option<bool> = optional("true or false"),
+        /// The policy for events of crawlers, monitors and previewers. Default: `drop`.
+        #[schema(schema_with = schemas::bots)]
+        bots: Option<BotPolicy> = optional("\"drop\" or \"record\""),
+        /// The policy for events that carry a privacy signal. Default: `record`.
+        #[schema(schema_with = schemas::signals_policy)]
+        signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
+        /// Whether money sent with a public key is kept on the event and not counted. Default: false.
+        server_only_revenue: Option<bool> = optional("true or false"),
+    }
+}
+
+json_body! {
+    /// A change of a project: absent fields stay unchanged.
+    #[schema(example = json!({"name": "Shop", "bots": "record"}))]
+    pub(crate) struct ProjectPatchShape {
+        /// Another name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// Another currency, as long as the project has recorded no event.
+        #[schema(pattern = "^[A-Za-z]{3}$", value_type = Option<String>)]
+        currency: Option<Currency> = optional("an ISO 4217 currency code such as EUR"),
+        /// Replaces the whole list.
+        #[schema(max_items = 100)]
+        allowed_origins: Option<Vec<String>> = optional("a list of origins such as [\"https://example.com\"]"),
+        /// Whether visitors without ids are distinguished by a daily hash.
+        cookieless: Option<bool> = optional("true or false"),
+        /// The policy for events of crawlers, monitors and previewers.
+        #[schema(schema_with = schemas::bots)]
+        bots: Option<BotPolicy> = optional("\"drop\" or \"record\""),
+        /// The policy for events that carry a privacy signal.
+        #[schema(schema_with = schemas::signals_policy)]
+        signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
+        /// Whether money sent with a public key is kept on the event and not counted.
+        server_only_revenue: Option<bool> = optional("true or false"),
+    }
+}
+
+/// A project.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProjectAnswer {
+    /// Its id.
+    project_id: String,
+    /// Its name.
+    name: String,
+    /// The currency of its figures.
+    currency: String,
+    /// Its newest public key: the one to put into pages.
+    public_key: String,
+    /// All keys that are valid, oldest first.
+    public_keys: Vec<String>,
+    /// Which web origins may send events; empty: any.
+    allowed_origins: Vec<String>,
+    /// Whether visitors without ids are distinguished by a daily hash.
+    cookieless: bool,
+    /// The policy for events of crawlers, monitors and previewers.
+    #[schema(schema_with = schemas::bots)]
+    bots: BotPolicy,
+    /// The policy for events that carry a privacy signal.
+    #[schema(schema_with = schemas::signals_policy)]
+    signals_policy: SignalsPolicy,
+    /// Whether money sent with a public key is kept on the event and not counted.
+    server_only_revenue: bool,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// The projects of an organization.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProjectsAnswer {
+    /// The projects, oldest first.
+    projects: Vec<ProjectAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+impl From<&Project> for ProjectAnswer {
+    fn from(project: &Project) -> Self {
+        Self {
+            project_id: project.id.to_string(),
+            name: project.name.clone(),
+            currency: project.currency.to_string(),
+            public_key: project.public_keys.last().cloned().unwrap_or_default(),
+            public_keys: project.public_keys.clone(),
+            allowed_origins: project.allowed_origins.clone(),
+            cookieless: project.cookieless,
+            bots: project.bots,
+            signals_policy: project.signals_policy,
+            server_only_revenue: project.server_only_revenue,
+            created_at: project.created_at.to_string(),
+        }
+    }
+}
+
+impl From<NewProjectShape> for NewProject {
+    fn from(shape: NewProjectShape) -> Self {
+        let NewProjectShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = shape;
+        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue }
+    }
+}
+
+impl From<ProjectPatchShape> for ProjectPatch {
+    fn from(shape: ProjectPatchShape) -> Self {
+        let ProjectPatchShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = shape;
+        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue }
+    }
+}
+
+/// The projects of the organization.
+#[utoipa::path(
+    get, path = "/projects", tag = "management", operation_id = "list_projects",
+    responses(
+        (status = 200, description = "The projects, oldest first.", body = ProjectsAnswer),
+        NotModified, TokenErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let projects = state.engine.registry().projects(caller.organization())?;
+    let projects = projects.iter().map(|project| ProjectAnswer::from(&**project)).collect();
+    etag::json(&request, &ProjectsAnswer { projects, truncated: false })
+}
+
+/// Makes a project, with one public key.
+#[utoipa::path(
+    post, path = "/projects", tag = "management", operation_id = "create_project",
+    request_body = NewProjectShape,
+    responses(
+        (status = 201, description = "The project.", body = ProjectAnswer),
+        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn create(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let organization = management::caller(&state, &request)?.organization();
+    let new = json::read::<NewProjectShape>(&request, payload).await?.into();
+    let project = management::change(&state, move |registry, now| registry.create_project(organization, new, now)).await?;
+    Ok(management::created(&ProjectAnswer::from(&*project)))
+}
+
+/// One project.
+#[utoipa::path(
+    get, path = "/projects/{project_id}", tag = "management", operation_id = "get_project",
+    params(ProjectPath),
+    responses(
+        (status = 200, description = "The project.", body = ProjectAnswer),
+        NotModified, TokenErrors, NotFoundErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let project = state.engine.registry().project(organization, id)?;
+    etag::json(&request, &ProjectAnswer::from(&*project))
+}
+
+/// Changes a project: all fields of the body, or none.
+#[utoipa::path(
+    patch, path = "/projects/{project_id}", tag = "management", operation_id = "update_project",
+    params(ProjectPath),
+    request_body = ProjectPatchShape,
+    responses(
+        (status = 200, description = "The project as it is now.", body = ProjectAnswer),
+        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn change(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let patch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
+    let project = management::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;
+    Ok(HttpResponse::Ok().json(ProjectAnswer::from(&*project)))
+}
+
+/// Projects can't be removed yet, and never by a token of the project itself.
+pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    match management::caller(&state, &request) {
+        Err(error) if error.code() == ErrorCode::ProjectForbidden => Err(error),
+        _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
+    }
+}

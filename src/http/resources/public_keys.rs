@@ -1,0 +1,160 @@
+//! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{MAX_RATE_LIMIT, Project, RateLimitPatch};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::json::{self, EmptyBody, json_body};
+use crate::http::extract::path::{KeyPath, ProjectPath};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+/// A new public key.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyAnswer {
+    /// The new key.
+    public_key: String,
+    /// All keys of the project that are valid, oldest first.
+    public_keys: Vec<String>,
+}
+
+/// The public keys of a project.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeysAnswer {
+    /// The keys that are valid, oldest first.
+    keys: Vec<KeyLimitAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+/// A public key and its rate limit.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyLimitAnswer {
+    /// The key.
+    public_key: String,
+    /// How many events a second may be sent with it; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    rate_limit: u32,
+    /// How many may be sent at once after a pause; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    burst: u32,
+}
+
+json_body! {
+    /// A change of a public key's rate limit: absent fields stay unchanged.
+    #[schema(example = json!({"rate_limit": 100, "burst": 500}))]
+    pub(crate) struct KeyLimitShape {
+        /// How many events a second may be sent with the key; 0: no limit, and no burst.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: Option<u32> = optional(up_to("events a second, 0 for no limit")),
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
+        #[schema(maximum = 1_000_000)]
+        burst: Option<u32> = optional(up_to("events at once")),
+    }
+}
+
+fn up_to(what: &str) -> String {
+    format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}")
+}
+
+impl KeyLimitAnswer {
+    fn new(project: &Project, public_key: &str) -> Self {
+        let limit = project.key_limits.get(public_key);
+        Self {
+            public_key: public_key.to_owned(),
+            rate_limit: limit.map_or(0, |limit| limit.per_second),
+            burst: limit.map_or(0, |limit| limit.burst()),
+        }
+    }
+}
+
+/// The public keys of a project, with their rate limits.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/keys", tag = "management", operation_id = "list_public_keys",
+    params(ProjectPath),
+    responses(
+        (status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer),
+        NotModified, TokenErrors, NotFoundErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let project = state.engine.registry().project(organization, id)?;
+    let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
+    etag::json(&request, &KeysAnswer { keys, truncated: false })
+}
+
+/// Changes how many events may be sent with a public key, or takes its rate limit away. It holds from the next request on, and
+/// for this key alone; a key whose limit was changed may send a whole burst at once.
+#[utoipa::path(
+    patch, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "update_public_key",
+    params(ProjectPath, KeyPath),
+    request_body = KeyLimitShape,
+    responses(
+        (status = 200, description = "The key as it is now.", body = KeyLimitAnswer),
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn change(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let KeyLimitShape { rate_limit, burst } = json::read(&request, payload).await?;
+    let patch = RateLimitPatch { per_second: rate_limit, burst };
+    let key = request.match_info().query("public_key").to_owned();
+    let changed = management::change(&state, move |registry, _| {
+        let project = registry.limit_public_key(organization, id, &key, patch)?;
+        Ok(KeyLimitAnswer::new(&project, &key))
+    });
+    Ok(HttpResponse::Ok().json(changed.await?))
+}
+
+/// Gives a project one more public key; those it has stay valid. The body, if there is one, is an empty object.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/keys", tag = "management", operation_id = "create_public_key",
+    params(ProjectPath),
+    responses(
+        (status = 201, description = "The new key, and all that are valid.", body = KeyAnswer),
+        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn create(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let EmptyBody = json::read(&request, payload).await?;
+    let added = management::change(&state, move |registry, _| {
+        let public_key = registry.add_public_key(organization, id)?;
+        Ok((public_key, registry.project(organization, id)?))
+    });
+    let (public_key, project) = added.await?;
+    Ok(management::created(&KeyAnswer { public_key, public_keys: project.public_keys.clone() }))
+}
+
+/// Takes a public key from a project, from the next request on. Its last one stays: 409 `last_public_key`.
+#[utoipa::path(
+    delete, path = "/projects/{project_id}/keys/{public_key}", tag = "management", operation_id = "delete_public_key",
+    params(ProjectPath, KeyPath),
+    responses(
+        (status = 204, description = "The key is no longer valid."),
+        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (organization, id) = management::project_caller(&state, &request)?;
+    let key = request.match_info().query("public_key").to_owned();
+    management::change(&state, move |registry, _| registry.remove_public_key(organization, id, &key)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

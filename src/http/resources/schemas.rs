@@ -1,0 +1,57 @@
+//! Schemas of the closed lists, taken from the lists themselves.
+
+use headcount_actors::registry::{Capability, Role, Scope};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
+
+fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
+}
+
+fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
+    ArrayBuilder::new().items(item).description(Some(description))
+}
+
+/// The schema of the policy for bots.
+pub(crate) fn bots() -> Object {
+    one_of(["drop", "record"]).description(Some("The policy for events of crawlers, monitors and previewers.")).build()
+}
+
+/// The policy for events that carry a privacy signal.
+pub(crate) fn signals_policy() -> Object {
+    let description = "The policy for events that carry a privacy signal.";
+    one_of(["record", "anonymize", "drop"]).description(Some(description)).build()
+}
+
+/// A role.
+pub(crate) fn role() -> Object {
+    let description = "What the token's holder is in the organization.";
+    one_of(Role::ALL.iter().map(|role| role.as_str())).description(Some(description)).build()
+}
+
+/// A list of scopes, never an empty one.
+pub(crate) fn scopes() -> Array {
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()));
+    list_of(scope, "What the token may be used for. No scope implies another.").min_items(Some(1)).build()
+}
+
+/// A list of capabilities.
+pub(crate) fn capabilities() -> Array {
+    let capability = one_of(Capability::ALL.iter().map(|capability| capability.as_str()));
+    list_of(capability, "The optional features that the organization may use.").build()
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
+
+    use super::*;
+
+    #[test]
+    fn policies_are_spelled_as_they_are_read() {
+        let names = |object: Object| object.enum_values.unwrap_or_default();
+        let bots = names(bots()).into_iter().map(|name| serde_json::from_value::<BotPolicy>(name).unwrap());
+        assert_eq!(bots.collect::<Vec<_>>(), [BotPolicy::Drop, BotPolicy::Record]);
+        let signals = names(signals_policy()).into_iter().map(|name| serde_json::from_value::<SignalsPolicy>(name).unwrap());
+        assert_eq!(signals.collect::<Vec<_>>(), [SignalsPolicy::Record, SignalsPolicy::Anonymize, SignalsPolicy::Drop]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The codes of errors: the one table of code, status, type and cause.
+
+use actix_web::http::StatusCode;
+use serde::Serialize;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::{Modify, ToSchema};
+
+/// What kind of error it is, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ErrorType {
+    /// The request is wrong; sending it again does not help.
+    InvalidRequest,
+    /// The credential is missing or unknown.
+    Authentication,
+    /// The credential is known and does not allow this.
+    Permission,
+    /// There is no such thing, or it is another organization's.
+    NotFound,
+    /// It contradicts the current state.
+    Conflict,
+    /// A rate limit or quota is used up.
+    RateLimited,
+    /// There is no capacity for it now, and nothing was recorded.
+    Overloaded,
+    /// A fault of the server.
+    Internal,
+}
+
+macro_rules! error_codes {
+    ($($name:ident $code:literal $status:ident $kind:ident $cause:literal;)*) => {
+        /// What went wrong, for programs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum ErrorCode {
+            $(#[doc = $cause] $name,)*
+        }
+
+        impl ErrorCode {
+            const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Returns the code as clients see it.
+            pub(crate) const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code),* }
+            }
+
+            /// Returns the status of answers with this code.
+            pub(crate) const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status),* }
+            }
+
+            /// Returns the type of this code.
+            pub(crate) const fn kind(self) -> ErrorType {
+                match self { $(Self::$name => ErrorType::$kind),* }
+            }
+
+            const fn cause(self) -> &'static str {
+                match self { $(Self::$name => $cause),* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    InvalidJson "invalid_json" BAD_REQUEST InvalidRequest "The body is not JSON, or not of the expected shape.";
+    InvalidParameter "invalid_parameter" BAD_REQUEST InvalidRequest "A parameter or field has a value that is not allowed.";
+    MissingParameter "missing_parameter" BAD_REQUEST InvalidRequest "A required parameter or field is absent.";
+    UnknownParameter "unknown_parameter" BAD_REQUEST InvalidRequest "The operation has no such parameter or field.";
+    UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "The operation does not support this field in filters.";
+    DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers.";
+    MalformedRequest "malformed_request" BAD_REQUEST InvalidRequest "The request can't be read as HTTP.";
+    BodyTimeout "body_timeout" BAD_REQUEST InvalidRequest "The body did not arrive in time.";
+    IncompleteBody "incomplete_body" BAD_REQUEST InvalidRequest "The body ended early.";
+    InvalidEncoding "invalid_encoding" BAD_REQUEST InvalidRequest "The body does not match its content encoding.";
+    InvalidCredential "invalid_credential" UNAUTHORIZED Authentication "The token or public key is missing, unknown, expired or revoked.";
+    InsufficientRole "insufficient_role" FORBIDDEN Permission "The operation needs another role.";
+    InsufficientScope "insufficient_scope" FORBIDDEN Permission "The token lacks the scope of the operation.";
+    ProjectForbidden "project_forbidden" FORBIDDEN Permission "The token is for one project, and the operation is not about it.";
+    OriginForbidden "origin_forbidden" FORBIDDEN Permission "The project accepts no events from pages of this origin.";
+    ActionsExhausted "actions_exhausted" FORBIDDEN Permission "The organization has too few Actions left.";
+    NotFound "not_found" NOT_FOUND NotFound "There is no such thing, or it is another organization's.";
+    MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED InvalidRequest "The path does not support the method; `Allow` lists those that it supports.";
+    TimezoneFixed "timezone_fixed" CONFLICT Conflict "The timezone can't change after the first event.";
+    CurrencyFixed "currency_fixed" CONFLICT Conflict "The currency can't change after the first event.";
+    LastPublicKey "last_public_key" CONFLICT Conflict "The last public key of a project can't be removed.";
+    LastOwner "last_owner" CONFLICT Conflict "The last token of role owner can't be revoked.";
+    LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
+    AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
+    BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";
+    EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
+    UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";
+    QuotaExceeded "quota_exceeded" TOO_MANY_REQUESTS RateLimited "The project has reached a quota.";
+    RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key is used up.";
+    OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
+    Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";
+    Overloaded "overloaded" SERVICE_UNAVAILABLE Overloaded "There is no capacity for it now. Nothing was recorded or changed.";
+}
+
+impl ErrorCode {
+    /// Returns the code that the engine names, or `otherwise` for one that is not in the table.
+    pub(crate) fn named(code: &str, otherwise: Self) -> Self {
+        let found = Self::ALL.iter().copied().find(|known| known.as_str() == code);
+        debug_assert!(found.is_some(), "{code} is not in the table of codes");
+        found.unwrap_or(otherwise)
+    }
+}
+
+/// Adds the table of codes to the schema of errors.
+pub(crate) struct CodeTable;
+
+impl Modify for CodeTable {
+    fn modify(&self, document: &mut OpenApi) {
+        let row = |code: &ErrorCode| {
+            let kind =
+                serde_json::to_value(code.kind()).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+            format!("| `{}` | `{kind}` | {} | {} |\n", code.as_str(), code.status().as_u16(), code.cause())
+        };
+        let rows: String = ErrorCode::ALL.iter().map(row).collect();
+        let schemas = document.components.as_mut().map(|components| &mut components.schemas);
+        if let Some(RefOr::T(Schema::Object(detail))) = schemas.and_then(|schemas| schemas.get_mut("ErrorDetail"))
+            && let Some(RefOr::T(Schema::Object(code))) = detail.properties.get_mut("code")
+        {
+            code.description =
+                Some(format!("What went wrong, for programs.\n\n| code | type | status | cause |\n|---|---|---|---|\n{rows}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_stands_in_the_table_once() {
+        for (i, code) in ErrorCode::ALL.iter().enumerate() {
+            assert_eq!(ErrorCode::named(code.as_str(), ErrorCode::Internal), *code);
+            assert!(ErrorCode::ALL[..i].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
+            assert!(code.status().is_client_error() || code.status().is_server_error(), "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A server in memory over an engine in a temporary directory, for tests.
+
+use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode, header};
+use actix_web::middleware::from_fn;
+use actix_web::test::{self, TestRequest};
+use actix_web::web::{Bytes, Data};
+use actix_web::{App, web};
+use headcount_actors::domain::quota::Quotas;
+use headcount_actors::registry::{Initial, NewToken, Role, Scope};
+use headcount_actors::{Engine, EngineConfig};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::http::app::AppState;
+use crate::http::endpoints::routes;
+use crate::http::middleware;
+use crate::http::request_metrics::RequestMetrics;
+
+/// The server.
+pub(crate) struct TestServer {
+    /// What `init` made.
+    pub(crate) keys: Initial,
+    state: Data<AppState>,
+    _dir: TempDir,
+}
+
+/// What it answered.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl TestServer {
+    pub(crate) fn start() -> Self {
+        Self::start_with(Quotas::default())
+    }
+
+    /// The same, with other quotas.
+    pub(crate) fn start_with(quotas: Quotas) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
+        let engine = Engine::open(config).unwrap();
+        let keys = engine.registry().initialize(engine.clock().now()).unwrap();
+        let state =
+            AppState { engine, trusted_proxies: Vec::new(), geo_header: None, request_metrics: RequestMetrics::default() };
+        Self { keys, state: web::Data::new(state), _dir: dir }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.state.engine
+    }
+
+    /// The secret of a token of the first organization.
+    pub(crate) fn token(&self, role: Role, scopes: &[Scope]) -> String {
+        let (name, scopes) = ("test".to_owned(), scopes.to_vec());
+        let new = NewToken { name, role, scopes, project: None, expires_at: None };
+        let now = self.engine().clock().now();
+        self.engine().registry().create_token(self.keys.organization_id, new, now).unwrap().1.expose().to_owned()
+    }
+
+    pub(crate) async fn send(&self, request: TestRequest) -> Answer {
+        let tracker = web::Data::new(self.engine().tracker());
+        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle)).configure(routes);
+        let app = test::init_service(app).await;
+        let response = test::call_service(&app, request.to_request()).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Answer { status, headers, body: test::read_body(response).await }
+    }
+
+    /// Asks with a bearer token, and with a body unless that is empty.
+    pub(crate) async fn ask(&self, method: Method, path: &str, token: &str, body: &str) -> Answer {
+        let mut request =
+            TestRequest::with_uri(path).method(method).insert_header((header::AUTHORIZATION, format!("Bearer {token}")));
+        if !body.is_empty() {
+            request = request.insert_header(header::ContentType::json()).set_payload(body.to_owned());
+        }
+        self.send(request).await
+    }
+
+    /// Asks as the owner.
+    pub(crate) async fn owner(&self, method: Method, path: &str, body: &str) -> Answer {
+        let token = self.keys.api_token.expose().to_owned();
+        self.ask(method, path, &token, body).await
+    }
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Status, code and parameter of a refusal.
+    pub(crate) fn refusal(&self) -> (u16, String, Option<String>) {
+        let error = &self.json()["error"];
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        (self.status.as_u16(), text("code").unwrap(), text("param"))
+    }
+}

@@ -1,0 +1,61 @@
+//! External ids in memory, and how they are encoded in tables.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::error::ExternalIdsError;
+use crate::sstable::{Encoding, Layout, TableList, newest};
+
+/// Fingerprints are random, so they need no hash, and compression gains nothing.
+pub(super) const LAYOUT: Layout = Layout {
+    encoding: Encoding::Numbers,
+    block_bytes: 5 << 10,
+    compressed: false,
+    hash: |key| key.first_chunk().map_or(0, |key| u128::from_be_bytes(*key)),
+};
+
+/// The memory of an entry: 32 bytes, a control byte, and the room that a hash table leaves free.
+pub(super) const ENTRY_BYTES: u64 = 33 * 8 / 7;
+
+/// Hashes a fingerprint, which is uniformly random, to its low half.
+#[derive(Debug, Default)]
+pub(super) struct LowHalf(u64);
+
+impl Hasher for LowHalf {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, fingerprint: u128) {
+        self.0 = fingerprint as u64;
+    }
+}
+
+/// The first positions of fingerprints.
+pub(super) type Memtable = HashMap<u128, u64, BuildHasherDefault<LowHalf>>;
+
+/// The first position of a fingerprint, according to a frozen memtable and the tables before it. Newer ones have smaller positions.
+pub(super) fn first_position(
+    frozen: Option<&Memtable>,
+    tables: &TableList,
+    fingerprint: u128,
+) -> Result<Option<u64>, ExternalIdsError> {
+    if let Some(known) = frozen.and_then(|frozen| frozen.get(&fingerprint)) {
+        return Ok(Some(*known));
+    }
+    let value = newest(tables, &fingerprint.to_be_bytes(), fingerprint)?.flatten();
+    value.map(|value| decode_position(&value)).transpose()
+}
+
+fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {
+    if bytes.len() > 8 {
+        return Err(ExternalIdsError::damaged("a position is too long"));
+    }
+    Ok(bytes.iter().fold(0, |position, byte| (position << 8) | u64::from(*byte)))
+}

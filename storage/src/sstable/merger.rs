@@ -1,0 +1,69 @@
+//! Threads that merge tables in the background.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::set::TableSet;
+
+/// The greatest number of threads. There are half as many as processors at most.
+const MAX_THREADS: usize = 4;
+
+/// Merges the sets that are sent to it.
+pub(crate) struct Merger {
+    orders: Option<Sender<Arc<TableSet>>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Merger {
+    /// Starts the threads.
+    pub(crate) fn spawn() -> std::io::Result<Self> {
+        let (orders, inbox) = channel();
+        let inbox = Arc::new(Mutex::new(inbox));
+        let mut merger = Self { orders: Some(orders), stop: Arc::default(), threads: Vec::new() };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..(processors / 2).clamp(1, MAX_THREADS) {
+            let (inbox, stop) = (Arc::clone(&inbox), Arc::clone(&merger.stop));
+            let thread = std::thread::Builder::new().name("merge".into());
+            merger.threads.push(thread.spawn(move || merge_all(&inbox, &stop))?);
+        }
+        Ok(merger)
+    }
+
+    /// Has a set merged if the sizes of its tables suggest it.
+    pub(crate) fn merge_if_needed(&self, set: &Arc<TableSet>) {
+        if let Some(orders) = &self.orders
+            && set.needs_merge()
+            && set.queue_merge()
+        {
+            // Without the threads, the sets are merged when they have too many tables.
+            let _ = orders.send(Arc::clone(set));
+        }
+    }
+}
+
+impl Drop for Merger {
+    /// Ends the threads. An unfinished merge is abandoned.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.orders = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn merge_all(inbox: &Mutex<Receiver<Arc<TableSet>>>, stop: &AtomicBool) {
+    loop {
+        let order = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(set) = order else { return };
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = set.merge_queued(stop) {
+            tracing::warn!(tables = %set.space().describe(), %error, "tables not merged; that can wait");
+        }
+    }
+}

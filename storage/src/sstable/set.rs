@@ -1,0 +1,266 @@
+//! The tables of one owner, and how they change: tables are appended, and merged ones replaced.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::error::TableError;
+use super::manifest::Manifest;
+use super::merge::{merge, plan, plan_at_once};
+use super::reader::Table;
+use super::space::TableSpace;
+use super::writer::TableWriter;
+
+/// Tables as a reader sees them, oldest first.
+pub(crate) type TableList = Arc<Vec<Arc<Table>>>;
+
+/// The tables of one owner.
+#[derive(Debug)]
+pub(crate) struct TableSet {
+    space: Arc<TableSpace>,
+    members: RwLock<Members>,
+    merging: Mutex<MergeState>,
+    merge_ended: Condvar,
+    /// The error of the last merge in the background, if it was damage.
+    damage: Mutex<Option<TableError>>,
+}
+
+#[derive(Debug)]
+struct Members {
+    next: u64,
+    /// The list grows at its end only, except for a merge, which replaces neighbours. There is one merge at a time.
+    tables: TableList,
+    /// Tables that were merged, but that the manifest in force may name.
+    replaced: Vec<Arc<Table>>,
+}
+
+/// Whether the tables of a set are being merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum MergeState {
+    #[default]
+    Idle,
+    /// Waiting for a thread.
+    Queued,
+    Running,
+}
+
+/// A manifest that is about to come into force, and what changes with it. Dropped, it changes nothing, and the files of its new
+/// tables are removed.
+pub(crate) struct Proposal {
+    pub(crate) manifest: Manifest,
+    new: Vec<Arc<Table>>,
+    replaced: Vec<Arc<Table>>,
+}
+
+impl Proposal {
+    /// Keeps the files of the new tables: the manifest may be in force after a crash.
+    pub(crate) fn keep(self) {
+        self.new.iter().for_each(|table| table.keep());
+    }
+}
+
+impl TableSet {
+    /// An empty set, whose first table gets the number `next`.
+    pub(crate) fn new(space: TableSpace, next: u64) -> Self {
+        Self::with(space, next, Vec::new())
+    }
+
+    /// Opens the tables that `manifest` names.
+    pub(crate) fn open(space: TableSpace, manifest: &Manifest) -> Result<Self, TableError> {
+        let open = |id: &u64| Table::open(&space, *id).map(Arc::new);
+        let tables = manifest.tables.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self::with(space, manifest.next, tables))
+    }
+
+    fn with(space: TableSpace, next: u64, tables: Vec<Arc<Table>>) -> Self {
+        Self {
+            space: Arc::new(space),
+            members: RwLock::new(Members { next, tables: Arc::new(tables), replaced: Vec::new() }),
+            merging: Mutex::default(),
+            merge_ended: Condvar::new(),
+            damage: Mutex::default(),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Members> {
+        self.members.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Members> {
+        self.members.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory of the tables.
+    pub(crate) fn space(&self) -> &TableSpace {
+        &self.space
+    }
+
+    /// The current tables.
+    pub(crate) fn tables(&self) -> TableList {
+        Arc::clone(&self.read().tables)
+    }
+
+    /// The paths of the current tables.
+    pub(crate) fn paths(&self) -> BTreeSet<PathBuf> {
+        self.tables().iter().map(|table| self.space.path_of(table.id())).collect()
+    }
+
+    /// Looks a key up: `Some(None)` if it is deleted, `None` if no table has it.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, TableError> {
+        newest(&self.tables(), key, (self.space.layout.hash)(key))
+    }
+
+    /// Begins a new table. `expected` is the greatest number of keys, if it is known.
+    pub(crate) fn create(&self, expected: Option<u64>) -> Result<TableWriter, TableError> {
+        let id = {
+            let mut members = self.write();
+            members.next += 1;
+            members.next - 1
+        };
+        TableWriter::create(&self.space, id, expected)
+    }
+
+    /// Appends a table that the next manifest will name.
+    pub(crate) fn append(&self, table: Table) {
+        table.keep();
+        Arc::make_mut(&mut self.write().tables).push(Arc::new(table));
+    }
+
+    /// Proposes a manifest that names the current tables and then the `new` ones.
+    pub(crate) fn propose(&self, new: Vec<Table>) -> Proposal {
+        let new: Vec<Arc<Table>> = new.into_iter().map(Arc::new).collect();
+        let members = self.read();
+        let tables = members.tables.iter().chain(&new).map(|table| table.id()).collect();
+        Proposal { manifest: Manifest { next: members.next, tables }, new, replaced: members.replaced.clone() }
+    }
+
+    /// Applies a proposal whose manifest is in force. Files of tables that it does not name are removed once nobody reads them.
+    pub(crate) fn accept(&self, proposal: Proposal) {
+        let Proposal { new, replaced, .. } = proposal;
+        new.iter().for_each(|table| table.keep());
+        replaced.iter().for_each(|table| table.discard());
+        let mut members = self.write();
+        if !new.is_empty() {
+            Arc::make_mut(&mut members.tables).extend(new);
+        }
+        members.replaced.retain(|table| !replaced.iter().any(|gone| Arc::ptr_eq(gone, table)));
+    }
+
+    /// Whether tables were merged since the last proposal that was accepted.
+    pub(crate) fn has_replaced(&self) -> bool {
+        !self.read().replaced.is_empty()
+    }
+
+    /// Returns the damage that a merge in the background met, once.
+    pub(crate) fn take_damage(&self) -> Option<TableError> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether the sizes of the tables suggest a merge.
+    pub(crate) fn needs_merge(&self) -> bool {
+        plan(&sizes_of(&self.tables())).is_some()
+    }
+
+    /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
+    pub(super) fn queue_merge(&self) -> bool {
+        let mut state = self.merge_state();
+        let is_idle = *state == MergeState::Idle;
+        if is_idle {
+            *state = MergeState::Queued;
+        }
+        is_idle
+    }
+
+    /// Merges a set that was [queued](Self::queue_merge), unless somebody else has merged it since.
+    pub(super) fn merge_queued(&self, stop: &AtomicBool) -> Result<(), TableError> {
+        {
+            let mut state = self.merge_state();
+            if *state != MergeState::Queued {
+                return Ok(());
+            }
+            *state = MergeState::Running;
+        }
+        let merged = self.merge_running(plan, stop);
+        if let Err(TableError::Damaged { what }) = &merged {
+            let found = TableError::damaged(what);
+            *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        }
+        merged.map(drop)
+    }
+
+    /// Merges tables on this thread as their sizes suggest. Returns `false` if `stop` was set.
+    pub(crate) fn merge(&self, stop: &AtomicBool) -> Result<bool, TableError> {
+        self.begin_merge();
+        self.merge_running(plan, stop)
+    }
+
+    /// Reduces the number of tables on this thread, also if their sizes do not suggest a merge. Waits for a merge that is running.
+    pub(crate) fn merge_at_once(&self) -> Result<(), TableError> {
+        self.begin_merge();
+        self.merge_running(plan_at_once, &AtomicBool::new(false)).map(drop)
+    }
+
+    fn merge_state(&self) -> MutexGuard<'_, MergeState> {
+        self.merging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_merge(&self) {
+        let running = |state: &mut MergeState| *state == MergeState::Running;
+        let waited = self.merge_ended.wait_while(self.merge_state(), running);
+        *waited.unwrap_or_else(PoisonError::into_inner) = MergeState::Running;
+    }
+
+    fn merge_running(&self, plan: fn(&[u64]) -> Option<Range<usize>>, stop: &AtomicBool) -> Result<bool, TableError> {
+        let _end = EndMerge(self);
+        let tables = self.tables();
+        let Some(range) = plan(&sizes_of(&tables)) else { return Ok(true) };
+        let merging = &tables[range.clone()];
+        let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
+        let Some(merged) = merge(merging, range.start == 0, writer, stop)? else { return Ok(false) };
+        merged.keep();
+        let mut members = self.write();
+        // Tables were only appended meanwhile, so the range is still theirs.
+        let replaced: Vec<_> = Arc::make_mut(&mut members.tables).splice(range, [Arc::new(merged)]).collect();
+        members.replaced.extend(replaced);
+        Ok(true)
+    }
+
+    /// The number of files.
+    #[cfg(test)]
+    pub(crate) fn files(&self) -> usize {
+        let members = self.read();
+        members.tables.len() + members.replaced.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn wait_for_merge(&self) {
+        let idle = self.merge_ended.wait_while(self.merge_state(), |state| *state != MergeState::Idle);
+        drop(idle.unwrap());
+    }
+}
+
+/// Ends a merge, however it went.
+struct EndMerge<'s>(&'s TableSet);
+
+impl Drop for EndMerge<'_> {
+    fn drop(&mut self) {
+        *self.0.merge_state() = MergeState::Idle;
+        self.0.merge_ended.notify_all();
+    }
+}
+
+fn sizes_of(tables: &[Arc<Table>]) -> Vec<u64> {
+    tables.iter().map(|table| table.file_len()).collect()
+}
+
+/// The newest pair of a key: `Some(None)` if it is deleted, `None` if no table has it. `hash` is the layout's hash of the key.
+pub(crate) fn newest(tables: &[Arc<Table>], key: &[u8], hash: u128) -> Result<Option<Option<Vec<u8>>>, TableError> {
+    for table in tables.iter().rev() {
+        if let found @ Some(_) = table.get(key, hash)? {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,83 @@
+//! Where the tables of a set lie, and how they are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::block::Encoding;
+use super::error::TableError;
+use crate::files::{self, CachedFile, Dir, OpenFiles};
+
+const EXTENSION: &str = "sst";
+
+/// How the tables of a set are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) encoding: Encoding,
+    /// A block ends once its pairs take this many bytes. A larger value has a block to itself.
+    pub(crate) block_bytes: usize,
+    /// Whether blocks are compressed with lz4 where that makes them smaller.
+    pub(crate) compressed: bool,
+    /// The hash of a key that the filter stores.
+    pub(crate) hash: fn(&[u8]) -> u128,
+}
+
+/// The place and the identity of a set's tables.
+#[derive(Debug, Clone)]
+pub(crate) struct TableSpace {
+    pub(crate) dir: Arc<Dir>,
+    /// Bounds how many of the files are open.
+    pub(crate) open_files: Arc<OpenFiles>,
+    pub(crate) layout: Layout,
+    /// Written to every footer, so that a table of another set is not taken for one of this set.
+    pub(crate) owner: u128,
+    /// The beginning of the file names, which no other set in the directory has.
+    pub(crate) stem: String,
+    /// The beginning of all keys.
+    pub(crate) key_prefix: Vec<u8>,
+}
+
+impl TableSpace {
+    /// A name of the set for log lines: the beginning of the paths of its tables.
+    pub(super) fn describe(&self) -> String {
+        self.dir.path().join(&self.stem).display().to_string()
+    }
+
+    fn file_name(&self, id: u64) -> String {
+        format!("{}{id:016x}.{EXTENSION}", self.stem)
+    }
+
+    /// The path of a table.
+    pub(crate) fn path_of(&self, id: u64) -> PathBuf {
+        self.dir.path().join(self.file_name(id))
+    }
+
+    pub(super) fn file(&self, id: u64) -> CachedFile {
+        CachedFile::new(&self.dir, self.file_name(id), &self.open_files)
+    }
+}
+
+/// The tables in a directory, and the lengths of their files.
+pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableError> {
+    let list = || -> io::Result<BTreeMap<PathBuf, u64>> {
+        let mut found = BTreeMap::new();
+        for path in files::list(dir)? {
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                // A table that a merge replaced may have been removed since.
+                let len = path.metadata().map_or(0, |about| about.len());
+                found.insert(path, len);
+            }
+        }
+        Ok(found)
+    };
+    list().map_err(TableError::io("list its tables"))
+}
+
+/// Removes the tables in a directory that no manifest names.
+pub(crate) fn remove_unnamed(dir: &Path, named: &BTreeSet<PathBuf>) -> Result<(), TableError> {
+    for path in table_files(dir)?.into_keys().filter(|path| !named.contains(path)) {
+        files::remove_file(&path).map_err(TableError::io("remove a left-over table"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Reading whole tables, to find damage before a query does.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use super::error::TableError;
+use super::reader::Table;
+use crate::pace::{self, Pace};
+use crate::parallel::check_each;
+
+/// Tables that have not been read since they were opened. A table that is merged meanwhile was read by the merge.
+#[derive(Debug)]
+pub struct UncheckedTables(Vec<Weak<Table>>);
+
+impl UncheckedTables {
+    /// Checks tables until `deadline`, on all processors, and returns those that are left. Without a deadline all are checked.
+    pub(crate) fn check_until(tables: &[Arc<Table>], deadline: Option<Instant>) -> Result<Self, TableError> {
+        let left = Mutex::new(Vec::new());
+        check_each(tables, TableError::damaged, |table| {
+            if !table.verify(&mut pace::until(deadline))? {
+                left.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(table));
+            }
+            Ok(())
+        })?;
+        Ok(Self(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Whether all tables were checked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads and checks the tables, unless `pace` breaks it off.
+    ///
+    /// # Errors
+    /// [`TableError::Damaged`] if something is missing or changed, [`TableError::Io`].
+    pub fn check(&self, pace: &mut Pace<'_>) -> Result<(), TableError> {
+        for table in self.0.iter().filter_map(Weak::upgrade) {
+            if !table.verify(pace)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! A sled database that can be opened again in the process.
+//!
+//! After one failed write sled 0.34 refuses all that follow, even when the disk has room again. So an I/O error closes the database, and
+//! [`Database::reopen`] opens it again. Writes that were not synced before are then there or not, as after a crash.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::super::error::StoreError;
+use super::handle::Handle;
+use crate::files::probe_space;
+
+/// The pause after a failed attempt to reopen: each attempt takes time, and everybody waits for it.
+const REOPEN_AFTER: Duration = Duration::from_millis(200);
+
+/// See the module.
+pub(in crate::store) struct Database {
+    dir: PathBuf,
+    cache_bytes: u64,
+    /// `None` after an I/O error.
+    handle: RwLock<Option<Handle>>,
+    last_failure: Mutex<Option<Instant>>,
+}
+
+impl Database {
+    /// Opens or creates the database in `dir`.
+    pub(in crate::store) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let handle = RwLock::new(Some(Handle::open(dir, cache_bytes)?));
+        Ok(Self { dir: dir.to_owned(), cache_bytes, handle, last_failure: Mutex::default() })
+    }
+
+    /// Whether it is open.
+    pub(in crate::store) fn is_open(&self) -> bool {
+        self.handle.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Calls `work` with the open database. An I/O error closes it.
+    ///
+    /// # Errors
+    /// Those of `work`, and [`StoreError::Io`] while it is closed.
+    pub(in crate::store) fn with<T>(&self, work: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let outcome = match &*self.handle.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(handle) => work(handle),
+            None => return Err(refused("use sled, which is closed after an error")),
+        };
+        if matches!(outcome, Err(StoreError::Io { .. })) {
+            *self.handle.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        outcome
+    }
+
+    /// Opens it again, and keeps it open if `check` finds it sound.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], also for damage: the next start decides that, since an error of the disk may look like damage inside sled.
+    pub(in crate::store) fn reopen<T>(&self, check: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut last_failure = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_failure.is_some_and(|at| at.elapsed() < REOPEN_AFTER) {
+            return Err(refused("open sled again, which failed a moment ago"));
+        }
+        let mut present = self.handle.write().unwrap_or_else(PoisonError::into_inner);
+        *present = None;
+        let reopen = || {
+            // On a full disk sled may panic over a database that is sound.
+            probe_space(&self.dir).map_err(StoreError::io("write to its disk"))?;
+            let handle = Handle::open(&self.dir, self.cache_bytes)?;
+            let found = check(&handle)?;
+            Ok((handle, found))
+        };
+        match reopen() {
+            Ok((handle, found)) => {
+                tracing::info!("sled was opened again");
+                (*present, *last_failure) = (Some(handle), None);
+                Ok(found)
+            }
+            Err(error @ StoreError::Io { .. }) => {
+                *last_failure = Some(Instant::now());
+                Err(error)
+            }
+            Err(error) => {
+                *last_failure = Some(Instant::now());
+                Err(StoreError::io("open sled again")(std::io::Error::other(error)))
+            }
+        }
+    }
+}
+
+fn refused(action: &str) -> StoreError {
+    StoreError::io(action)(std::io::ErrorKind::ResourceBusy.into())
+}

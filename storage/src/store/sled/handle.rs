@@ -1,0 +1,137 @@
+//! An open sled database. Its `flush` only hands the data to the kernel (`sync_file_range`), so an `fdatasync` of its file follows.
+
+use std::collections::BTreeMap;
+use std::fs::TryLockError;
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sled::{Batch, Db, IVec};
+
+use super::super::error::StoreError;
+use super::guard::guarded;
+use crate::files::{File, make_private, make_private_dir};
+
+/// How long another handle's lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_RETRY: Duration = Duration::from_millis(10);
+
+/// Keys with their new values; `None` removes the key.
+pub(in crate::store) type PairChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// An open sled database and the file that it keeps its data in.
+pub(in crate::store) struct Handle {
+    db: Option<Db>,
+    dir: PathBuf,
+    data: File,
+}
+
+impl Handle {
+    pub(super) fn open(dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        make_private_dir(dir).map_err(StoreError::io("create a directory"))?;
+        let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
+        let db = open_patiently(dir, &config)?;
+        // Whatever this process reads from now on must survive a power cut.
+        let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
+        let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
+        for name in ["conf", "blobs", "."] {
+            sync_all(&dir.join(name)).map_err(StoreError::io("sync sled's directory"))?;
+        }
+        for name in ["db", "conf", "blobs"] {
+            make_private(&dir.join(name));
+        }
+        Ok(Self { db: Some(db), dir: dir.to_owned(), data })
+    }
+
+    fn db(&self) -> Result<&Db, StoreError> {
+        self.db.as_ref().ok_or_else(|| StoreError::damaged("sled is closed"))
+    }
+
+    /// The value of a key.
+    pub(in crate::store) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let db = self.db()?;
+        guarded(&self.dir, "reading", || db.get(key))
+    }
+
+    /// Visits the pairs under a prefix in order.
+    pub(in crate::store) fn scan(
+        &self,
+        prefix: &[u8],
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let db = self.db()?;
+        let mut pairs = db.scan_prefix(prefix);
+        while let Some((key, value)) = guarded(&self.dir, "scanning", || pairs.next().transpose())? {
+            visit(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there are no pairs.
+    pub(super) fn is_empty(&self) -> Result<bool, StoreError> {
+        let db = self.db()?;
+        guarded(&self.dir, "reading", || db.iter().next().transpose()).map(|first| first.is_none())
+    }
+
+    /// Writes changes as one batch and makes them durable. After an error they may be there, wholly, in part or not at all.
+    pub(in crate::store) fn write(&self, pairs: &PairChanges) -> Result<(), StoreError> {
+        let db = self.db()?;
+        let mut batch = Batch::default();
+        for (key, value) in pairs {
+            match value {
+                Some(value) => batch.insert(key.as_slice(), value.as_slice()),
+                None => batch.remove(key.as_slice()),
+            }
+        }
+        guarded(&self.dir, "writing", || db.apply_batch(batch))?;
+        guarded(&self.dir, "flushing", || db.flush())?;
+        self.data.sync_data().map_err(StoreError::io("sync sled's file"))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // sled flushes on drop, and may panic over it on a damaged or full disk.
+        let db = self.db.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
+    }
+}
+
+/// Opens sled. A database that was dropped releases its lock a moment later, on a thread of sled's, so a lock is waited for.
+fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
+    let began = Instant::now();
+    loop {
+        match guarded(dir, "opening", || config.open()) {
+            Err(StoreError::Io { source, .. }) if is_locked(&source) && began.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_RETRY);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Whether sled could not lock its file; it has no error of its own for that.
+fn is_locked(error: &io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
+}
+
+/// Waits until no sled has the database in `dir` open: one that was dropped goes on for a moment on threads of its own.
+///
+/// # Errors
+/// [`StoreError::Io`] if that takes too long.
+pub(in crate::store) fn wait_until_closed(dir: &Path) -> Result<(), StoreError> {
+    let file = match std::fs::File::open(dir.join("db")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("open sled's file")(error)),
+    };
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_RETRY),
+            Err(error) => return Err(StoreError::io("lock sled's file")(error.into())),
+        }
+    }
+}

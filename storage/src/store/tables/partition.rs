@@ -1,0 +1,41 @@
+//! The tables of one partition.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::super::error::StoreError;
+use crate::keyspace::PartitionId;
+use crate::sstable::{TableList, TableSet};
+
+/// The tables of one partition.
+pub(in crate::store) struct PartitionTables {
+    pub(super) id: PartitionId,
+    pub(super) set: Arc<TableSet>,
+    /// Read-locked by a scan that covers more than the tables, write-locked while a commit changes both.
+    whole: RwLock<()>,
+}
+
+impl PartitionTables {
+    pub(super) fn new(id: PartitionId, set: TableSet) -> Self {
+        Self { id, set: Arc::new(set), whole: RwLock::default() }
+    }
+
+    /// The current tables.
+    pub(in crate::store) fn tables(&self) -> TableList {
+        self.set.tables()
+    }
+
+    /// Returns the damage that a merge met, once.
+    pub(in crate::store) fn damage(&self) -> Result<(), StoreError> {
+        self.set.take_damage().map_or(Ok(()), |damage| Err(damage.into()))
+    }
+
+    /// Keeps commits of the partition invisible until the guard is dropped.
+    pub(in crate::store) fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.whole.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets no scan over more than the tables begin until the guard is dropped.
+    pub(in crate::store) fn change(&self) -> RwLockWriteGuard<'_, ()> {
+        self.whole.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
