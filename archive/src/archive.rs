@@ -1,4 +1,4 @@
-//! A project's folder: the files that its list names, and what lies beside them.
+//! The archive of one project: a folder of files and the list of them.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -13,8 +13,8 @@ use crate::file::{ArchiveFile, FileEntry, verify};
 use crate::manifest::{MANIFEST_NAME, Manifest};
 use crate::row::Row;
 
-/// The archive of one project. Its owner alone changes it; readers of the same folder open an archive of their own, and open it again when
-/// a file is gone.
+/// The archive of one project. One owner changes it. A reader opens the folder for itself, and opens it again if a file is missing,
+/// which was merged then.
 #[derive(Debug)]
 pub struct Archive {
     dir: PathBuf,
@@ -22,10 +22,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens the archive of `project` below `root`, and creates it where there is none.
+    /// Opens the archive of `project` in the directory `root`; creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the list of files is, or is missing beside files; [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the list is damaged, or missing although there are files; [`ArchiveError::Io`].
     pub fn open(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
         let dir = root.join(format!("project={project}"));
         if let Some(manifest) = Manifest::read(&dir, project)? {
@@ -37,12 +37,12 @@ impl Archive {
         let create = || {
             files::create_private_dir(root)?;
             files::create_private_dir(&dir)?;
-            // An earlier attempt may have left folders whose names are not durable.
+            // A failed attempt may have created folders whose names are not durable.
             root.parent().map_or(Ok(()), files::sync_dir)?;
             files::sync_dir(root)
         };
         create().map_err(ArchiveError::io("create", &dir))?;
-        // Before the first file, so that files without a list are a sign of damage.
+        // Written before the first file, so that files without a list mean damage.
         let manifest = Manifest::empty(project);
         manifest.write(&dir)?;
         Ok(Self { dir, manifest })
@@ -63,7 +63,7 @@ impl Archive {
     /// Replaces the list of files. The files that it names must be durable.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]: the former list may be in force or this one, and opening the archive again shows which.
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
     pub(crate) fn publish(&mut self, sealed_until: Position, files: Vec<FileEntry>) -> Result<(), ArchiveError> {
         let manifest = Manifest::new(self.manifest.project(), sealed_until, files).map_err(ArchiveError::Encode)?;
         manifest.write(&self.dir)?;
@@ -79,7 +79,7 @@ impl Archive {
         ArchiveFile::open(&self.dir, self.manifest.project(), entry)
     }
 
-    /// Calls `visit` with every row from the position `from` on, in order, until it fails.
+    /// Calls `visit` with each row from the position `from` on, in order. Stops at the first error.
     ///
     /// # Errors
     /// Those of [`ArchiveFile::open`] and of `visit`.
@@ -94,7 +94,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Compares every file to the list: its length and footer, or, if `whole`, its SHA-256 too. Returns the files that are damaged.
+    /// Checks the length and the footer of each file, and its SHA-256 if `whole`. Returns an error for each damaged file.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -110,24 +110,34 @@ impl Archive {
         Ok(damaged)
     }
 
-    /// What lies in the folder and the list does not name: files that were merged, and what attempts that failed left.
+    /// The files that no list names: sources of merges, and remains of failed attempts.
+    ///
+    /// A list that could not be made durable may be in the folder while this archive has the former one, so a file that either names is
+    /// not left over.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the list in the folder is; [`ArchiveError::Io`].
     pub fn left_overs(&self) -> Result<Vec<PathBuf>, ArchiveError> {
-        let listed = self.manifest.files().iter().map(|entry| self.dir.join(entry.name.to_string()));
+        let stored = Manifest::read(&self.dir, self.manifest.project())?;
+        let lists = [Some(&self.manifest), stored.as_ref()];
+        let listed = lists.into_iter().flatten().flat_map(Manifest::files).map(|entry| self.dir.join(entry.name.to_string()));
         let listed: BTreeSet<PathBuf> = listed.chain([self.dir.join(MANIFEST_NAME)]).collect();
         let mut left = paths_in(&self.dir)?;
         left.retain(|path| !listed.contains(path));
         Ok(left)
     }
 
-    /// Removes the left-overs. Readers that have one open read on.
+    /// Removes the files that [`Archive::left_overs`] lists. Readers that have one open can still read it.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]: some may be left.
+    /// As [`Archive::left_overs`]; some files may remain.
     pub fn remove_left_overs(&self) -> Result<(), ArchiveError> {
-        for path in self.left_overs()? {
+        let left = self.left_overs()?;
+        if !left.is_empty() {
+            // No power cut may bring a former list back once its files are gone.
+            files::sync_dir(&self.dir).map_err(ArchiveError::io("sync", &self.dir))?;
+        }
+        for path in left {
             match files::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(ArchiveError::io("remove", &path)(error)),
                 _ => {}
@@ -137,7 +147,7 @@ impl Archive {
     }
 }
 
-/// The archive's files in a project's folder and its months, in order; not what belongs to nobody.
+/// The paths of lists, Parquet files and temporary files in a project's folder and in its months, in order.
 fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     let list = |dir: &Path| files::list(dir).map_err(ArchiveError::io("list", dir));
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! Merging the files of a month, so that small projects have few files.
+//! Merges the files of a month, so that small projects have few files.
 
 use headcount_domain::time::Month;
 
@@ -9,12 +9,12 @@ use crate::manifest::Manifest;
 use crate::metadata::PathCounts;
 use crate::seal::{FilesWriter, MAX_FILE_ROWS, SealOptions};
 
-/// When files are merged.
+/// Options of merging.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactOptions {
-    /// A month that is not over is merged when it has more files.
+    /// The current month is merged when it has more files than this.
     pub month_files: usize,
-    /// How the merged files are written.
+    /// Options of the merged files.
     pub seal: SealOptions,
 }
 
@@ -24,10 +24,10 @@ impl Default for CompactOptions {
     }
 }
 
-/// The files to merge next, all of one month and next to each other; `None`: there is nothing to merge. `now`: the month of today.
+/// Returns the files to merge next: adjacent files of one month. `now` is the current month.
 ///
-/// Of a month that is over, or has too many files, each series of files that are less than half full. Such a series becomes fewer files,
-/// of which at most the last is less than half full, so that a row is rewritten a few times at most and merging comes to an end.
+/// A month is due if it is over or has too many files. Of a due month, adjacent files that are less than half full are merged. At most the
+/// last merged file is less than half full, so that a row is rewritten a few times at most, and merging terminates.
 #[must_use]
 pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptions) -> Option<&'m [FileEntry]> {
     let months = manifest.files().chunk_by(|one, next| one.name.month == next.name.month);
@@ -36,13 +36,13 @@ pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptio
     due.flat_map(|files| files.chunk_by(move |one, next| is_small(one) && is_small(next))).find(|series| series.len() > 1)
 }
 
-/// Merges what [`next_merge`] names. Returns whether there was anything; until there is not, another call merges more.
+/// Merges the files that [`next_merge`] returns. Returns false if there are none.
 ///
-/// The merged files are durable before the list names them in the place of the others, which become left-overs. A call that failed can be
-/// repeated: it makes the same files again.
+/// The merged files are durable before the list names them; the sources become left-overs. A failed call can be repeated, and writes the
+/// same files again.
 ///
 /// # Errors
-/// As [`Archive::file`], and [`ArchiveError::Io`]: the archive is what it was, or, if the list could not be made durable, what it should be.
+/// As [`Archive::file`], and [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
 pub fn merge_next(archive: &mut Archive, now: Month, options: &CompactOptions) -> Result<bool, ArchiveError> {
     let manifest = archive.manifest();
     let Some(sources) = next_merge(manifest, now, options) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Adding rows to an archive: they become files by the UTC month of receipt, and the list names them all at once.
+//! Adds rows to an archive: writes them to files by the UTC month of receipt, then lists the files in one step.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::error::{ArchiveError, Refusal};
 use crate::file::{FileEntry, FileWriter, WriterOptions};
 use crate::row::Row;
 
-/// A file ends at so many rows: what a reader holds of its footer stays within a few megabytes.
+/// The most rows of a file. Its footer takes a few megabytes of a reader's memory then.
 pub const MAX_FILE_ROWS: u64 = 1 << 21;
 
-/// How rows become files.
+/// Options of sealing and merging.
 #[derive(Debug, Clone, Copy)]
 pub struct SealOptions {
-    /// How files are written.
+    /// Options of each file.
     pub writer: WriterOptions,
     /// The most rows of a file.
     pub file_rows: u64,
@@ -30,14 +30,14 @@ impl Default for SealOptions {
     }
 }
 
-/// Rows on their way into the archive. Until [`Sealer::finish`] has succeeded, the archive is what it was.
+/// Adds rows to an archive, which stays unchanged until [`Sealer::finish`].
 pub struct Sealer<'a> {
     archive: &'a mut Archive,
     files: FilesWriter,
 }
 
 impl<'a> Sealer<'a> {
-    /// Begins to add rows behind those that are sealed.
+    /// Begins to add rows to `archive`.
     #[must_use]
     pub fn new(archive: &'a mut Archive, options: SealOptions) -> Self {
         let manifest = archive.manifest();
@@ -46,10 +46,10 @@ impl<'a> Sealer<'a> {
         Self { archive, files }
     }
 
-    /// Takes the next row.
+    /// Adds the next row. Its position must be greater than that of every sealed row.
     ///
     /// # Errors
-    /// [`ArchiveError::Refused`] leaves all as it was; after any other error the sealer is of no use, and another one begins again.
+    /// [`ArchiveError::Refused`]: the row was not added. After any other error, begin again with a new sealer.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
         let last = self.archive.manifest().sealed_until();
         if row.position <= last {
@@ -58,11 +58,10 @@ impl<'a> Sealer<'a> {
         self.files.push(row)
     }
 
-    /// Makes the files durable and lists them: every event up to `sealed_until` is in the archive, but for those that were left out on
-    /// purpose.
+    /// Makes the files durable and lists them. The archive then has every event up to the position `sealed_until`.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The archive is what it was, or, if the list could not be made durable, what it should be.
+    /// [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
     pub fn finish(self, sealed_until: Position) -> Result<(), ArchiveError> {
         let added = self.files.finish()?;
         let manifest = self.archive.manifest();
@@ -74,12 +73,12 @@ impl<'a> Sealer<'a> {
     }
 }
 
-/// Writes rows into as many files as they need.
+/// Writes rows to files, one after the other.
 pub(crate) struct FilesWriter {
     dir: PathBuf,
     project: ProjectId,
-    /// The month of the file before the next one. A clock that is set back sends no row to an earlier one, so that the order of the
-    /// files is that of the positions.
+    /// The month of the latest file. A row never goes to an earlier month, even if the clock was set back, so that files are in the
+    /// order of positions.
     month: Month,
     paths: Option<Vec<MetadataPath>>,
     options: SealOptions,
@@ -89,7 +88,7 @@ pub(crate) struct FilesWriter {
 }
 
 impl FilesWriter {
-    /// `paths` become columns of every file; `None`: the most frequent ones of each.
+    /// `paths` become columns of each file; `None` selects the most frequent ones file by file.
     pub(crate) fn new(
         dir: PathBuf,
         project: ProjectId,
@@ -129,7 +128,7 @@ impl FilesWriter {
         Ok(())
     }
 
-    /// The files, which are durable.
+    /// Completes the last file. Returns all files, which are durable.
     pub(crate) fn finish(mut self) -> Result<Vec<FileEntry>, ArchiveError> {
         self.end_file()?;
         Ok(self.done)

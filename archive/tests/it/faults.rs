@@ -136,6 +136,36 @@ fn merging_and_clearing_up_survive_each_failure() {
     assert!(failures > 100, "{failures}");
 }
 
+/// The list in the folder may be newer than the one that an archive knows: neither's files are removed.
+#[test]
+fn clearing_up_after_a_failed_merge_loses_nothing() {
+    let place = scratch();
+    let all = series(1..=40);
+    let mut archive = Archive::open(place.path(), PROJECT).unwrap();
+    all.chunks(10).for_each(|rows| seal(&mut archive, rows, SealOptions::default()));
+    for done in [false, true] {
+        for at in 1.. {
+            let copy = scratch();
+            copy_dir(place.path(), copy.path());
+            let mut archive = Archive::open(copy.path(), PROJECT).unwrap();
+            let switch = Switch::arm(copy.path(), Plan { at, done, ..ONCE });
+            let outcome = merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default());
+            let has_failed = !switch.failed().is_empty();
+            drop(switch);
+            archive.remove_left_overs().unwrap();
+            assert_eq!(contents(copy.path()), all, "{done} at {at}: {outcome:?}");
+            assert_eq!(rows(&archive), all, "{done} at {at}: {outcome:?}");
+            if !has_failed {
+                break;
+            }
+            while merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default()).unwrap() {}
+            archive.remove_left_overs().unwrap();
+            assert_eq!(contents(copy.path()), all, "again, {done} at {at}");
+            assert_eq!(archive.manifest().files().len(), 1);
+        }
+    }
+}
+
 #[test]
 fn a_read_that_failed_can_be_repeated() {
     let place = scratch();
