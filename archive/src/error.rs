@@ -1,14 +1,14 @@
-//! Why the archive could not do what it was asked.
+//! The errors of the archive.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_domain::intake::event::Position;
 
-/// Why the archive could not do what it was asked.
+/// An error of the archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file is not what was written. Answers that need it fail; put back, it heals.
+    /// A file differs from what was written. Answers that need it fail until it is restored.
     #[error("archive file {file} is damaged: {reason}")]
     Damaged {
         /// The file's name without its folder.
@@ -26,7 +26,7 @@ pub enum ArchiveError {
         /// What the operating system reported.
         source: io::Error,
     },
-    /// A row was refused.
+    /// A row can't be stored.
     #[error("the event at position {position} can't be archived: {reason}")]
     Refused {
         /// The row's position.
@@ -34,89 +34,89 @@ pub enum ArchiveError {
         /// Why.
         reason: Refusal,
     },
-    /// The Parquet library refused to encode what it was given: a defect.
+    /// The Parquet library returned an error while encoding, which is a defect.
     #[error("could not encode an archive file: {0}")]
     Encode(String),
 }
 
-/// What is wrong with a damaged file.
+/// The kind of damage of a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The list names it and it is not there.
+    /// The list names a file that does not exist.
     #[error("it is missing")]
     Missing,
-    /// It is shorter or longer than the list says.
+    /// The length differs from the list's.
     #[error("it has {found} bytes instead of {expected}")]
     Length {
-        /// What the list says.
+        /// The length in the list.
         expected: u64,
-        /// What it has.
+        /// The length of the file.
         found: u64,
     },
-    /// Its footer does not match its checksum, or is none of the archive's.
+    /// The footer does not match its checksum, or is not one of the archive's.
     #[error("its footer is not intact")]
     Footer,
     /// A column chunk does not match its checksum.
     #[error("column {column} of row group {row_group} does not match its checksum")]
     Chunk {
-        /// The number of the row group, from 0 on.
+        /// The number of the row group, from 0.
         row_group: usize,
         /// The column's name.
         column: String,
     },
-    /// It is another file of the archive: of another project, other positions, other days or another number of rows.
+    /// Another file of the archive has this name: its project, positions, days or number of rows differ.
     #[error("it is another file: its {0} differ from the list's")]
     OtherFile(&'static str),
-    /// Its SHA-256 is not the one in the list.
+    /// The SHA-256 differs from the list's.
     #[error("its SHA-256 is not the one in the list")]
     Hash,
-    /// It was written by a later version of the program.
+    /// A later version of the program wrote it.
     #[error("its format is {0:?}, which this program does not know")]
     Format(String),
-    /// It is intact, and its contents contradict each other.
+    /// The checksums match, but the contents are inconsistent.
     #[error("its contents contradict each other: {0}")]
     Contents(String),
-    /// The list of files is not intact.
+    /// The list of files is damaged.
     #[error("the list of files is not intact: {0}")]
     Manifest(String),
 }
 
-/// Why a row was refused.
+/// The reason for which a row can't be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Positions must rise.
+    /// The position is not greater than the previous one.
     #[error("positions must rise, and the one before is {0}")]
     Order(Position),
-    /// A signed 64-bit integer can't hold its position.
+    /// The position exceeds a signed 64-bit integer.
     #[error("the position is too large")]
     Position,
-    /// `DECIMAL(38, 6)` can't hold an amount.
+    /// An amount exceeds `DECIMAL(38, 6)`.
     #[error("an amount has more than 38 digits")]
     Amount,
-    /// It belongs to another project.
+    /// The event belongs to another project.
     #[error("it belongs to another project")]
     Project,
 }
 
 impl ArchiveError {
-    /// Wraps a failure of the file system.
+    /// Wraps an error of the file system.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { doing, path, source }
     }
 
-    /// Names a file that is damaged.
+    /// Reports damage of `file`.
     pub(crate) fn damaged(file: impl ToString, reason: Damage) -> Self {
         Self::Damaged { file: file.to_string(), reason }
     }
 
-    /// Wraps a refusal of the Parquet library to encode.
+    /// Wraps an error of encoding.
     pub(crate) fn encode(error: impl ToString) -> Self {
         Self::Encode(error.to_string())
     }
 
-    /// Whether a file is not what was written, so that trying again won't help.
+    /// Whether a file is damaged, so that a retry can't succeed.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })

@@ -1,13 +1,13 @@
-//! The archive: events of the past, sealed into Parquet files that other programs read as they are.
+//! Stores sealed events in Parquet files, which other programs can read directly.
 //!
-//! - [`row`]: one event with what the archive records beside it.
-//! - [`schema`]: the columns, as one table that the archive and exports share, and the way back from columns to rows.
-//! - [`metadata`]: the scalars of an event's metadata by path, and which paths become columns of a file.
-//! - [`file`](mod@file): one file: its name, its writer, its reader.
-//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder: files and their list.
-//! - [`seal`]: adds rows to a folder. [`compact`]: merges the files of a month.
+//! - [`row`]: an event with its position and the fields that only the archive and exports have.
+//! - [`schema`]: the table of columns that the archive and exports share, and decoding of columns to rows.
+//! - [`metadata`]: the scalars of metadata by path, and the selection of paths that become columns.
+//! - [`file`](mod@file): the name, the writer and the reader of one file.
+//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder.
+//! - [`seal`]: adds rows. [`compact`]: merges the files of a month.
 //!
-//! Nothing here starts a thread or reads a clock. Every operation on files goes through [`headcount_storage::files`].
+//! The crate starts no thread and reads no clock. All operations on files pass through [`headcount_storage::files`].
 
 pub mod archive;
 pub mod compact;

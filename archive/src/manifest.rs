@@ -1,4 +1,4 @@
-//! The list of a project's files. It is replaced in one step, and files that it does not name are left-overs.
+//! The list of a project's files. It is replaced atomically; files that it does not name are left-overs.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
 
-/// The name of the list in a project's folder.
+/// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// The version of the list's format.
 const FORMAT: u32 = 1;
-/// What stands before the checksum, which is that of everything before this.
+/// The text before the checksum. The checksum covers everything before this text.
 const CHECKSUM_KEY: &str = ",\"crc32c\":\"";
-/// What stands behind the checksum.
+/// The text after the checksum.
 const END: &str = "\"}\n";
 const CHECKSUM_DIGITS: usize = 8;
 
-/// The files of a project, in the order of their positions, which don't overlap. Months don't fall.
+/// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     project: ProjectId,
@@ -29,7 +29,7 @@ pub struct Manifest {
     files: Vec<FileEntry>,
 }
 
-/// The list as JSON, but for its checksum.
+/// The list as JSON, without its checksum.
 #[derive(Serialize, Deserialize)]
 struct Json {
     format: u32,
@@ -39,16 +39,16 @@ struct Json {
 }
 
 impl Manifest {
-    /// The list of a project of which nothing is sealed.
+    /// Creates the list of a project without sealed events.
     #[must_use]
     pub fn empty(project: ProjectId) -> Self {
         Self { project, sealed_until: 0, files: Vec::new() }
     }
 
-    /// A list of these files.
+    /// Creates a list of `files`.
     ///
     /// # Errors
-    /// Files overlap, are not in order, or lie behind `sealed_until`: what is wrong.
+    /// A message if files overlap, are out of order, or exceed `sealed_until`.
     pub fn new(project: ProjectId, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
         for pair in files.windows(2) {
             let (one, next) = (pair[0].name, pair[1].name);
@@ -65,13 +65,13 @@ impl Manifest {
         Ok(Self { project, sealed_until, files })
     }
 
-    /// Whose files they are.
+    /// The project.
     #[must_use]
     pub fn project(&self) -> ProjectId {
         self.project
     }
 
-    /// The position up to which everything is in the files; 0: nothing.
+    /// The position up to which all events are sealed; 0 if none are.
     #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
@@ -83,7 +83,7 @@ impl Manifest {
         &self.files
     }
 
-    /// Reads the list in the folder `dir` of `project`. `None`: there is none.
+    /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
     ///
     /// # Errors
     /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
@@ -101,7 +101,7 @@ impl Manifest {
     /// Replaces the list in the folder `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]: the former list is there or this one, whole.
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one, complete.
     pub fn write(&self, dir: &Path) -> Result<(), ArchiveError> {
         let path = dir.join(MANIFEST_NAME);
         let text = self.text().map_err(ArchiveError::encode)?;
@@ -112,7 +112,7 @@ impl Manifest {
         let Self { project, sealed_until, files } = self;
         let json = Json { format: FORMAT, project_id: project.to_string(), sealed_until: *sealed_until, files: files.clone() };
         let mut text = serde_json::to_string(&json)?;
-        // The closing brace comes behind the checksum.
+        // The closing brace follows the checksum.
         text.pop();
         let checksum = crc32c::crc32c(text.as_bytes());
         Ok(format!("{text}{CHECKSUM_KEY}{checksum:08x}{END}"))

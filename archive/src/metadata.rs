@@ -1,7 +1,7 @@
-//! The scalars of an event's metadata by path, and which paths become columns.
+//! The scalars of an event's metadata by path, and the selection of paths that become columns.
 //!
-//! A column holds at every row what [`MetadataPath::find`] finds there, so that a filter or a grouping may read the column in the place
-//! of the metadata.
+//! A column holds the scalar that [`MetadataPath::find`] finds in each row, so that filters and groupings can read the column instead of
+//! the metadata.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,17 +12,17 @@ use headcount_domain::intake::submission::{MAX_METADATA_DEPTH, Text};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// How many paths of a file may be columns.
+/// The most paths that are columns of a file.
 pub const MAX_PATH_COLUMNS: usize = 64;
-/// The longest path that may be a column: its name is in the footer once a row group.
+/// The longest path that is a column. The footer repeats it for each row group.
 pub const MAX_COLUMN_PATH_BYTES: usize = 128;
-/// How many paths are counted at a time. Frequent ones come early; those that find no place are not columns.
+/// The most paths that are counted. Frequent paths occur early, so that they are among them.
 const MAX_COUNTED_PATHS: usize = 4_096;
-/// A path that fewer rows have is not worth a column: one in so many.
+/// A path becomes a column only if at least one in so many rows has it.
 const RARE_ONE_IN: u64 = 100;
 
-/// Calls `visit` with each path under which `json` has a scalar other than null, and the JSON text of the scalar: the shortest one, so that
-/// equal scalars have equal texts. Paths that can't be columns are passed over.
+/// Calls `visit` with each path at which `json` has a scalar other than null, and with the scalar's shortest JSON text. Equal scalars have
+/// equal texts. Skips paths that can't be columns.
 pub fn visit_scalars(json: &str, mut visit: impl FnMut(&str, Cow<'_, str>)) {
     let Some(top) = entries(json) else { return };
     let mut path = String::new();
@@ -30,7 +30,7 @@ pub fn visit_scalars(json: &str, mut visit: impl FnMut(&str, Cow<'_, str>)) {
         path.clear();
         path.push_str(key);
         visit_value(value, &mut path, 1, &mut |path, text| {
-            // The whole path as one key comes first, whatever it holds.
+            // A key that equals the whole path takes precedence, even if its value is null.
             let is_nested = path.len() > key.len();
             if !is_nested || !top.contains_key(path) {
                 visit(path, text);
@@ -39,7 +39,7 @@ pub fn visit_scalars(json: &str, mut visit: impl FnMut(&str, Cow<'_, str>)) {
     }
 }
 
-/// Calls `visit` with the scalar `json` at `path`, or with those below if it is an object.
+/// Visits the scalar `json` at `path`, or the scalars of the object `json` below `path`.
 fn visit_value(json: &str, path: &mut String, depth: usize, visit: &mut dyn FnMut(&str, Cow<'_, str>)) {
     if path.len() > MAX_COLUMN_PATH_BYTES {
         return;
@@ -51,7 +51,7 @@ fn visit_value(json: &str, path: &mut String, depth: usize, visit: &mut dyn FnMu
         }
         return;
     }
-    // A path is taken apart at every dot, so that nothing below a key with a dot is found.
+    // Filters split paths at every dot, so they find nothing below a key that contains one.
     if depth >= MAX_METADATA_DEPTH || depth == 1 && path.contains('.') {
         return;
     }
@@ -77,7 +77,7 @@ fn shortest<'j>(json: &'j str, scalar: &Scalar<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
-/// The entries of a JSON object, the last of each key; `None` if `json` is none.
+/// The entries of a JSON object, with the last value of each key; `None` if `json` is no object.
 fn entries(json: &str) -> Option<BTreeMap<Cow<'_, str>, &str>> {
     struct Entries;
     impl<'de> Visitor<'de> for Entries {
@@ -98,7 +98,7 @@ fn entries(json: &str) -> Option<BTreeMap<Cow<'_, str>, &str>> {
     serde_json::Deserializer::from_str(json).deserialize_map(Entries).ok()
 }
 
-/// Counts in how many rows each path has a scalar.
+/// Counts the rows that have a scalar at each path.
 #[derive(Debug, Default)]
 pub struct PathCounts {
     rows: u64,
@@ -112,12 +112,12 @@ impl PathCounts {
         visit_scalars(metadata, |path, _| self.add_times(path, 1));
     }
 
-    /// Counts a path that so many of `rows` rows have.
+    /// Counts `times` rows that have `path`.
     pub(crate) fn add_column(&mut self, path: &str, times: u64) {
         self.add_times(path, times);
     }
 
-    /// Counts rows of which [`Self::add_column`] gives the paths.
+    /// Counts rows whose paths are counted by [`Self::add_column`].
     pub(crate) fn add_rows(&mut self, rows: u64) {
         self.rows += rows;
     }
@@ -130,9 +130,9 @@ impl PathCounts {
         }
     }
 
-    /// The paths that become columns: the most frequent ones, since each saves the reading of as many texts as there are rows that have
-    /// it; of equally frequent ones those that come first in byte order, so that the same rows make the same file. Two paths that
-    /// differ in case only would be one column to SQL: the less frequent one stays out.
+    /// Selects the paths that become columns: the most frequent ones, since a column saves the parsing of metadata in each row that has the
+    /// path. Ties are broken by byte order, so that equal rows give equal files. Of paths that differ only in case, which SQL does not
+    /// distinguish, only the most frequent one is selected.
     #[must_use]
     pub fn columns(&self) -> Vec<MetadataPath> {
         let mut paths: Vec<_> = self.counts.iter().filter(|(_, count)| **count * RARE_ONE_IN >= self.rows).collect();

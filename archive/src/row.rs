@@ -1,32 +1,32 @@
-//! One row: an event with what the archive records beside it.
+//! The rows of the archive.
 
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::money::Currency;
 
-/// The currencies that an event's money was converted to.
+/// The currencies to which an event's money was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Currencies {
-    /// The project's.
+    /// The currency of the project.
     pub project: Currency,
-    /// The organization's.
+    /// The currency of the organization.
     pub organization: Currency,
 }
 
-/// An event, its position, and what only the archive and exports record.
+/// An event with its position and the fields that only the archive and exports have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Where the event stands in the log.
+    /// The position of the event in the log.
     pub position: Position,
     /// The event.
     pub event: Event,
-    /// What its money was converted to; only of an event with money.
+    /// The currencies of its conversions; `None` for an event without money.
     pub currencies: Option<Currencies>,
-    /// Whether it was set aside (a dead letter) and counts nowhere.
+    /// Whether the event is a dead letter, which no rollup counts.
     pub set_aside: bool,
 }
 
 impl Row {
-    /// The row of an event that counts. `currencies` are those of its project and organization.
+    /// Creates the row of an event that is not set aside.
     #[must_use]
     pub fn new(position: Position, event: Event, currencies: Currencies) -> Self {
         let currencies = event.money.is_some().then_some(currencies);

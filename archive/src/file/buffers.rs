@@ -1,4 +1,4 @@
-//! The rows of one row group, by column, until they are encoded. What is absent takes no room.
+//! Collects the rows of a row group by column until they are encoded. Absent values take no space.
 
 use headcount_domain::intake::fields::MetadataPath;
 
@@ -6,10 +6,10 @@ use crate::metadata::{PathCounts, visit_scalars};
 use crate::row::Row;
 use crate::schema::{Access, COLUMNS, METADATA};
 
-/// Values of some rows.
+/// The values of the rows that have one.
 #[derive(Debug)]
 pub(super) struct Sparse<T> {
-    /// The rows that have one, in order.
+    /// The numbers of the rows, in order.
     pub(super) rows: Vec<u32>,
     pub(super) values: Vec<T>,
 }
@@ -29,10 +29,10 @@ impl<T> Sparse<T> {
     }
 }
 
-/// Texts of some rows, one behind the other.
+/// The texts of the rows that have one, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// The rows that have one, in order, and where each text ends.
+    /// The numbers of the rows, in order, and the end of each text.
     pub(super) ends: Sparse<u32>,
     pub(super) bytes: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl Texts {
     fn push(&mut self, row: u32, text: Option<&str>) -> usize {
         let Some(text) = text else { return 0 };
         self.bytes.extend_from_slice(text.as_bytes());
-        // A row group has some megabytes.
+        // A row group has a few megabytes.
         self.ends.push(row, u32::try_from(self.bytes.len()).ok()) + text.len()
     }
 
@@ -74,7 +74,7 @@ impl Buffer {
         }
     }
 
-    /// Takes what `row` has in the column. Returns how many bytes that takes.
+    /// Adds the value of `row`. Returns its size in bytes.
     fn push(&mut self, access: Access, number: u32, row: &Row) -> usize {
         match (self, access) {
             (Self::Int64(values), Access::Integer(get, _)) => values.push(number, Some(get(row))),
@@ -86,7 +86,7 @@ impl Buffer {
             }
             (Self::Fixed16(values), Access::Bytes16(get, _)) => values.push(number, get(row).map(u128::to_be_bytes)),
             (Self::Texts(texts), Access::Text(get, _)) => texts.push(number, get(row)),
-            // `of` makes no other pair.
+            // `of` creates no other pair.
             _ => 0,
         }
     }
@@ -109,7 +109,7 @@ impl Buffers {
         for (buffer, column) in self.columns.iter_mut().zip(COLUMNS) {
             self.bytes += buffer.push(column.access, self.rows, row);
         }
-        // The columns of paths repeat the metadata.
+        // The columns of paths repeat parts of the metadata.
         self.bytes += row.event.details.metadata.as_ref().map_or(0, |metadata| metadata.len());
         self.rows += 1;
     }
@@ -118,7 +118,7 @@ impl Buffers {
         self.rows as usize
     }
 
-    /// How many bytes the values take, those of paths included.
+    /// An upper bound of the bytes of all values, including those of paths.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -136,7 +136,7 @@ impl Buffers {
         texts.into_iter().flat_map(Texts::iter).filter_map(|(row, json)| Some((row, std::str::from_utf8(json).ok()?)))
     }
 
-    /// All columns in the order of the file: those of the table, and those of `paths`.
+    /// Returns the columns in file order: those of the table, then those of `paths`.
     pub(super) fn into_columns(mut self, paths: &[MetadataPath]) -> Vec<Buffer> {
         let numbers: std::collections::HashMap<&str, usize> =
             paths.iter().enumerate().map(|(number, path)| (path.as_str(), number)).collect();

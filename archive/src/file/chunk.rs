@@ -1,4 +1,4 @@
-//! Encoding one column chunk.
+//! Encodes column chunks.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, ZstdLevel};
@@ -12,7 +12,7 @@ use zstd::bulk::Compressor;
 use super::buffers::{Buffer, Sparse};
 use super::page::ChunkPages;
 
-/// What all chunks of a file are encoded with.
+/// Encodes the column chunks of a file.
 pub(super) struct ChunkEncoder {
     props: WriterPropertiesPtr,
     level: ZstdLevel,
@@ -26,13 +26,13 @@ pub(super) struct Chunk {
 }
 
 impl ChunkEncoder {
-    /// `props` must name no compression: pages are compressed here.
+    /// Creates an encoder. `props` must select no compression, since [`ChunkPages`] compresses the pages.
     pub(super) fn new(props: WriterPropertiesPtr, level: i32) -> Result<Self> {
         let zstd = Compressor::new(level).map_err(|error| ParquetError::External(Box::new(error)))?;
         Ok(Self { props, level: ZstdLevel::try_new(level)?, zstd })
     }
 
-    /// Encodes one column of `rows` rows.
+    /// Encodes a column of `rows` rows.
     pub(super) fn encode(&mut self, buffer: Buffer, rows: usize, descr: ColumnDescPtr) -> Result<Chunk> {
         let mut bytes = Vec::new();
         let is_required = descr.max_def_level() == 0;

@@ -1,25 +1,24 @@
-//! What the archive records in a file's footer beside what Parquet does: whose the file is, a checksum of each column chunk, and one of
-//! the footer itself.
+//! The archive's own entries in a file's footer: the project, a checksum of each column chunk, and a checksum of the footer.
 
 use std::fmt::Write as _;
 
 use parquet::file::metadata::KeyValue;
 
-/// The version of the columns.
+/// The key of the schema version.
 pub(super) const FORMAT: &str = "headcount.archive";
-/// The project.
+/// The key of the project's id.
 pub(super) const PROJECT: &str = "headcount.project";
-/// The CRC-32C of each column chunk, eight hexadecimal digits each, row group by row group.
+/// The key of the CRC-32C of each column chunk: eight hexadecimal digits each, row group by row group.
 pub(super) const CHUNKS: &str = "headcount.chunks";
-/// The CRC-32C of the footer, with these digits as zeros. The last entry of all.
+/// The key of the CRC-32C of the footer, which is computed with zeros in its place. It is the last entry.
 const CHECKSUM: &str = "headcount.crc32c";
 const NO_CHECKSUM: &str = "00000000";
-/// What ends a file: the length of the footer, and this.
+/// The last bytes of a file, after the length of the footer.
 const MAGIC: &[u8] = b"PAR1";
-/// The bytes behind the footer.
+/// The size of the length and the magic after the footer.
 pub(super) const TRAILER_BYTES: usize = 8;
 
-/// The entries of a footer.
+/// The entries of a file's footer.
 pub(super) fn entries(project: &str, checksums: &[u32]) -> Vec<KeyValue> {
     let mut chunks = String::with_capacity(checksums.len() * 8);
     for checksum in checksums {
@@ -34,19 +33,19 @@ pub(super) fn entries(project: &str, checksums: &[u32]) -> Vec<KeyValue> {
     ]
 }
 
-/// Reads the checksums of the chunks.
+/// Parses the checksums of column chunks.
 pub(super) fn parse_chunks(text: &str) -> Option<Vec<u32>> {
     let digits = text.as_bytes().chunks(8);
     digits.map(|digits| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()).collect()
 }
 
-/// How long the footer is that ends with this trailer; `None` if it is no trailer.
+/// The length of the footer before `trailer`; `None` if it is not a trailer of Parquet.
 pub(super) fn length(trailer: [u8; TRAILER_BYTES]) -> Option<u64> {
     let (length, magic) = trailer.split_first_chunk()?;
     (magic == MAGIC).then_some(u64::from(u32::from_le_bytes(*length)))
 }
 
-/// Puts its checksum into a footer that has zeros there. False if there is no place for it.
+/// Writes the checksum into a footer. Returns false if the footer has no entry for it.
 pub(super) fn seal(footer: &mut [u8]) -> bool {
     let Some(at) = place(footer) else { return false };
     let checksum = format!("{:08x}", crc32c::crc32c(footer));
@@ -63,7 +62,7 @@ pub(super) fn is_intact(footer: &[u8]) -> bool {
     found == format!("{checksum:08x}").as_bytes()
 }
 
-/// Where the digits of the checksum begin: behind the key comes a byte that says that a text follows, and its length.
+/// The index of the checksum's digits. In Thrift's compact protocol, a field header and a length of one byte each follow the key.
 fn place(footer: &[u8]) -> Option<usize> {
     let key = footer.windows(CHECKSUM.len()).rposition(|bytes| bytes == CHECKSUM.as_bytes())?;
     let at = key + CHECKSUM.len() + 2;

@@ -1,8 +1,8 @@
-//! One file of the archive: a Parquet file whose rows have rising positions, which never changes once it is written.
+//! One file of the archive: an immutable Parquet file, with rows in the order of positions.
 //!
-//! Every byte is covered by a checksum that is checked before anything is made of it: each page has Parquet's own, for other programs;
-//! each column chunk has a CRC-32C in the footer, headers of pages included; and the footer has one of itself. The list of files adds a
-//! SHA-256 of the whole.
+//! Every byte that is decoded is covered by a checksum that is verified before. The footer has a CRC-32C of each column chunk, which includes
+//! page headers, and one of itself. Each page also has Parquet's own checksum, for other programs. The list of files has a SHA-256 of the
+//! whole file.
 
 mod buffers;
 mod chunk;

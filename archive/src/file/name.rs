@@ -1,4 +1,4 @@
-//! Names of files, and what the list records of each.
+//! The names of files, and their entries in the list.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Month};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The name of a file, which says where its rows are from: `month=2026-11/<first>-<last>.parquet`.
+/// The name of a file: `month=2026-11/<first>-<last>.parquet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
     /// The position of its first row.
     pub first: Position,
     /// The position of its last row.
     pub last: Position,
-    /// The UTC month in which the first of its rows was received.
+    /// The UTC month of receipt.
     pub month: Month,
 }
 
@@ -25,7 +25,7 @@ impl FileName {
         folder_of(self.month)
     }
 
-    /// The name without the folder, as messages show it.
+    /// The name without the folder, for messages.
     #[must_use]
     pub fn base(&self) -> String {
         format!("{:020}-{:020}.parquet", self.first, self.last)
@@ -43,9 +43,9 @@ impl fmt::Display for FileName {
     }
 }
 
-/// The text is no name of an archive file.
+/// The text is not the name of an archive file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no name of an archive file")]
+#[error("not the name of an archive file")]
 pub struct NameError;
 
 impl FromStr for FileName {
@@ -62,13 +62,13 @@ impl FromStr for FileName {
     }
 }
 
-/// What the list records of a file.
+/// The entry of a file in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its name.
     #[serde(serialize_with = "to_text", deserialize_with = "parse_name")]
     pub name: FileName,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
     /// The earliest day of its events.
     #[serde(serialize_with = "to_text", deserialize_with = "parse_day")]
@@ -76,9 +76,9 @@ pub struct FileEntry {
     /// The latest day of its events.
     #[serde(serialize_with = "to_text", deserialize_with = "parse_day")]
     pub last_day: Day,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// The SHA-256 of its contents, in hexadecimal digits.
+    /// The SHA-256 of the contents, in hexadecimal.
     pub sha256: String,
 }
 
@@ -91,5 +91,5 @@ fn parse_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FileName, D:
 }
 
 fn parse_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
-    Day::parse(&String::deserialize(deserializer)?).ok_or_else(|| de::Error::custom("it is no day"))
+    Day::parse(&String::deserialize(deserializer)?).ok_or_else(|| de::Error::custom("not a day"))
 }

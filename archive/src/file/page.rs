@@ -1,4 +1,4 @@
-//! Pages of a column chunk, with the checksum that Parquet defines for them and that the library does not write.
+//! Writes pages with the checksum that Parquet defines, which the library does not write.
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, PageType};
@@ -6,8 +6,8 @@ use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::errors::{ParquetError, Result};
 use zstd::bulk::Compressor;
 
-/// Appends the pages of one column chunk to a buffer. It takes them as they are, and compresses them itself: all columns share one
-/// compressor, which takes more than a megabyte.
+/// Compresses the pages of a column chunk and appends them to a buffer. All columns share one compressor, which takes more than a megabyte;
+/// the library has one for each column.
 pub(super) struct ChunkPages<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) zstd: &'a mut Compressor<'static>,
@@ -86,7 +86,7 @@ fn encoding(encoding: Encoding) -> Result<i64> {
 #[derive(Default)]
 struct Thrift {
     bytes: Vec<u8>,
-    /// The number of the field before, of each struct that is open but the innermost.
+    /// The last field number of each enclosing struct.
     outer: Vec<u8>,
     last: u8,
 }
@@ -97,7 +97,7 @@ impl Thrift {
     const I32: u8 = 5;
     const STRUCT: u8 = 12;
 
-    /// Begins a field. Numbers rise by less than 16.
+    /// Begins a field. Its number must exceed the last one by less than 16.
     fn field(&mut self, number: u8, kind: u8) {
         self.bytes.push((number - self.last) << 4 | kind);
         self.last = number;

@@ -1,4 +1,4 @@
-//! Reading a file: some of its columns, of the row groups that can match.
+//! Reads selected columns of the row groups that can match.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -26,36 +26,36 @@ use crate::error::{ArchiveError, Damage};
 use crate::metadata::PathCounts;
 use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VERSION};
 
-/// A row group is read in so many batches, so that one of large rows is not decoded at once,
+/// The number of batches of a row group, so that one with large rows is not decoded at once,
 const BATCHES: usize = 16;
-/// of at least and at most so many rows.
+/// within these bounds of rows per batch.
 const BATCH_ROWS: RangeInclusive<usize> = 64..=1_024;
-/// How much of a file is hashed at a time.
+/// The number of bytes that are hashed at a time.
 const HASH_BYTES: usize = 1 << 18;
 
 /// A row group, as the footer describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowGroup {
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// From its first position to its last.
+    /// The first and the last position.
     pub positions: RangeInclusive<Position>,
-    /// From the earliest day of its events to the latest.
+    /// The earliest and the latest day.
     pub days: RangeInclusive<Day>,
 }
 
-/// Which columns are read.
+/// The columns to read.
 #[derive(Debug, Clone, Copy)]
 pub enum Columns<'c> {
-    /// All of them.
+    /// All columns.
     All,
-    /// Those that make a [`Row`](crate::row::Row): all but those of metadata paths.
+    /// The columns of a [`Row`](crate::row::Row): all but those of metadata paths.
     Row,
-    /// Those of these names. One that the file does not have is left out, which only happens to columns of metadata paths.
+    /// The columns of these names. Names that the file lacks are ignored; only columns of metadata paths may be missing.
     Named(&'c [&'c str]),
 }
 
-/// What is read of a file: row groups that can't have anything of it are skipped, and those that are read are read whole.
+/// A selection of columns and rows. Row groups without selected rows are skipped; the others are returned as a whole.
 #[derive(Debug, Clone)]
 pub struct Selection<'c> {
     /// The columns.
@@ -67,14 +67,14 @@ pub struct Selection<'c> {
 }
 
 impl<'c> Selection<'c> {
-    /// These columns of all rows.
+    /// Selects columns of all rows.
     #[must_use]
     pub fn all(columns: Columns<'c>) -> Self {
         Self { columns, positions: 0..=Position::MAX, days: Day(i32::MIN)..=Day(i32::MAX) }
     }
 }
 
-/// An archive file that is open. Its footer was found intact.
+/// An open archive file, with a verified footer.
 #[derive(Debug)]
 pub struct ArchiveFile {
     file: File,
@@ -88,10 +88,10 @@ pub struct ArchiveFile {
 }
 
 impl ArchiveFile {
-    /// Opens the file that the list of `project`, in the folder `dir`, has as `entry`.
+    /// Opens the file `entry` of the list of `project` in the folder `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if it is not that file, and [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the file is damaged or another one, and [`ArchiveError::Io`].
     pub fn open(dir: &Path, project: ProjectId, entry: &FileEntry) -> Result<Self, ArchiveError> {
         let damaged = |reason| ArchiveError::damaged(entry.name.base(), reason);
         let (file, path) = open(dir, entry)?;
@@ -107,25 +107,25 @@ impl ArchiveFile {
         Ok(Self { file, name: entry.name, path, project, metadata, row_groups, checksums })
     }
 
-    /// Its name.
+    /// The name of the file.
     #[must_use]
     pub fn name(&self) -> FileName {
         self.name
     }
 
-    /// Whose events it has.
+    /// The project of its events.
     #[must_use]
     pub fn project(&self) -> ProjectId {
         self.project
     }
 
-    /// Its row groups in order.
+    /// The row groups, in order.
     #[must_use]
     pub fn row_groups(&self) -> &[RowGroup] {
         &self.row_groups
     }
 
-    /// Whether it has a column of this name. Of a metadata path that is no column, the metadata has to be read.
+    /// Whether the file has this column. If a metadata path has none, the metadata must be read instead.
     #[must_use]
     pub fn has_column(&self, name: &str) -> bool {
         self.column_names().any(|column| column == name)
@@ -135,7 +135,7 @@ impl ArchiveFile {
         self.metadata.parquet_schema().columns().iter().map(|column| column.name())
     }
 
-    /// Counts, by its footer alone, in how many rows each of its columns of paths has a value.
+    /// Adds the number of rows that have each of the file's metadata paths, which the footer records.
     pub fn count_paths(&self, counts: &mut PathCounts) {
         for group in self.metadata.metadata().row_groups() {
             for column in group.columns() {
@@ -151,7 +151,7 @@ impl ArchiveFile {
         }
     }
 
-    /// The batches of `selection`, in the order of the positions.
+    /// Returns the batches of `selection`, in the order of positions.
     #[must_use]
     pub fn batches(&self, selection: &Selection<'_>) -> Batches<'_> {
         let overlaps = |group: &RowGroup| {
@@ -170,7 +170,7 @@ impl ArchiveFile {
         Batches { file: self, columns, groups, open: None }
     }
 
-    /// Reads the chunks of a row group, those that are side by side at once, and checks each.
+    /// Reads and verifies column chunks of a row group. Adjacent chunks take one read.
     fn chunks(&self, group: usize, columns: &[usize]) -> Result<Chunks, ArchiveError> {
         let metadata = self.metadata.metadata().row_group(group);
         let start = |column: &usize| metadata.column(*column).byte_range().0;
@@ -213,7 +213,7 @@ impl ArchiveFile {
     }
 }
 
-/// Opens a file and compares its length to the list's.
+/// Opens a file and checks its length.
 fn open(dir: &Path, entry: &FileEntry) -> Result<(File, PathBuf), ArchiveError> {
     let path = dir.join(entry.name.to_string());
     let file = File::open(&path).map_err(|error| match error.kind() {
@@ -227,7 +227,7 @@ fn open(dir: &Path, entry: &FileEntry) -> Result<(File, PathBuf), ArchiveError> 
     Ok((file, path))
 }
 
-/// Compares the SHA-256 of a file to the list's, and opens it.
+/// Checks the SHA-256 and the footer of a file.
 ///
 /// # Errors
 /// As [`ArchiveFile::open`].
@@ -246,7 +246,7 @@ pub(crate) fn verify(dir: &Path, project: ProjectId, entry: &FileEntry) -> Resul
     ArchiveFile::open(dir, project, entry).map(drop)
 }
 
-/// The footer of a file of `bytes` bytes; `None` if it is not intact.
+/// Reads the footer of a file of `bytes` bytes; `None` if it is damaged.
 fn read_footer(file: &File, bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     let Some(end) = bytes.checked_sub(footer::TRAILER_BYTES as u64) else { return Ok(None) };
     let mut trailer = [0; footer::TRAILER_BYTES];
@@ -260,7 +260,7 @@ fn read_footer(file: &File, bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     Ok(footer::is_intact(&footer).then_some(footer))
 }
 
-/// Checks whose file it is. Returns the checksums of its chunks.
+/// Checks the format and the project. Returns the checksums of the column chunks.
 fn check_entries(metadata: &ParquetMetaData, project: ProjectId) -> Result<Vec<u32>, Damage> {
     let entries = metadata.file_metadata().key_value_metadata();
     let value = |key: &str| entries?.iter().find(|entry| entry.key == key)?.value.as_deref();
@@ -275,7 +275,7 @@ fn check_entries(metadata: &ParquetMetaData, project: ProjectId) -> Result<Vec<u
     checksums.ok_or_else(|| Damage::Contents("its checksums are unreadable".into()))
 }
 
-/// Compares the row groups to the list.
+/// Compares the row groups with the list.
 fn check_listed(groups: &[RowGroup], entry: &FileEntry) -> Result<(), Damage> {
     let positions = (groups.first().map(|group| *group.positions.start()), groups.last().map(|group| *group.positions.end()));
     if positions != (Some(entry.name.first), Some(entry.name.last)) {
@@ -306,7 +306,7 @@ fn describe(group: &RowGroupMetaData) -> Option<RowGroup> {
     })
 }
 
-/// Chunks of a row group in memory, those that are side by side as one, each with its place in the file.
+/// Column chunks of a row group, with their offsets in the file. Adjacent chunks are one entry.
 struct Chunks(Arc<Vec<(u64, Bytes)>>);
 
 impl Chunks {
@@ -341,12 +341,12 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// The batches of some columns of some row groups. One row group's chunks are in memory at a time.
+/// An iterator over the batches of a selection. It holds the column chunks of one row group at a time.
 #[derive(Debug)]
 pub struct Batches<'f> {
     file: &'f ArchiveFile,
     columns: Vec<usize>,
-    /// The row groups that are still to be read, the next one last.
+    /// The remaining row groups, in reverse order.
     groups: Vec<usize>,
     open: Option<OpenGroup>,
 }

@@ -1,4 +1,4 @@
-//! Encoding row groups, and the footer behind the last one.
+//! Encodes row groups and the footer.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use super::chunk::ChunkEncoder;
 use super::footer;
 use crate::schema::{Access, COLUMNS, message};
 
-/// The size of a page before it is compressed.
+/// The size of a page before compression.
 const PAGE_BYTES: usize = 256 << 10;
-/// A column whose different values take more has no dictionary from there on.
+/// The largest dictionary of a column chunk. Further values are stored without one.
 const DICTIONARY_BYTES: usize = 512 << 10;
-/// How much of the least and the greatest text of a column chunk the footer has.
+/// The length to which the footer cuts the smallest and the greatest text of a column chunk.
 const STATISTICS_BYTES: usize = 16;
 
-/// Encodes a file into memory, a row group at a time.
+/// Encodes a file in memory, one row group at a time.
 pub(super) struct Encoder {
     paths: Vec<MetadataPath>,
-    /// Writes into a buffer, which is emptied after each row group.
+    /// Writes to a buffer that is emptied after each row group.
     writer: SerializedFileWriter<Vec<u8>>,
     chunks: ChunkEncoder,
-    /// The CRC-32C of each chunk.
+    /// The CRC-32C of each column chunk.
     checksums: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl Encoder {
         Ok(Self { paths, writer, chunks: ChunkEncoder::new(props, level)?, checksums: Vec::new() })
     }
 
-    /// Encodes the rows as a row group. Returns what comes next in the file.
+    /// Encodes a row group. Returns the next bytes of the file.
     pub(super) fn row_group(&mut self, buffers: Buffers) -> Result<Vec<u8>> {
         let rows = buffers.rows();
         let columns = buffers.into_columns(&self.paths);
@@ -59,7 +59,7 @@ impl Encoder {
         Ok(std::mem::take(self.writer.inner_mut()))
     }
 
-    /// The end of the file.
+    /// Returns the last bytes of the file: the footer and the trailer.
     pub(super) fn finish(mut self, project: ProjectId) -> Result<Vec<u8>> {
         for entry in footer::entries(&project.to_string(), &self.checksums) {
             self.writer.append_key_value_metadata(entry);
@@ -75,8 +75,8 @@ impl Encoder {
     }
 }
 
-/// Without compression: [`ChunkEncoder`] does that. Without the indexes of pages, which cost more than they save: a reader takes row
-/// groups whole.
+/// The properties of the writer. They select no compression, since [`ChunkEncoder`] compresses, and no page indexes, since readers read row
+/// groups as a whole.
 fn properties() -> WriterPropertiesPtr {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("headcount version ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -1,4 +1,4 @@
-//! The rows of a file.
+//! Iterates over the rows of a file.
 
 use headcount_domain::intake::event::Position;
 
@@ -7,7 +7,7 @@ use crate::error::ArchiveError;
 use crate::row::Row;
 use crate::schema::decode;
 
-/// The rows of a file from a position on. After an error there are no more.
+/// An iterator over the rows of a file from a position on. It ends after an error.
 #[derive(Debug)]
 pub struct Rows<'f> {
     file: &'f ArchiveFile,
@@ -19,7 +19,7 @@ pub struct Rows<'f> {
 }
 
 impl ArchiveFile {
-    /// The rows from the position `from` on.
+    /// Returns the rows from the position `from` on.
     #[must_use]
     pub fn rows(&self, from: Position) -> Rows<'_> {
         let selection = Selection { positions: from..=Position::MAX, ..Selection::all(Columns::Row) };

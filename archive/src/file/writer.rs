@@ -1,4 +1,4 @@
-//! Writing a file: rows with rising positions become row groups, and the file gets its name once it is whole and durable.
+//! Writes a file. It gets its name when it is complete and durable.
 
 use std::path::{Path, PathBuf};
 
@@ -15,18 +15,17 @@ use super::row_group::Encoder;
 use crate::error::{ArchiveError, Refusal};
 use crate::row::Row;
 
-/// The largest amount of a `DECIMAL(38, 6)`, in millionths.
+/// The greatest value of `DECIMAL(38, 6)`, in millionths.
 const MAX_DECIMAL: u128 = 10_u128.pow(38) - 1;
-/// A row group ends at so many rows, so that a reader can skip what it does not need.
+/// The most rows of a row group, which is the unit that readers skip.
 const ROW_GROUP_ROWS: usize = 1 << 16;
 
-/// How files are written.
+/// Options of writing files.
 #[derive(Debug, Clone, Copy)]
 pub struct WriterOptions {
-    /// The level of zstd.
+    /// The compression level of zstd.
     pub level: i32,
-    /// A row group ends when its values take so many bytes. Writing takes up to four times as much memory, since metadata stands there twice
-    /// and buffers grow by doubling, and reading less.
+    /// The size of the values at which a row group ends. Writing takes up to four times as much memory, reading less.
     pub row_group_bytes: usize,
 }
 
@@ -36,14 +35,14 @@ impl Default for WriterOptions {
     }
 }
 
-/// A file that is being written. Dropped before [`FileWriter::finish`], it leaves nothing.
+/// Writes a file. If it is dropped before [`FileWriter::finish`], it removes what it has written.
 pub struct FileWriter {
     folder: PathBuf,
     tmp: PathBuf,
     month: Month,
     project: ProjectId,
     options: WriterOptions,
-    /// The columns of paths; until the first row group is full they may be open.
+    /// The paths that become columns; `None` until the first row group selects them.
     paths: Option<Vec<MetadataPath>>,
     buffers: Buffers,
     encoder: Option<Encoder>,
@@ -57,8 +56,8 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins a file of `project` in the folder of `month` below `dir`. `paths` become columns; `None`: the most frequent ones of the
-    /// first row group.
+    /// Begins a file of `project` in the folder of `month` in `dir`. `paths` become columns; `None` selects the most frequent ones of the first
+    /// row group. There must be only one writer per folder at a time.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -92,10 +91,10 @@ impl FileWriter {
         })
     }
 
-    /// Takes the next row.
+    /// Adds the next row. Its position must be greater than the previous one.
     ///
     /// # Errors
-    /// [`ArchiveError::Refused`] leaves the file as it was; after any other error it is of no use.
+    /// [`ArchiveError::Refused`]: the row was not added. After any other error, the writer must be dropped.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
         self.check(row).map_err(|reason| ArchiveError::Refused { position: row.position, reason })?;
         self.buffers.push(row);
@@ -123,7 +122,7 @@ impl FileWriter {
         if fits { Ok(()) } else { Err(Refusal::Amount) }
     }
 
-    /// How many rows it has.
+    /// The number of rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -149,11 +148,11 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Completes the file, makes it durable and gives it its name; its folder's name is durable once the list of files is. A file of the
-    /// same name, which an earlier attempt left, is replaced. `None`: no row came, and there is no file.
+    /// Completes the file, makes it durable and renames it; replaces a file of the same name, which a failed attempt left. Returns `None`, and
+    /// leaves no file, if there are no rows. The name of the month's folder becomes durable with the list of files.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`], and then there is no file but one that no list names.
+    /// [`ArchiveError::Io`]. It may leave a file that no list names.
     pub fn finish(mut self) -> Result<Option<FileEntry>, ArchiveError> {
         let Some((first, last)) = self.positions else { return Ok(None) };
         if self.buffers.rows() > 0 {
@@ -177,7 +176,7 @@ impl FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        // On a full disk the half of it would take the room that others need.
+        // On a full disk, others need the space.
         if !self.is_finished
             && let Err(error) = files::remove_file(&self.tmp)
         {

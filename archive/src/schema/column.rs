@@ -1,4 +1,4 @@
-//! What a column is: a name, a type, and the way between a row and its value there.
+//! The parts of a column: its name, its type, and access to its values.
 
 use headcount_domain::money::Amount;
 use headcount_domain::time::{Day, Instant};
@@ -9,17 +9,17 @@ use crate::row::Row;
 /// A column of the archive or of an export.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Whether every row has a value there.
+    /// Whether every row has a value.
     pub required: bool,
-    /// Whether it is in files of the archive only, and not in exports.
+    /// Whether exports leave it out.
     pub archive_only: bool,
-    /// Its type, and how it is read and put back.
+    /// The type and the access functions.
     pub access: Access,
 }
 
-/// The type of a column, with what reads its value from a row and what puts it back into a [`Draft`].
+/// The type of a column, a function that reads its value from a row, and one that sets it in a [`Draft`].
 #[derive(Debug, Clone, Copy)]
 pub enum Access {
     /// `INT64`.
@@ -34,18 +34,18 @@ pub enum Access {
     Decimal(fn(&Row) -> Option<Amount>, fn(&mut Draft, Amount)),
     /// `FIXED_LEN_BYTE_ARRAY(16)`, big-endian.
     Bytes16(fn(&Row) -> Option<u128>, fn(&mut Draft, u128)),
-    /// `STRING`. Putting it back fails where the column does not allow the text.
+    /// `STRING`. Setting it fails with `None` if the column does not allow the text.
     Text(fn(&Row) -> Option<&str>, fn(&mut Draft, &str) -> Option<()>),
 }
 
-/// A value of a column, for formats that are written row by row.
+/// The value of a column, for formats that are written row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'r> {
-    /// There is none.
+    /// No value.
     Null,
     /// An integer.
     Integer(i64),
-    /// A moment.
+    /// An instant.
     Timestamp(Instant),
     /// A day.
     Date(Day),
@@ -60,7 +60,7 @@ pub enum Value<'r> {
 }
 
 impl Column {
-    /// What the row has in this column.
+    /// Returns the value of `row`.
     #[must_use]
     pub fn value<'r>(&self, row: &'r Row) -> Value<'r> {
         match self.access {

@@ -1,4 +1,4 @@
-//! From Arrow's columns back to rows.
+//! Decodes Arrow's columns to rows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int64Type, TimestampMillisecondType};
@@ -13,11 +13,10 @@ use super::draft::Draft;
 use super::table::COLUMNS;
 use crate::row::Row;
 
-/// The rows of a batch that has every column of [`COLUMNS`]; other columns are ignored.
+/// Decodes the rows of a batch that has all columns of [`COLUMNS`]. Ignores other columns.
 ///
 /// # Errors
-/// A column is missing or has another type, a text is not allowed where it stands, or columns contradict each other: a message that
-/// says which.
+/// A message if a column is missing or has another type, if it does not allow a text, or if columns are inconsistent.
 pub fn decode(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, String> {
     let mut drafts: Vec<Draft> = (0..batch.num_rows()).map(|_| Draft::default()).collect();
     for column in COLUMNS {

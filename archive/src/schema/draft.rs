@@ -1,4 +1,4 @@
-//! A row that is being put together from its columns.
+//! Assembles a row from the values of its columns.
 
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
@@ -10,7 +10,7 @@ use headcount_domain::time::{Day, Instant};
 
 use crate::row::{Currencies, Row};
 
-/// The values of some columns of a row. Columns set the parts; [`Draft::finish`] makes the row.
+/// The values of a row's columns so far.
 #[derive(Debug, Default)]
 pub struct Draft {
     pub(super) position: Position,
@@ -31,7 +31,7 @@ pub struct Draft {
     pub(super) medium: Option<String>,
     pub(super) campaign: Option<String>,
     pub(super) channel: Option<Channel>,
-    /// Everything but agent and acquisition.
+    /// All details except agent and acquisition.
     pub(super) details: Details,
     pub(super) set_aside: bool,
 }
@@ -47,28 +47,28 @@ pub(super) struct MoneyDraft {
     pub(super) organization_currency: Option<Currency>,
 }
 
-/// The columns of a row contradict each other.
+/// The columns of a row are inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Some columns of money are there without the others.
+    /// Some columns of money are null and others are not.
     #[error("the columns of money are incomplete")]
     Money,
-    /// Browser, version or system are there without a device.
-    #[error("browser or system are there without a device")]
+    /// `device` is null, and another column of the agent is not.
+    #[error("the columns of the agent are incomplete")]
     Agent,
-    /// Some of `event_source`, `event_medium`, `event_campaign` and `event_channel` are there without the others.
+    /// Some of `event_source`, `event_medium`, `event_campaign` and `event_channel` are null and others are not.
     #[error("the columns of the event's acquisition are incomplete")]
     Acquisition,
-    /// `consented` is true exactly where there is an acquisition.
-    #[error("consent and acquisition contradict each other")]
+    /// `consented` must be true if and only if the columns of the acquisition are not null.
+    #[error("consent and acquisition are inconsistent")]
     Consent,
 }
 
 impl Draft {
-    /// The row, as one of `project`.
+    /// Creates the row of an event of `project`.
     ///
     /// # Errors
-    /// The columns contradict each other.
+    /// The columns are inconsistent.
     pub fn finish(mut self, project: ProjectId) -> Result<Row, Malformed> {
         let (money, currencies) = self.money.finish()?.unzip();
         self.details.agent = match self.device {

@@ -1,5 +1,5 @@
-//! The columns of the archive and of exports. One table says for each its name, its type, and how it is read from a row and
-//! put back.
+//! The columns of the archive and of exports. One table has the name and the type of each, and functions that read its value from a row and
+//! restore it.
 
 mod column;
 mod decode;
@@ -13,5 +13,5 @@ pub use draft::{Draft, Malformed};
 pub use parquet_type::{METADATA_PREFIX, message};
 pub use table::{COLUMNS, DAY, METADATA, POSITION};
 
-/// The version of the columns, which each file records.
+/// The version of the schema, which each file records.
 pub const SCHEMA_VERSION: &str = "1";

@@ -1,4 +1,4 @@
-//! The columns as a Parquet schema.
+//! The Parquet schema of the columns.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use parquet::schema::types::{Type, TypePtr};
 use super::column::Access;
 use super::table::COLUMNS;
 
-/// What the name of a column of a metadata path begins with.
+/// The prefix of the names of columns of metadata paths.
 pub const METADATA_PREFIX: &str = "metadata.";
 
-/// How many digits a decimal has.
+/// The precision of decimals.
 pub(crate) const DECIMAL_DIGITS: i32 = 38;
 
-/// The schema of a file: every column of [`COLUMNS`], and one for each path.
+/// The schema of a file: the columns of [`COLUMNS`], then one for each path.
 ///
 /// # Errors
-/// None that a list of paths causes.
+/// Any error of the Parquet library. No list of paths causes one.
 pub fn message(paths: &[MetadataPath]) -> Result<TypePtr> {
     let columns = COLUMNS.iter().map(|column| field(column.name, column.required, column.access));
     let text = Access::Text(|_| None, |_, _| None);

@@ -16,11 +16,10 @@ use crate::row::{Currencies, Row};
 pub const POSITION: &str = "position";
 /// The name of the column of days.
 pub const DAY: &str = "day";
-/// The name of the column that has the metadata whole.
+/// The name of the column of whole metadata.
 pub const METADATA: &str = "metadata";
 
-/// Every column but those of metadata paths, in the order of the files. A file's version names this list: a change is a new
-/// [`SCHEMA_VERSION`](super::SCHEMA_VERSION).
+/// The columns of every file, in order. A change needs a new [`SCHEMA_VERSION`](super::SCHEMA_VERSION).
 pub const COLUMNS: &[Column] = &[
     required(POSITION, Access::Integer(|row| row.position.cast_signed(), |draft, at| draft.position = at.cast_unsigned())),
     required("timestamp", Access::Timestamp(|row| row.event.time, |draft, at: Instant| draft.time = at)),
