@@ -3,15 +3,13 @@
 //! [`engine::Engine`] is the entry point. An event goes from the tracker (parsed, admitted) to the [`ingest`] actor (batched),
 //! to the log's thread (durable), to its shard (in the rollups), and back.
 
+pub mod admission_gate;
 mod checkpoint_writer;
 pub mod clock;
 mod dead_letters;
-mod derived;
 pub mod engine;
 mod event_codec;
 mod fault;
-#[cfg(feature = "fault-injection")]
-mod fault_injection;
 #[cfg(test)]
 mod faulty_store;
 mod geo;

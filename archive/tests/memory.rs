@@ -15,7 +15,7 @@ use headcount_domain::time::{Day, Instant, Month};
 const PROJECT: ProjectId = ProjectId(1);
 const CURRENCIES: Currencies = Currencies { project: Currency::USD, organization: Currency::USD };
 /// What any of it may take beyond what the process had before.
-const MAX_KIB: u64 = 48 << 10;
+const MAX_KIB: u64 = 40 << 10;
 
 /// The most memory that the process had since the last call of [`forget_peak`].
 fn peak_kib() -> u64 {

@@ -21,7 +21,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// 1 or -1.
+    /// Returns 1 or -1.
     #[must_use]
     pub fn factor(self) -> i64 {
         match self {

@@ -1,57 +1,57 @@
-//! Why state could not be read back or brought up to date.
+//! The errors of reading state or bringing it up to date.
 
-/// What a [`Fault`] is due to, which decides what helps.
+/// The cause of a [`Fault`], which decides the recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// The operating system refused. Nothing is known to be wrong with what is stored: a later attempt may succeed.
+    /// The operating system reported an error. No stored data is known to be damaged: a later attempt may succeed.
     Io,
-    /// The store does not hold what was written. A rebuild from the log helps.
+    /// The store does not contain what was written. A rebuild from the log repairs it.
     DamagedStore,
-    /// The index of external ids does not hold what was written. A rebuild from the log helps.
+    /// The index of external ids does not contain what was written. A rebuild from the log repairs it.
     DamagedIndex,
-    /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail in the same place.
+    /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail at the same position.
     DamagedLog,
-    /// The program contradicts itself. Nothing is known to be wrong with what is stored.
+    /// The program violated an invariant. No stored data is known to be damaged.
     Defect,
 }
 
-/// State could not be read back or brought up to date.
+/// The error of state that could not be read or brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
-    /// What it is due to.
+    /// The cause.
     pub kind: FaultKind,
-    /// What happened, and where.
+    /// What failed, and where.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault of this kind.
+    /// Creates a fault of this kind.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
-    /// A fault of the kind [`FaultKind::Io`].
+    /// Creates a fault of the kind [`FaultKind::Io`].
     pub fn io(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Io, message)
     }
 
-    /// A fault of the kind [`FaultKind::DamagedStore`].
+    /// Creates a fault of the kind [`FaultKind::DamagedStore`].
     pub fn damaged_store(message: impl Into<String>) -> Self {
         Self::new(FaultKind::DamagedStore, message)
     }
 
-    /// A fault of the kind [`FaultKind::DamagedIndex`].
+    /// Creates a fault of the kind [`FaultKind::DamagedIndex`].
     pub fn damaged_index(message: impl Into<String>) -> Self {
         Self::new(FaultKind::DamagedIndex, message)
     }
 
-    /// A fault of the kind [`FaultKind::DamagedLog`].
+    /// Creates a fault of the kind [`FaultKind::DamagedLog`].
     pub fn damaged_log(message: impl Into<String>) -> Self {
         Self::new(FaultKind::DamagedLog, message)
     }
 
-    /// A fault of the kind [`FaultKind::Defect`].
+    /// Creates a fault of the kind [`FaultKind::Defect`].
     pub fn defect(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Defect, message)
     }

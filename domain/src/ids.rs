@@ -1,8 +1,9 @@
-//! Typed ids with one spelling each, and the keys of records.
+//! Typed ids with a canonical spelling, and the keys of records.
 //!
-//! Projects and organizations are 64 random bits, shown as a prefix and eleven base62 digits. Identities and companies
-//! are found by a 128-bit keyed hash of what names them ([`KeyHasher`]); what clients see of them is [`public_id`],
-//! which depends on nothing but the organization and the name, so that it survives restarts, replays and new hash keys.
+//! Projects and organizations have 64 random bits, written as a prefix and eleven base62 digits. The records of
+//! identities and companies are keyed by a 128-bit keyed hash of their names ([`KeyHasher`]). Clients see their
+//! [`public_id`], which only depends on the organization and the name, so that it survives restarts, replays and new hash
+//! keys.
 
 use std::fmt;
 use std::hash::Hasher as _;
@@ -11,11 +12,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
-use crate::company::GROUP_TYPE as COMPANY_TYPE;
+/// The type of a group that is a company.
+pub const COMPANY_TYPE: &str = "company";
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Text that is no id of the kind asked for.
+/// The error for text that is not an id of the requested kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid id")]
 pub struct IdError;
@@ -27,7 +29,7 @@ macro_rules! numbered_id {
         pub struct $name(pub u64);
 
         impl $name {
-            /// What every id of this kind begins with.
+            /// The prefix of ids of this kind.
             pub const PREFIX: &'static str = $prefix;
         }
 
@@ -88,7 +90,7 @@ fn from_base62(text: &str) -> Option<u128> {
     })
 }
 
-/// The key of an identity's or a company's record within a project: a keyed 128-bit hash of what names it.
+/// The key of a record within a project: a keyed 128-bit hash of its name.
 ///
 /// Packed to the alignment of its halves: there are millions of them, many beside smaller fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,32 +108,32 @@ impl RecordKey {
     /// The bit that marks the keys of users, in the half that hash maps ignore.
     const OF_USER: u128 = 1 << 64;
 
-    /// Whether it is the key of a user, and not that of any other identity.
+    /// Whether this is the key of a user, as opposed to any other identity.
     #[must_use]
     pub fn is_user(self) -> bool {
         self.0 & Self::OF_USER != 0
     }
 
-    /// Its first 64 bits.
+    /// Returns the first 64 bits.
     #[must_use]
     pub fn high(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
-    /// The same key, marked as that of a user or of another identity.
+    /// Returns the key with the user bit set or cleared.
     fn with_user_bit(self, user: bool) -> Self {
         Self(if user { self.0 | Self::OF_USER } else { self.0 & !Self::OF_USER })
     }
 }
 
-/// What keys of types are hashed with.
+/// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
 
-/// Makes [`RecordKey`]s and fingerprints with a secret key, so that nobody can aim two names at one record.
+/// Computes [`RecordKey`]s and fingerprints with a secret key, so that nobody can craft colliding names.
 #[derive(Clone)]
 pub struct KeyHasher {
     key: [u8; 16],
-    /// The key of the type that most groups are of.
+    /// The key of the most common type.
     company_type: RecordKey,
 }
 
@@ -142,7 +144,7 @@ impl fmt::Debug for KeyHasher {
 }
 
 impl KeyHasher {
-    /// Hashes with `key`, 128 secret random bits of this installation.
+    /// Creates a hasher with `key`, 128 secret random bits of this installation.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
         let mut hasher = Self { key, company_type: RecordKey(0) };
@@ -150,52 +152,52 @@ impl KeyHasher {
         hasher
     }
 
-    /// The key of the record of a cookieless visitor.
+    /// Returns the key of the record of a cookieless visitor.
     #[must_use]
     pub fn visitor(&self, visitor: u128) -> RecordKey {
         self.hash(2, 0, &visitor.to_le_bytes()).with_user_bit(false)
     }
 
-    /// The key of the record of events without consent.
+    /// Returns the key of the record of events without consent.
     #[must_use]
     pub fn nobody(&self) -> RecordKey {
         self.hash(3, 0, &[]).with_user_bit(false)
     }
 
-    /// The key of the record of the user `name`.
+    /// Returns the key of the record of the user `name`.
     #[must_use]
     pub fn user(&self, name: &str) -> RecordKey {
         self.hash(0, 0, name.as_bytes()).with_user_bit(true)
     }
 
-    /// The key of the record of the anonymous id `name`.
+    /// Returns the key of the record of the anonymous id `name`.
     #[must_use]
     pub fn anonymous(&self, name: &str) -> RecordKey {
         self.hash(1, 0, name.as_bytes()).with_user_bit(false)
     }
 
-    /// The key of a company's record.
+    /// Returns the key of a company's record.
     #[must_use]
     pub fn company(&self, key: &str) -> RecordKey {
         self.hash(4, 0, key.as_bytes())
     }
 
-    /// The fingerprint of an `external_id` of a project.
+    /// Returns the fingerprint of an `external_id` of a project.
     #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
         self.hash(5, project.0, external_id.as_bytes()).0
     }
 
-    /// The key of an e-mail address in its normal form.
+    /// Returns the key of a normalized e-mail address.
     #[must_use]
     pub fn email(&self, email: &str) -> RecordKey {
         self.hash(6, 0, email.as_bytes())
     }
 
-    /// The key of a group's record, of a type other than `company`.
+    /// Returns the key of the record of a group of a type other than `company`.
     #[must_use]
     pub fn group(&self, group_type: &str, group_id: &str) -> RecordKey {
-        // No type holds a NUL.
+        // Types contain no NUL, so it separates the two.
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write_u8(7);
         hasher.write(group_type.as_bytes());
@@ -204,26 +206,26 @@ impl KeyHasher {
         RecordKey(hasher.finish128().as_u128())
     }
 
-    /// A value by which what was made with this key, in the life `incarnation` of a data directory, is told from what was made
-    /// with another key or in another life. It does not give the key away.
+    /// Returns a value that identifies this key and the `incarnation` of a data directory, without revealing the key.
+    /// Data of another key or incarnation has another value.
     #[must_use]
     pub fn check_value(&self, incarnation: u128) -> u128 {
         self.hash(9, 0, &incarnation.to_le_bytes()).0
     }
 
-    /// The key of a company's public name.
+    /// Returns the key of a company's public name.
     #[must_use]
     pub fn public_company(&self, name: PublicCompany) -> RecordKey {
         self.hash(8, 0, &name.0.to_le_bytes())
     }
 
-    /// The key of a text in a project's dictionary.
+    /// Returns the key of a text in a project's dictionary.
     #[must_use]
     pub fn name(&self, text: &str) -> RecordKey {
         self.hash(9, 0, text.as_bytes())
     }
 
-    /// The key of a type of groups.
+    /// Returns the key of a group type.
     #[must_use]
     pub fn group_type(&self, group_type: &str) -> RecordKey {
         if group_type == COMPANY_TYPE { self.company_type } else { self.hash(TYPE_SPACE, 0, group_type.as_bytes()) }
@@ -238,9 +240,10 @@ impl KeyHasher {
     }
 }
 
-/// The id that clients see: `prefix` and a hash of the scope and the name.
+/// Returns the id for clients: `prefix` and a hash of the scope and the name.
 ///
-/// It is the same on every machine and after every replay, so its key is fixed: it hides nothing, it only shortens.
+/// The id is the same on every machine and after every replay, so its hash key is fixed. It shortens the name, but does
+/// not hide it.
 #[must_use]
 pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
     format!("{prefix}{}", base62(public_hash(scope, kind, name.as_bytes()), 22))
@@ -254,30 +257,29 @@ fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// The hash of a company's key that is behind its `co_…` id: the same in every organization and on every machine.
+/// The hash of a company's key in its `co_…` id: the same in every organization and on every machine.
 ///
-/// The id itself is this hash with a mask of the organization's laid over it, so that it can be taken off again: an id
-/// finds its company without anybody having to keep a list of ids, and two organizations show different ones.
+/// The id is this hash under a mask of the organization, which can be removed again. An id thereby identifies its company
+/// without a stored list of ids, and two organizations show different ids for the same company.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PublicCompany(pub u128);
 
 impl PublicCompany {
-    /// That of a company's key.
+    /// Computes the hash of a company's key.
     #[must_use]
     pub fn of(key: &str) -> Self {
         Self(public_hash(0, 2, key.as_bytes()))
     }
 
-    /// The id that an organization's clients see.
+    /// Returns the id for an organization's clients.
     #[must_use]
     pub fn to_id(self, organization: OrganizationId) -> String {
         format!("co_{}", base62(self.0 ^ Self::mask(organization), 22))
     }
 
-    /// Reads an id that an organization's clients were shown.
+    /// Parses an id as shown to an organization's clients.
     ///
-    /// # Errors
-    /// The text is no such id.
+    /// # Errors [`IdError`] if the text is not such an id.
     pub fn from_id(id: &str, organization: OrganizationId) -> Result<Self, IdError> {
         let digits = id.strip_prefix("co_").filter(|digits| digits.len() == 22).ok_or(IdError)?;
         from_base62(digits).map(|hash| Self(hash ^ Self::mask(organization))).ok_or(IdError)

@@ -1,10 +1,13 @@
-//! What headcount's numbers mean. Pure: no I/O, no clock, no actor and no store; `Cargo.toml` proves it.
+//! The domain of headcount: the definition of its figures. Pure: no I/O, no clock, no actors and no store, as
+//! `Cargo.toml` proves.
 //!
-//! Entry points: [`intake::submission::Submission::parse`] and [`intake::admission::admit`] turn what was sent into an [`intake::event::Event`];
-//! [`project::Project::apply`] folds it; the methods of [`project::Project`] in [`queries`] answer from the rollups.
+//! Entry points: [`intake::submission::Submission::parse`] and [`intake::admission::admit`] turn a request into an
+//! [`intake::event::Event`]; [`project::Project::apply`] folds it; the methods of [`project::Project`] in [`queries`]
+//! answer from the rollups.
 //!
 //! The mechanism: an event adds to the [`facts::Facts`] of one identity (and one account), and every [`rollups::Rollup`]
-//! is a sum over entities of what their facts contribute. Late events, links, refunds and erasures are the same move.
+//! is a sum over entities of the contributions of their facts. Late events, links, refunds and erasures are the same
+//! operation.
 
 pub mod acquisition;
 pub mod agent;
@@ -21,6 +24,7 @@ pub mod ids;
 pub mod indexes;
 pub mod intake;
 pub mod limits;
+pub mod moment;
 pub mod money;
 pub mod project;
 pub mod queries;

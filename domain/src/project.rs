@@ -3,7 +3,6 @@
 use crate::cache::table::{Bytes, Table};
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::company;
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
 use crate::identity::{EmailOwners, IdentitySlot};
@@ -51,7 +50,7 @@ pub struct Cardinality {
     pub pages: usize,
 }
 
-/// Receives what a checkpoint writes, one by one.
+/// Receives the contents of a checkpoint one by one.
 pub trait RecordVisitor {
     /// Receives one record; its dirty pages can be read from it.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
@@ -60,7 +59,7 @@ pub trait RecordVisitor {
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
 }
 
-/// The list: a new kind of record is one line here.
+/// The list of tables. A new kind of record is one line here.
 macro_rules! for_each_table {
     ($project:expr, $table:ident => $body:expr) => {{
         let project = $project;
@@ -102,7 +101,7 @@ impl Default for Project {
 }
 
 impl Project {
-    /// An empty project.
+    /// Creates an empty project.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -119,8 +118,8 @@ impl Project {
         }
     }
 
-    /// The stored types in order, one line for each kind of record and rows. A store with any other list was written by another
-    /// version.
+    /// Returns the stored types in order, one line per kind of records and rows. A store with a different list was
+    /// written by another version.
     #[must_use]
     pub fn stored_types() -> Vec<String> {
         let (mut project, mut types) = (Self::default(), rollups::stored_types());
@@ -129,7 +128,7 @@ impl Project {
         types
     }
 
-    /// Begins a checkpoint of all changes so far. Cheap, whatever the number of records.
+    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
         self.frozen_parts = self.rollups.freeze();
@@ -153,37 +152,38 @@ impl Project {
         for_each_table!(self, table => table.mark_durable());
     }
 
-    /// The number of distinct things of each kind. Costs no pass over them, also right after a start.
+    /// Returns the number of distinct things of each kind. Does not iterate over them, not even after a start.
     #[must_use]
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
-        let companies = numbers.count(hasher.group_type(company::GROUP_TYPE));
+        let companies = numbers.count(hasher.group_type(crate::ids::COMPANY_TYPE));
         let TermCounts { pages, sources } = self.dictionary.counts;
         Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
     }
 
-    /// The bytes in memory. Rollups are never evicted, and saving them frees nothing: they count as resident but never as unsaved.
+    /// Returns the bytes in memory. Rollups are never evicted, and saving them frees nothing, so they count as resident
+    /// but never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
         let mut bytes = Bytes { resident: self.rollups.weight(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
     }
 
-    /// The bytes of rollups, which are never evicted.
+    /// Returns the bytes of rollups, which are never evicted.
     #[must_use]
     pub fn rollup_bytes(&self) -> usize {
         self.rollups.weight()
     }
 
-    /// The largest number of resident records of one kind.
+    /// Returns the largest number of resident records of one kind.
     pub fn most_of_a_kind(&mut self) -> usize {
         let mut most = 0;
         for_each_table!(self, table => most = most.max(table.resident()));
         most
     }
 
-    /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were looked at.
-    /// Returns the number of bytes freed.
+    /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were
+    /// examined. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for_each_table!(self, table => freed += table.evict(enough.saturating_sub(freed), most));

@@ -1,4 +1,4 @@
-//! What a project keeps by key, and where records that are not in memory come from.
+//! Keyed records of a project, and the source of records that are not in memory.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,51 +6,49 @@ use serde::de::DeserializeOwned;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 
-/// One kind of record.
+/// A kind of record.
 pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
-    /// Its key space on disk: unique, never reused.
+    /// The key space on disk: unique, never reused.
     const SPACE: u8;
-    /// The key space of its pages; that of the record itself where it has none.
+    /// The key space of its pages; the record's own if it has none.
     const PAGE_SPACE: u8 = Self::SPACE;
-    /// Its name in the list of what a store consists of.
+    /// The name in the list of stored types.
     const NAME: &'static str;
-    /// The version of the record and its pages. Raise it when either changes its shape, or becomes another one of the same events:
-    /// stores of an earlier version are rebuilt.
+    /// The version of the record and its pages. Raise it when their encoding changes, or when the same events produce
+    /// another record; stores of an earlier version are then rebuilt.
     const VERSION: u8 = 1;
-    /// What its pages hold; `()` where it has none.
+    /// The type of its pages; `()` if it has none.
     type Page: Clone + Serialize + DeserializeOwned;
 
-    /// What it takes in memory, in bytes, roughly.
+    /// Returns the approximate memory in bytes.
     fn weight(&self) -> usize;
 
-    /// Lets go of pages that are saved: they come back on demand.
+    /// Evicts saved pages, which are loaded again on demand.
     fn shed(&mut self) {}
 
-    /// Hands its pages that changed since [`Record::saved`] to `visit`, with the keys that they are kept under.
+    /// Passes the pages that changed since [`Record::saved`] to `visit`, with their keys.
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &Self::Page)) {
         let _ = (key, visit);
     }
 
-    /// All changes are on their way to the store.
+    /// Marks all changes as collected by a checkpoint.
     fn saved(&mut self) {}
 }
 
-/// Where records that are not in memory come from.
+/// The source of records that are not in memory.
 pub trait Source {
-    /// The saved record of `key`.
+    /// Reads the saved record of `key`.
     ///
-    /// # Errors
-    /// The store could not be read.
+    /// # Errors The store could not be read.
     fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault>;
 
-    /// A saved page, by the key that [`page_key`] makes.
+    /// Reads a saved page, by its [`page_key`].
     ///
-    /// # Errors
-    /// The store could not be read, or has no such page.
+    /// # Errors The store could not be read, or has no such page.
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault>;
 }
 
-/// A source that has nothing: for a project that was never saved.
+/// An empty source, for a project that was never saved.
 #[derive(Debug, Clone, Copy)]
 pub struct NoSource;
 
@@ -64,7 +62,8 @@ impl Source for NoSource {
     }
 }
 
-/// The key of page number `serial` of the thing that `owner` names: owners are keyed hashes, so these are as good.
+/// Returns the key of page `serial` of the list owner `owner`. Owners are keyed hashes, so page keys are as well
+/// distributed.
 #[must_use]
 pub fn page_key(owner: RecordKey, serial: u32) -> RecordKey {
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;

@@ -22,7 +22,7 @@ BUGS = [
     ("future events stay in the future", "Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS)", "Some(timestamp) if timestamp > received.plus_ms(i64::MAX)"),
     ("a late day is put at the end", "let at = place_near_end(items, |other| other.sort_key() <= number);", "let at = items.len();"),
     ("a range is a day too long", "i32::try_from(days.saturating_sub(1))", "i32::try_from(days)"),
-    # Who is counted.
+    # Visitors, bots and consent.
     ("nobody is a user", "IdentityId::Nobody => EntityKind::Nobody,", "IdentityId::Nobody => EntityKind::Identity,"),
     ("consent is not asked", "let who = if consent {", "let who = if consent || !consent {"),
     ("an empty list of categories grants all", "Some(categories) => categories.0.split(',')", "Some(categories) if categories.0.is_empty() => true,\n        Some(categories) => categories.0.split(',')"),
@@ -62,7 +62,7 @@ BUGS = [
     ("e-mail addresses keep their case", "let email = text.trim().to_lowercase();", "let email = text.trim().to_owned();"),
     ("a user_id is never an address", "let id_email = who.user_id.as_deref().and_then(company::normalise_email);", "let id_email: Option<String> = None;"),
     ("domains keep their www", "fn normalise_domain … strip_prefix(\"www.\")", "strip_prefix(\"wwww.\")"),
-    # Companies that turn out to be one, in a project.
+    # Merges of companies within a project.
     ("a domain told late takes only the future", "self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;", "let _ = entry;"),
     ("a domain told late doesn't get the touches", "self.share(key, &Share::Touches { gone: &[], new: &[touch] })?;", "let _ = touch;"),
     ("a domain told late doesn't get the orders", "self.share_order(key, order, Sign::Plus)?;", "let _ = order;"),

@@ -10,7 +10,7 @@ use headcount_storage::store::{Store, StoreError};
 use super::claim::Claim;
 use super::entries::Entries;
 use super::report::{JobOutcome, Reply};
-use crate::shard::saved_serial;
+use super::stored::saved_serial;
 
 /// A checkpoint to be written.
 pub(crate) struct Job {

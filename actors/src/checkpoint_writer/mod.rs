@@ -6,6 +6,7 @@ mod entries;
 mod job;
 mod merger;
 mod report;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -15,4 +16,8 @@ pub(crate) use entries::Entries;
 pub(crate) use job::Job;
 pub(crate) use merger::MergeJob;
 pub(crate) use report::{JobOutcome, Mailbox, Reply, Report};
+pub(crate) use stored::{
+    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
+    stored_types,
+};
 pub(crate) use writer::CheckpointWriter;

@@ -9,11 +9,11 @@ use headcount_storage::keyspace::PartitionId;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
+use super::stored::{partition_meta_entry, saved_serial};
 use super::*;
 use crate::faulty_store::FaultyStore;
-use crate::shard::{partition_meta_entry, saved_serial};
 
-/// Longer than any of this takes, however slow the machine.
+/// A timeout that exceeds the duration of any test on any machine.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Rig {
@@ -32,7 +32,7 @@ impl Rig {
         Self { store, writer, thread: Some(thread), mailbox, reports }
     }
 
-    /// Has a checkpoint of `position` written.
+    /// Submits a checkpoint of `position`.
     fn write(&self, partition: u16, position: u64, new_ids: Option<Frozen>) -> Arc<Claim> {
         let mut entries = Entries::default();
         partition_meta_entry(&mut entries, partition, position).unwrap();
@@ -46,7 +46,7 @@ impl Rig {
         self.reports.recv_timeout(LONG).unwrap()
     }
 
-    /// The next report that is not of an attempt that failed: on a slow machine there may be more of them.
+    /// Returns the next report of an attempt that did not fail; a slow machine may report more failures.
     fn end(&self) -> Report {
         std::iter::repeat_with(|| self.next()).find(|report| !is_postponed(report)).unwrap()
     }
@@ -82,7 +82,7 @@ fn a_partition_that_fails_holds_up_no_other() {
     assert!(first.partition == 1 && is_postponed(&first), "{first:?}");
     for position in 1..=20 {
         rig.write(2, position, None);
-        // The failing one may be tried again meanwhile.
+        // The failing checkpoint may be retried meanwhile.
         let report = std::iter::repeat_with(|| rig.next()).find(|report| report.partition == 2).unwrap();
         assert!(is_saved(&report), "{report:?}");
     }
@@ -102,7 +102,7 @@ fn a_commit_that_failed_and_counts_is_not_written_again() {
     let report = rig.next();
     assert!(is_saved(&report), "{report:?}");
     assert_eq!((rig.saved(3), rig.store.change(3, |faults| faults.commits)), (7, 1));
-    // The partition takes further ones.
+    // The partition accepts further checkpoints.
     rig.write(3, 8, None);
     assert!(is_saved(&rig.next()));
     assert_eq!(rig.saved(3), 8);
@@ -205,7 +205,7 @@ fn a_checkpoint_does_not_wait_for_merges() {
     }
     let rig = Rig::new();
     let (merges, merged) = Mailbox::new();
-    // The merging thread is held until the end.
+    // The merging thread is blocked until the end.
     let (go_on, wait) = channel::<()>();
     let wait = Mutex::new(wait);
     merges.notify_with(move || {

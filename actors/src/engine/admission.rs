@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headcount_domain::ids::ProjectId;
 
 use super::disk_guard::DiskGuard;
-use crate::ingest::{Gate, Holder, Permit, Refused};
+use crate::admission_gate::{Gate, Holder, Permit, Refused};
 use crate::shard::{CheckpointProgress, PartitionHealth, partition_of};
 
 /// What an event must pass before anything of it is read.

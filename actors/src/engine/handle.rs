@@ -19,10 +19,11 @@ use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
+use crate::admission_gate::{Gate, Permit, Refused};
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::geo::GeoDatabase;
-use crate::ingest::{Gate, IngestActor, Permit, Refused, Ticket, Tracker};
+use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -74,7 +75,7 @@ impl Engine {
     /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
-        let config = crate::fault_injection::plant(config)?;
+        let config = super::fault_injection::plant(config)?;
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let opened = open::open(&config)?;

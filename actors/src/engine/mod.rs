@@ -5,8 +5,11 @@
 mod admission;
 mod close;
 mod config;
+mod derived;
 mod disk_guard;
 mod external_sort;
+#[cfg(feature = "fault-injection")]
+mod fault_injection;
 mod handle;
 mod log_scan;
 mod open;

@@ -7,7 +7,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use tokio::sync::oneshot;
 
-use crate::ingest::{Gate, Holder, Permit};
+use crate::admission_gate::{Gate, Holder, Permit};
 use crate::shard::{Ask, Drain, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
 
 /// How long an answer may take.

@@ -110,7 +110,7 @@ pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(V
                 LogOutcome::Committed(committed) => {
                     let Ticket { project, events, permits, back } = committed.ticket;
                     #[cfg(feature = "fault-injection")]
-                    crate::fault_injection::acknowledge_early(&back, committed.first, events.len());
+                    super::fault_injection::acknowledge_early(&back, committed.first, events.len());
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
                     let work = Work { partition, project, first, events, permits, reply };
@@ -122,7 +122,7 @@ pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(V
             }
         }
         #[cfg(feature = "fault-injection")]
-        crate::fault_injection::apply_late();
+        super::fault_injection::apply_late();
         for (shard, works) in works {
             #[expect(
                 clippy::disallowed_methods,

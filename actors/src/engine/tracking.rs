@@ -10,9 +10,10 @@ use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
 
 use super::handle::Engine;
+use crate::admission_gate::Permit;
 use crate::event_codec::Events;
 use crate::ingest::{
-    BatchReceipt, NewEvent, Origin, Permit, Prepared, QuotaExceeded, Receipt, Refusal, Status, TrackError, Tracker, with_agent,
+    BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, Status, TrackError, Tracker, with_agent,
 };
 use crate::registry::ProjectConfig;
 

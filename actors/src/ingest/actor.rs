@@ -13,8 +13,8 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{Commit, LogError};
 use tokio::sync::oneshot;
 
-use super::admission_gate::Permit;
 use super::refusal::TrackError;
+use crate::admission_gate::Permit;
 use crate::event_codec::{self, Events};
 use crate::shard::{Outcome, PartitionHealth, partition_of};
 

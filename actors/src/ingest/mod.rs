@@ -1,7 +1,6 @@
 //! Receiving events: admission, batching, and what senders hear.
 
 mod actor;
-mod admission_gate;
 mod known_agents;
 mod new_event;
 mod prepared;
@@ -12,7 +11,6 @@ mod tracker;
 #[cfg(feature = "fault-injection")]
 pub(crate) use actor::Return;
 pub(crate) use actor::{IngestActor, Ticket};
-pub use admission_gate::{Gate, Holder, Permit, Refused};
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};

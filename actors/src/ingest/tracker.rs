@@ -6,8 +6,8 @@ use actix::Addr;
 use tokio::sync::oneshot;
 
 use super::actor::{IngestActor, Track};
-use super::admission_gate::Permit;
 use super::refusal::TrackError;
+use crate::admission_gate::Permit;
 use crate::event_codec::Events;
 use crate::shard::Outcome;
 

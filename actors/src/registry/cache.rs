@@ -1,6 +1,6 @@
-//! What every request looks up, ready to be used: credentials by their hash, projects by key and by id.
+//! The lookups of every request, precomputed: credentials by hash, projects by key and by id.
 //!
-//! It follows the state, one change at a time, and is written under the registry's lock for changes only.
+//! The cache follows the state change by change. It is written only under the registry's lock for changes.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use super::model::{ApiToken, Project, RateLimit};
 use super::secret::SecretHash;
 use super::state::{State, Tenant, Touched};
 
-/// Who holds a credential.
+/// The holder of a credential.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Principal {
-    /// The holder of a root token: may make organizations, and nothing else.
+    /// The holder of a root token, which can only create organizations.
     Root,
     /// The holder of an API token.
     Token(Arc<ApiToken>),
 }
 
-/// A project as taking in an event needs it: a picture of one moment, that never changes.
+/// The configuration of a project for ingestion: an immutable snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectConfig {
-    /// What taking in an event asks of the configuration.
+    /// The settings that admission reads.
     pub policy: Policy,
-    /// Which web origins may send events; empty: any. See [`Self::allows_origin`].
+    /// The web origins that may send events; any if empty. See [`Self::allows_origin`].
     pub allowed_origins: Vec<String>,
     calendar_pinned: bool,
 }
@@ -50,35 +50,35 @@ impl ProjectConfig {
         ProjectConfig {
             policy,
             allowed_origins: project.allowed_origins.clone(),
-            // The project's mark is never set without the organization's.
+            // The project's flag is never set without the organization's.
             calendar_pinned: project.events_recorded,
         }
     }
 
-    /// Whether timezone and currencies of this picture can never change any more, so that an event may be recorded
-    /// with it. If not, [`super::Registry::pin_calendar`] comes first, and gives the picture to use.
+    /// Whether the timezone and the currencies of this snapshot are final, so that an event may be recorded with it. If
+    /// not, call [`super::Registry::pin_calendar`] first, and use the snapshot that it returns.
     #[must_use]
     pub fn is_calendar_pinned(&self) -> bool {
         self.calendar_pinned
     }
 
-    /// Whether a browser on a page of `origin` may send events. Requests without an `Origin` header are not asked this.
+    /// Whether a browser on a page of `origin` may send events. Not called for requests without an `Origin` header.
     #[must_use]
     pub fn allows_origin(&self, origin: &str) -> bool {
         self.allowed_origins.is_empty() || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
 }
 
-/// A public key as taking in an event needs it.
+/// The configuration of a public key for ingestion.
 #[derive(Debug, Clone)]
 pub struct PublicKey {
-    /// The project that it names.
+    /// The project that the key belongs to.
     pub project: Arc<ProjectConfig>,
-    /// What counts its events, if it has a limit. Every picture of the key has the same one, as long as the limit is the same.
+    /// The limiter of the key's events, if it has a limit. All snapshots of the key share it until the limit changes.
     pub limiter: Option<Arc<Limiter>>,
 }
 
-/// The maps. Reading takes a lock of one of many shards for the time of one lookup, and allocates nothing.
+/// The maps. A read locks one of many shards for a single lookup, and allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     credentials: DashMap<SecretHash, Principal>,
@@ -87,7 +87,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A cache of all of `state`.
+    /// Builds the cache of all of `state`.
     pub(super) fn of(state: &State) -> Self {
         let cache = Cache::default();
         for hash in &state.root_tokens {
@@ -111,7 +111,7 @@ impl Cache {
         self.by_project.get(&project).map(|found| Arc::clone(found.value()))
     }
 
-    /// Puts everything of an organization in place.
+    /// Inserts an organization's projects, keys and tokens.
     fn put_tenant(&self, tenant: &Tenant) {
         self.put_projects(tenant);
         for (token, hash) in tenant.tokens.values() {
@@ -127,7 +127,7 @@ impl Cache {
         }
     }
 
-    /// Rebuilds one project, with the rates that its picture has already if they are still the same.
+    /// Rebuilds one project, reusing the rates of its snapshot if they have not changed.
     fn put_project(&self, tenant: &Tenant, project: &Project) {
         let kept = self.by_project(project.id).map(|former| Arc::clone(&former.policy.rates));
         let rates = kept
@@ -145,7 +145,7 @@ impl Cache {
         }
     }
 
-    /// What counts the events of `key`: what did so before, unless its limit is another one now.
+    /// Returns the limiter of `key`: the existing one, unless the limit changed.
     fn limiter(&self, key: &str, limit: RateLimit) -> Arc<Limiter> {
         let former = self.by_key(key).and_then(|key| key.limiter);
         former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
@@ -159,7 +159,7 @@ impl Cache {
         self.credentials.insert(hash, Principal::Token(Arc::clone(token)));
     }
 
-    /// Brings the cache up to `state`, after the change of `touched`.
+    /// Updates the cache to `state` after the change of `touched`.
     pub(super) fn follow(&self, state: &State, touched: Touched) {
         match touched {
             Touched::NewOrganization(organization, root_token) => {
@@ -191,7 +191,7 @@ impl Cache {
     }
 }
 
-/// All that a cache holds, in an order that can be compared.
+/// All contents of a cache, sorted for comparison.
 #[cfg(test)]
 pub(super) type Listing =
     (Vec<(SecretHash, Principal)>, Vec<(String, ProjectConfig, Option<RateLimit>)>, Vec<(ProjectId, ProjectConfig)>);

@@ -1,25 +1,25 @@
-//! What can go wrong, sorted by who has to do something about it.
+//! The errors of the registry, grouped by who has to act on them.
 
 use std::io;
 use std::path::PathBuf;
 
 use headcount_storage::log::LogError;
 
-/// Why a request to the registry was not done. Nothing changed, whatever the variant.
+/// Why a request to the registry failed. No variant leaves a partial change.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It does not exist, or belongs to another organization: the two are never told apart.
+    /// It does not exist, or it belongs to another organization: the two are indistinguishable.
     #[error("no such {what}")]
     NotFound {
-        /// What was asked for: `organization`, `project`, `public key`, `API token`.
+        /// The kind of thing: `organization`, `project`, `public key`, `API token`.
         what: &'static str,
     },
-    /// The request is fine by itself, and contradicts what is there.
+    /// The request is valid, but conflicts with the current state.
     #[error("{message}")]
     Conflict {
         /// A stable code: `timezone_fixed`, `currency_fixed`, `last_public_key`, `limit_reached`, `already_initialized`.
         code: &'static str,
-        /// What stands against it.
+        /// The conflict.
         message: String,
     },
     /// A value is not allowed.
@@ -27,15 +27,15 @@ pub enum RegistryError {
     Invalid {
         /// The field, spelled as in the management API: `name`, `allowed_origins[1]`.
         param: String,
-        /// What is wrong, and what is allowed.
+        /// The problem, and the allowed values.
         message: String,
     },
-    /// Something that is counted down is used up: allowed as such, but not any more.
+    /// A balance is too small for the request.
     #[error("{message}")]
     Exhausted {
         /// A stable code: `actions_exhausted`.
         code: &'static str,
-        /// What is left, and what was asked for.
+        /// The balance, and the requested amount.
         message: String,
     },
     /// The change could not be made durable, or the registry could not be opened.
@@ -56,57 +56,57 @@ impl RegistryError {
 /// Why a credential was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
-    /// Malformed, never issued, revoked or expired: whoever holds it learns nothing more.
+    /// Malformed, unknown, revoked or expired; the caller does not learn which.
     #[error("the credential is not valid")]
     Unknown,
 }
 
-/// What is wrong with the control data on disk, or with the disk.
+/// A failure of the control data's files, or of the disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
     /// The control log can't be opened, read or written.
     #[error("control log: {0}")]
     Log(#[from] LogError),
-    /// Any other failure of the file system.
+    /// Any other file system error.
     #[error("could not {doing} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// To which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A record was written by a version of the program that this one does not know.
+    /// A record has a version that this program does not support.
     #[error("control record {position} has format version {found}, this program reads versions up to {supported}")]
     UnsupportedRecord {
         /// Its position in the control log.
         position: u64,
-        /// The version that it carries.
+        /// The version of the record.
         found: u32,
-        /// The version that this program writes, and the latest that it reads.
+        /// The version that this program writes, which is the latest that it reads.
         supported: u32,
     },
-    /// A record is intact but says nothing that this program understands.
+    /// A record is intact, but its contents are invalid.
     #[error("control record {position} can't be read: {message}")]
     BadRecord {
         /// Its position in the control log.
         position: u64,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
-    /// A snapshot was written by a version of the program that this one does not know.
+    /// A snapshot has a version that this program does not support.
     #[error("{} has format version {found}, this program reads versions up to {supported}", path.display())]
     UnsupportedSnapshot {
         /// The file.
         path: PathBuf,
-        /// The version that it carries.
+        /// The version of the snapshot.
         found: u32,
-        /// The version that this program writes, and the latest that it reads.
+        /// The version that this program writes, which is the latest that it reads.
         supported: u32,
     },
-    /// No intact snapshot reaches back to where the log begins.
+    /// No intact snapshot covers the records before the start of the log.
     #[error(
         "the control log begins at record {log_begins} and no intact snapshot covers what came before \
          (damaged: {damaged:?}): restore {} from a backup",
@@ -115,12 +115,12 @@ pub enum ControlError {
     SnapshotLost {
         /// The directory of the control data.
         dir: PathBuf,
-        /// The first record that the log still has.
+        /// The first record in the log.
         log_begins: u64,
-        /// Snapshots that are there, and damaged.
+        /// The damaged snapshots that were found.
         damaged: Vec<PathBuf>,
     },
-    /// The log ends before what a snapshot has already seen: log files were removed.
+    /// The log ends before the position of a snapshot: log files were removed.
     #[error(
         "the control log ends before record {log_ends} while a snapshot reflects all before {snapshot}: restore {} \
          from a backup",
@@ -129,26 +129,26 @@ pub enum ControlError {
     LogLost {
         /// The directory of the control data.
         dir: PathBuf,
-        /// One past the last record of the log.
+        /// The position after the last record of the log.
         log_ends: u64,
-        /// One past the last record that the snapshot reflects.
+        /// The position after the last record that the snapshot covers.
         snapshot: u64,
     },
-    /// A record was checked against a state that another record has changed since.
+    /// Another record changed the state after this record was checked.
     #[error("the control log's next record is {next}, not {expected}: the change was made to an outdated state")]
     Conflict {
-        /// The position that the record was to get.
+        /// The position for which the record was checked.
         expected: u64,
-        /// The position that is next.
+        /// The next position of the log.
         next: u64,
     },
-    /// A value can't be written as JSON. Never seen; it is here so that it would not be a panic.
+    /// A value can't be encoded as JSON. It never happens; the variant avoids a panic.
     #[error("can't be written as JSON: {0}")]
     Unencodable(serde_json::Error),
-    /// The operating system gives no random numbers.
+    /// The operating system provides no random numbers.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
-    /// An earlier change panicked half-way: memory may differ from disk until the next start.
+    /// An earlier change panicked, so memory may differ from disk until the next start.
     #[error("an earlier change was cut short: restart the program")]
     Interrupted,
 }

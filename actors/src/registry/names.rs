@@ -1,15 +1,15 @@
-//! The closed lists of the management API, each value with its one spelling.
+//! The enumerations of the management API, each value with its only spelling.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A name that is not in the list; its message names those that are.
+/// The error for a name that is not in the list; its message lists the allowed names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is none of: {allowed}")]
 pub struct UnknownName {
-    /// The names of the list, separated by commas.
+    /// The allowed names, separated by commas.
     pub allowed: String,
 }
 
@@ -25,7 +25,7 @@ macro_rules! names {
             /// All values, in the order of the documentation.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
-            /// The name, as the API and the disk spell it.
+            /// The name in the API and on disk.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
@@ -77,19 +77,19 @@ names! {
 }
 
 names! {
-    /// What a token's holder is in the organization.
+    /// The role of a token's holder in the organization.
     Role {
-        /// May do everything that the scopes allow.
+        /// May do everything that the token's scopes allow.
         Owner = "owner",
-        /// May do everything that the scopes allow.
+        /// May do everything that the token's scopes allow.
         Admin = "admin",
-        /// May not do what concerns the whole organization.
+        /// May not do anything that concerns the whole organization.
         Member = "member",
     }
 }
 
 names! {
-    /// What an organization may use beyond the basics.
+    /// An optional feature of an organization.
     Capability {
         /// Company profiles of the kind `account`.
         TargetAccounts = "target_accounts",

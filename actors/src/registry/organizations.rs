@@ -15,22 +15,20 @@ use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, random_u64};
 use super::state::State;
 use super::{Change, ORGANIZATION_NOT_FOUND, Registry, validate};
 
-/// The name of what the first start makes, and of the first project and token of every organization.
+/// The name of the first organization, and of the first project and token of every organization.
 const DEFAULT_NAME: &str = "default";
 
 impl Registry {
-    /// Makes the first organization, its project, its token, and the root token.
+    /// Creates the first organization, its project, its token, and the root token.
     ///
-    /// # Errors
-    /// [`RegistryError::Conflict`] `already_initialized` if there is an organization; [`RegistryError::Storage`].
+    /// # Errors [`RegistryError::Conflict`] `already_initialized` if an organization exists; [`RegistryError::Storage`].
     pub fn initialize(&self, now: Instant) -> Result<Initial, RegistryError> {
         self.initialize_as(NewOrganization::default(), now)
     }
 
-    /// The same with settings of its own. The project gets the organization's currency.
+    /// As [`Registry::initialize`], with the given settings. The project gets the organization's currency.
     ///
-    /// # Errors
-    /// As [`Registry::initialize`], and [`RegistryError::Invalid`] for a bad name; then nothing is made.
+    /// # Errors As [`Registry::initialize`], and [`RegistryError::Invalid`] for an invalid name; then nothing is created.
     pub fn initialize_as(&self, new: NewOrganization, now: Instant) -> Result<Initial, RegistryError> {
         let mut change = self.change()?;
         if !change.state().tenants.is_empty() {
@@ -43,39 +41,36 @@ impl Registry {
         Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
     }
 
-    /// Makes a further organization, its project and its token: what a root token is for.
+    /// Creates a further organization, its project and its token, on behalf of a root token.
     ///
-    /// # Errors
-    /// [`RegistryError::Invalid`] for a bad name; [`RegistryError::Storage`].
+    /// # Errors [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
     pub fn create_organization(&self, name: &str, now: Instant) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
         self.change()?.create_organization(new, None, now)
     }
 
-    /// An organization as it is at this moment.
+    /// Returns the current state of an organization.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`].
+    /// # Errors [`RegistryError::NotFound`].
     pub fn organization(&self, id: OrganizationId) -> Result<Arc<Organization>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&id).ok_or(ORGANIZATION_NOT_FOUND)?;
         Ok(Arc::clone(&tenant.organization))
     }
 
-    /// All organizations, in order of id: for jobs that serve each of them.
+    /// Returns all organizations in order of id, for jobs that serve each of them.
     #[must_use]
     pub fn organizations(&self) -> Vec<Arc<Organization>> {
         self.state().tenants.values().map(|tenant| Arc::clone(&tenant.organization)).collect()
     }
 
-    /// Changes an organization, all of the patch or nothing. Returns it as it is then.
+    /// Changes an organization atomically, and returns its new state.
     ///
-    /// Once an event was recorded the timezone stays, since days have been counted in it, and so does the currency, since
-    /// amounts were converted to it at the rates of their moment and can't be converted again. Naming the value that
-    /// is in force is fine at any time.
+    /// The timezone is fixed by the first recorded event, because days are counted in it. So is the currency, because
+    /// amounts were converted to it at the rates of their time and can't be converted again. Setting either to its
+    /// current value is always allowed.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
     /// [`RegistryError::Conflict`] `timezone_fixed` or `currency_fixed`.
     pub fn update_organization(&self, id: OrganizationId, patch: OrganizationPatch) -> Result<Arc<Organization>, RegistryError> {
         let mut change = self.change()?;
@@ -84,11 +79,10 @@ impl Registry {
         change.commit_organization(&current, changed)
     }
 
-    /// Takes `needed` Actions off the organization's balance. Returns what is left.
+    /// Deducts `needed` Actions from the organization's balance, and returns the rest.
     ///
-    /// # Errors
-    /// [`RegistryError::Exhausted`] `actions_exhausted` if there are not enough: then none is taken. [`RegistryError::NotFound`],
-    /// [`RegistryError::Storage`].
+    /// # Errors [`RegistryError::Exhausted`] `actions_exhausted` if the balance is too small; then nothing is deducted.
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
     pub fn spend_actions(&self, id: OrganizationId, needed: u64) -> Result<u64, RegistryError> {
         let mut change = self.change()?;
         let current = self.organization(id)?;
@@ -181,13 +175,13 @@ fn patched(current: &Organization, patch: OrganizationPatch) -> Result<Organizat
     Ok(changed)
 }
 
-/// The refusal of another currency: amounts are pinned in the one there is.
+/// The error for a change of currency after amounts were converted to the current one.
 pub(super) fn currency_fixed(current: Currency) -> RegistryError {
     let message = format!("the currency stays {current} once an event was recorded: amounts are converted to it for good");
     RegistryError::conflict("currency_fixed", message)
 }
 
-/// A random id that no organization has.
+/// Returns a random unused organization id.
 fn unused_organization_id(state: &State) -> Result<OrganizationId, RegistryError> {
     loop {
         let id = OrganizationId(random_u64()?);
@@ -197,7 +191,7 @@ fn unused_organization_id(state: &State) -> Result<OrganizationId, RegistryError
     }
 }
 
-/// A random id that no project of any organization has.
+/// Returns a random project id that no organization uses.
 pub(super) fn unused_project_id(state: &State) -> Result<ProjectId, RegistryError> {
     loop {
         let id = ProjectId(random_u64()?);

@@ -15,11 +15,10 @@ use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
 use super::{Change, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry, validate};
 
 impl Registry {
-    /// Makes a project with one public key.
+    /// Creates a project with one public key.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`] without such an organization, [`RegistryError::Invalid`], [`RegistryError::Storage`],
-    /// and [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PROJECTS`].
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`],
+    /// [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_PROJECTS`].
     pub fn create_project(
         &self,
         organization: OrganizationId,
@@ -38,10 +37,9 @@ impl Registry {
         self.project(organization, id)
     }
 
-    /// The projects of an organization, oldest first.
+    /// Returns the projects of an organization, oldest first.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`] without such an organization.
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
     pub fn projects(&self, organization: OrganizationId) -> Result<Vec<Arc<Project>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -50,23 +48,21 @@ impl Registry {
         Ok(projects)
     }
 
-    /// A project of an organization, as it is at this moment.
+    /// Returns the current state of a project of an organization.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's.
+    /// # Errors [`RegistryError::NotFound`], also if another organization owns the project.
     pub fn project(&self, organization: OrganizationId, id: ProjectId) -> Result<Arc<Project>, RegistryError> {
         let state = self.state();
         let project = state.tenants.get(&organization).and_then(|tenant| tenant.projects.get(&id));
         project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
     }
 
-    /// Changes a project, all of the patch or nothing. Returns it as it is then.
+    /// Changes a project atomically, and returns its new state.
     ///
-    /// The currency stays once the project has recorded an event: amounts were converted to it at the rates of their
-    /// moment, and can't be converted again. Naming the currency that is in force is fine at any time.
+    /// The currency is fixed by the project's first recorded event, because amounts were converted to it at the rates of
+    /// their time and can't be converted again. Setting it to its current value is always allowed.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
     /// [`RegistryError::Conflict`] `currency_fixed`.
     pub fn update_project(
         &self,
@@ -80,11 +76,10 @@ impl Registry {
         change.commit_project(&current, changed)
     }
 
-    /// Gives a project one more public key; those it has stay valid. Returns the new key.
+    /// Adds a public key to a project, and returns it. Existing keys stay valid.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached` at
-    /// [`super::MAX_PUBLIC_KEYS`].
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached`
+    /// at [`super::MAX_PUBLIC_KEYS`].
     pub fn add_public_key(&self, organization: OrganizationId, id: ProjectId) -> Result<String, RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
@@ -96,11 +91,10 @@ impl Registry {
         Ok(key)
     }
 
-    /// Takes a public key from a project; events that name it are refused from the next on.
+    /// Removes a public key from a project. Events sent with it are refused from the next request on.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `last_public_key` if it has
-    /// no other.
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`]
+    /// `last_public_key` if it is the project's only one.
     pub fn remove_public_key(&self, organization: OrganizationId, id: ProjectId, public_key: &str) -> Result<(), RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
@@ -117,11 +111,11 @@ impl Registry {
         change.commit_project(&current, changed).map(drop)
     }
 
-    /// Changes how many events may be sent with a public key, from the next request on, or takes its limit away. A key whose
-    /// limit changed may send a whole burst at once. Returns the project as it is then.
+    /// Changes or removes the rate limit of a public key, from the next request on. A key whose limit changed may send a
+    /// whole burst at once. Returns the project's new state.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`] `rate_limit` and `burst`, and [`RegistryError::Storage`].
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`] `rate_limit` and `burst`, and
+    /// [`RegistryError::Storage`].
     pub fn limit_public_key(
         &self,
         organization: OrganizationId,
@@ -157,7 +151,7 @@ impl Change<'_> {
 }
 
 impl NewProject {
-    /// The project to be stored, with a fresh public key.
+    /// Builds the project to store, with a new public key.
     pub(super) fn build(self, organization: OrganizationId, id: ProjectId, now: Instant) -> Result<Project, RegistryError> {
         Ok(Project {
             id,

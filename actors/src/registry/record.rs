@@ -1,6 +1,6 @@
-//! What the control log holds: one change a record, as JSON, behind a version.
+//! The records of the control log: one change per record, as JSON, with a version.
 //!
-//! A record holds the whole of what it puts in place, so that applying it asks nothing of the code that made it.
+//! A record holds the complete new value, so applying it does not depend on the code that wrote it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use super::error::ControlError;
 use super::model::{ApiToken, Organization, Project, TokenId};
 use super::secret::SecretHash;
 
-/// The version that records are written in. Those of earlier versions are read too: 2 has limits of public keys.
+/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys.
 pub(super) const RECORD_VERSION: u32 = 2;
 
 /// One change of the control data.
@@ -19,48 +19,48 @@ pub(super) const RECORD_VERSION: u32 = 2;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[expect(clippy::large_enum_variant, reason = "there is one record at a time, on its way to or from the disk")]
 pub(super) enum ControlRecord {
-    /// An organization with its first project and token, and at the first start a root token.
+    /// A new organization with its first project and token, and a root token at the first start.
     OrganizationCreated {
         /// The organization.
         organization: Organization,
-        /// Its project.
+        /// Its first project.
         project: Project,
-        /// Its token.
+        /// Its first token.
         token: StoredToken,
-        /// Hash of the root token, if one was made.
+        /// The hash of the root token, if one was created.
         root_token: Option<SecretHash>,
     },
-    /// The organization as it is from now on.
+    /// The new value of an organization.
     OrganizationChanged(Organization),
-    /// A further project.
+    /// A new project.
     ProjectCreated(Project),
-    /// The project as it is from now on.
+    /// The new value of a project.
     ProjectChanged(Project),
-    /// A further token.
+    /// A new token.
     TokenCreated(StoredToken),
-    /// A token is refused from now on.
+    /// The revocation of a token.
     TokenRevoked {
-        /// Whose it was.
+        /// The organization that owned it.
         organization: OrganizationId,
-        /// Which one.
+        /// The id of the token.
         token_id: TokenId,
     },
-    /// The project is about to record its first event.
+    /// The mark that the project is about to record its first event.
     EventsRecorded {
-        /// Whose project it is.
+        /// The organization that owns the project.
         organization: OrganizationId,
-        /// Which one.
+        /// The id of the project.
         project: ProjectId,
     },
 }
 
-/// A token and the hash that its secret is known by.
+/// A token and the hash of its secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredToken {
-    /// What the token may do.
+    /// The token and its permissions.
     pub(super) token: ApiToken,
-    /// What is kept of its secret.
+    /// The hash of its secret.
     pub(super) hash: SecretHash,
 }
 
@@ -77,13 +77,13 @@ struct RawRecordEnvelope<'a> {
     record: &'a RawValue,
 }
 
-/// The bytes of a record.
+/// Encodes a record.
 pub(super) fn encode(record: &ControlRecord) -> Result<Vec<u8>, ControlError> {
     let envelope = RecordEnvelope { version: RECORD_VERSION, record };
     serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)
 }
 
-/// Reads the record at `position` of the log.
+/// Decodes the record at `position` of the log.
 pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, ControlError> {
     let bad = |error: serde_json::Error| ControlError::BadRecord { position, message: error.to_string() };
     let RawRecordEnvelope { version, record } = serde_json::from_slice(bytes).map_err(bad)?;

@@ -1,4 +1,4 @@
-//! Secrets: how they are made, shown once, and kept as a hash.
+//! Secrets: generation, one-time display, and storage as a hash.
 
 use std::fmt;
 
@@ -8,20 +8,22 @@ use subtle::ConstantTimeEq;
 
 use super::error::ControlError;
 
-/// What API tokens begin with.
+/// The prefix of API tokens.
 pub const TOKEN_PREFIX: &str = "sk_";
-/// What public keys begin with.
+/// The prefix of public keys.
 pub const PUBLIC_KEY_PREFIX: &str = "pk_";
-/// What root tokens begin with.
+/// The prefix of root tokens.
 pub const ROOT_TOKEN_PREFIX: &str = "rk_";
-/// Random base62 characters after the prefix: 190 bits.
+/// The number of random base62 characters after the prefix: 190 bits.
 pub const KEY_CHARACTERS: usize = 32;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The largest multiple of 62 that a byte can hold: bytes from here on would favour the first characters.
+/// The largest multiple of 62 that fits a byte. Bytes from here on are rejected, as they would favour the first
+/// characters.
 const UNBIASED_BELOW: u8 = 248;
 
-/// A token in clear. It exists once, on its way to whoever asked for it; no log line or debug print shows it.
+/// A token in plain text. It exists once, on its way to the client that requested it; logs and debug output never show
+/// it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -30,7 +32,7 @@ impl Secret {
         random_key(prefix, KEY_CHARACTERS).map(Secret)
     }
 
-    /// The secret itself, to be shown to its owner and nobody else.
+    /// Returns the secret, for display to its owner only.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -43,9 +45,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is kept of a secret: its SHA-256. A random secret of 190 bits needs no salt and no slow hash.
+/// The stored form of a secret: its SHA-256. A random secret of 190 bits needs neither a salt nor a slow hash.
 ///
-/// Equality takes the same time whatever differs, map lookups included.
+/// Comparison takes constant time, including in map lookups.
 #[derive(Clone, Copy, Eq, PartialOrd, Ord)]
 pub(super) struct SecretHash([u8; 32]);
 
@@ -86,13 +88,13 @@ impl<'de> Deserialize<'de> for SecretHash {
     }
 }
 
-/// Whether `text` is `prefix` and [`KEY_CHARACTERS`] base62 characters.
+/// Whether `text` is `prefix` followed by [`KEY_CHARACTERS`] base62 characters.
 pub(super) fn is_key(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix)
         .is_some_and(|rest| rest.len() == KEY_CHARACTERS && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// `prefix` and so many random base62 characters, from the operating system's generator.
+/// Generates `prefix` followed by random base62 characters from the operating system's generator.
 pub(super) fn random_key(prefix: &str, characters: usize) -> Result<String, ControlError> {
     let mut key = String::with_capacity(prefix.len() + characters);
     key.push_str(prefix);
@@ -106,14 +108,14 @@ pub(super) fn random_key(prefix: &str, characters: usize) -> Result<String, Cont
     Ok(key)
 }
 
-/// 64 random bits, for ids.
+/// Returns 64 random bits, for ids.
 pub(super) fn random_u64() -> Result<u64, ControlError> {
     let mut bytes = [0u8; 8];
     getrandom::fill(&mut bytes).map_err(ControlError::Random)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Lower-case hexadecimal digits of `bytes`.
+/// Formats `bytes` as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8; 32]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()

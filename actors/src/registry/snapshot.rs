@@ -1,8 +1,8 @@
-//! Snapshots of the control data: JSON files, each whole or absent.
+//! Snapshots of the control data: JSON files, written atomically.
 //!
-//! `snapshot-<position>.json` holds the state that the records up to and including that position of the control log
-//! lead to: `{"checksum","position","version","state"}`. The checksum is the SHA-256 of the rest, and is checked before
-//! the version is believed, so that damage is never taken for a file of a newer program.
+//! `snapshot-<position>.json` holds the state after all records of the control log up to and including that position:
+//! `{"checksum","position","version","state"}`. The checksum is the SHA-256 of the rest. It is verified before the
+//! version is read, so that damage is never mistaken for a file of a newer program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::error::ControlError;
 use super::secret::hex;
 use super::state::State;
 
-/// The version that snapshots are written in. Those of earlier versions are read too: 2 has limits of public keys.
+/// The version of new snapshots. Earlier versions are readable; version 2 adds the limits of public keys.
 pub(super) const SNAPSHOT_VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -37,12 +37,12 @@ impl SnapshotEnvelope {
     }
 }
 
-/// The file of the snapshot at `position`.
+/// Returns the path of the snapshot at `position`.
 pub(super) fn path(dir: &Path, position: u64) -> PathBuf {
     dir.join(format!("snapshot-{position:020}.json"))
 }
 
-/// Positions of the snapshots in `dir`, newest first. Half-written ones are removed.
+/// Returns the positions of the snapshots in `dir`, newest first. Removes half-written ones.
 pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ControlError> {
     let failed = |error| ControlError::io("list", dir, error);
     let mut positions: Vec<u64> = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ControlError> {
     Ok(positions)
 }
 
-/// Writes the snapshot at `position`; durable when this returns.
+/// Writes the snapshot at `position`, durably.
 pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<(), ControlError> {
     let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
     let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
@@ -82,20 +82,20 @@ pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlEr
         let (found, supported) = (envelope.version, SNAPSHOT_VERSION);
         return Err(ControlError::UnsupportedSnapshot { path, found, supported });
     }
-    // Intact, and yet not what this version writes: no older snapshot would make that right.
+    // The file is intact but its contents are invalid, and an older snapshot would not help.
     let bad = |message: String| ControlError::BadRecord { position, message: format!("snapshot: {message}") };
     let contents = serde_json::from_str(envelope.state.get()).map_err(|error| bad(error.to_string()))?;
     State::from_contents(contents).map(Some).map_err(|misfit| bad(misfit.to_owned()))
 }
 
-/// Sets a damaged snapshot aside, so that it neither counts as one nor is lost to whoever wants to look at it.
+/// Renames a damaged snapshot, so that it no longer counts as one but remains available for inspection.
 pub(super) fn set_aside(dir: &Path, position: u64) -> Result<(), ControlError> {
     let path = path(dir, position);
     let aside = path.with_extension("json.damaged");
     fs::rename(&path, &aside).map_err(|error| ControlError::io("set aside", &path, error))
 }
 
-/// Removes a snapshot that is no longer needed.
+/// Removes an obsolete snapshot.
 pub(super) fn remove(dir: &Path, position: u64) -> Result<(), ControlError> {
     let path = path(dir, position);
     fs::remove_file(&path).map_err(|error| ControlError::io("remove", &path, error))
@@ -105,7 +105,7 @@ pub(super) fn remove(dir: &Path, position: u64) -> Result<(), ControlError> {
 pub(super) mod tests {
     use super::*;
 
-    /// A snapshot file with a true checksum, of whatever version.
+    /// Encodes a snapshot file of any version with a valid checksum.
     pub(in super::super) fn envelope(position: u64, version: u32, state: &str) -> Vec<u8> {
         let state = RawValue::from_string(state.to_owned()).unwrap();
         let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version, state };

@@ -12,12 +12,11 @@ use super::secret::{Secret, SecretHash, TOKEN_PREFIX};
 use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
 
 impl Registry {
-    /// Makes an API token. Its secret is in the answer, and nowhere else ever after.
+    /// Creates an API token. Its secret is in the return value, and can't be retrieved again.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`] without such an organization, [`RegistryError::Invalid`] (a project of another
-    /// organization, or of none, is a bad `project_id`), [`RegistryError::Storage`], and [`RegistryError::Conflict`]
-    /// `limit_reached` at [`super::MAX_TOKENS`].
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`] (for
+    /// `project_id`, if the organization has no such project), [`RegistryError::Storage`], and
+    /// [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_TOKENS`].
     pub fn create_token(
         &self,
         organization: OrganizationId,
@@ -39,10 +38,9 @@ impl Registry {
         Ok((token, secret))
     }
 
-    /// The tokens of an organization, oldest first, those that have expired included.
+    /// Returns the tokens of an organization, oldest first, including expired ones.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`] without such an organization.
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
     pub fn tokens(&self, organization: OrganizationId) -> Result<Vec<Arc<ApiToken>>, RegistryError> {
         let state = self.state();
         let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -51,10 +49,9 @@ impl Registry {
         Ok(tokens)
     }
 
-    /// Revokes a token, for good: it is refused from the next request on, and no longer listed.
+    /// Revokes a token permanently. It is refused from the next request on, and no longer listed.
     ///
-    /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's or was revoked before;
+    /// # Errors [`RegistryError::NotFound`], also if another organization owns the token or if it is already revoked;
     /// [`RegistryError::Conflict`] `last_owner` if no other valid token could manage the organization;
     /// [`RegistryError::Storage`].
     pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId, now: Instant) -> Result<(), RegistryError> {
@@ -75,7 +72,7 @@ impl Registry {
 }
 
 impl NewToken {
-    /// The token to be stored, and its secret.
+    /// Builds the token to store, and its secret.
     pub(super) fn build(self, organization: OrganizationId, now: Instant) -> Result<(StoredToken, Secret), RegistryError> {
         validate::expiry(self.expires_at, now)?;
         let secret = Secret::random(TOKEN_PREFIX)?;

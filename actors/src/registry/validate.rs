@@ -1,4 +1,4 @@
-//! What names, origins, rates and lists may be. Nothing else is ever stored.
+//! Validation of names, origins, rates and lists. Only values that pass are stored.
 
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
@@ -8,23 +8,23 @@ use super::error::RegistryError;
 use super::model::{RateLimit, RateLimitPatch};
 use super::names::{Capability, Scope};
 
-/// The longest name of an organization, a project or a token, in Unicode characters.
+/// The maximum length of the name of an organization, a project or a token, in Unicode characters.
 pub const MAX_NAME_CHARACTERS: usize = 200;
-/// How many origins a project may list: they are compared one by one at each event of a browser.
+/// The maximum number of origins of a project. Each event of a browser is compared with them one by one.
 pub const MAX_ALLOWED_ORIGINS: usize = 100;
-/// The longest origin in bytes: a host name has at most 253.
+/// The maximum length of an origin, in bytes. A host name has at most 253.
 pub const MAX_ORIGIN_BYTES: usize = 300;
-/// How many public keys a project may have at a time: enough for any rotation.
+/// The maximum number of public keys of a project: enough for any rotation.
 pub const MAX_PUBLIC_KEYS: usize = 20;
-/// The highest rate limit and the largest burst of a public key, in events a second and events: a burst of it is kept in
-/// nanoseconds without an overflow, and it is beyond what one server takes.
+/// The maximum rate and burst of a public key's limit, in events per second and events. A burst of this size fits in
+/// nanoseconds without overflow, and it exceeds the throughput of a server.
 pub const MAX_RATE_LIMIT: u32 = 1_000_000;
-/// How many projects an organization may have: a change of the organization rebuilds the policy of each.
+/// The maximum number of projects of an organization. A change of the organization rebuilds the policy of each.
 pub const MAX_PROJECTS: usize = 1_000;
-/// How many API tokens an organization may have.
+/// The maximum number of API tokens of an organization.
 pub const MAX_TOKENS: usize = 1_000;
 
-/// A name without the white space around it.
+/// Validates a name, and trims it.
 pub(super) fn name(text: &str) -> Result<String, RegistryError> {
     let name = text.trim();
     let characters = name.chars().count();
@@ -38,7 +38,7 @@ pub(super) fn name(text: &str) -> Result<String, RegistryError> {
     Ok(name.to_owned())
 }
 
-/// Origins as browsers spell them, each once, in the order given.
+/// Normalizes origins to the spelling of browsers; removes duplicates, and keeps the order.
 pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
     if list.len() > MAX_ALLOWED_ORIGINS {
         let message = format!("must list at most {MAX_ALLOWED_ORIGINS} origins, lists {}", list.len());
@@ -57,7 +57,8 @@ pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
     Ok(origins)
 }
 
-/// `scheme://host[:port]` in lower case, without the scheme's default port: what browsers send in `Origin` (RFC 6454).
+/// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in lower case, without the
+/// scheme's default port.
 fn origin(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;
@@ -89,7 +90,7 @@ fn origin(text: &str) -> Option<String> {
     }
 }
 
-/// The table without the dollar, whose worth is 1 by definition.
+/// Validates the rates, and removes the dollar, whose value is 1 by definition.
 pub(super) fn rates(mut rates: Rates) -> Result<Rates, RegistryError> {
     match rates.remove(&Currency::USD) {
         Some(rate) if rate != Rate::ONE => {
@@ -99,7 +100,7 @@ pub(super) fn rates(mut rates: Rates) -> Result<Rates, RegistryError> {
     }
 }
 
-/// Scopes, sorted, each once.
+/// Sorts scopes and removes duplicates; there must be at least one.
 pub(super) fn scopes(mut scopes: Vec<Scope>) -> Result<Vec<Scope>, RegistryError> {
     if scopes.is_empty() {
         return Err(RegistryError::invalid("scopes", "must list at least one scope"));
@@ -109,14 +110,14 @@ pub(super) fn scopes(mut scopes: Vec<Scope>) -> Result<Vec<Scope>, RegistryError
     Ok(scopes)
 }
 
-/// Capabilities, sorted, each once.
+/// Sorts capabilities and removes duplicates.
 pub(super) fn capabilities(mut capabilities: Vec<Capability>) -> Vec<Capability> {
     capabilities.sort_unstable();
     capabilities.dedup();
     capabilities
 }
 
-/// An end of validity that has not passed yet.
+/// Checks that an expiry is in the future.
 pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), RegistryError> {
     match expires_at {
         Some(expires_at) if expires_at <= now => {
@@ -126,7 +127,7 @@ pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), Re
     }
 }
 
-/// A limit after a change; `None` is no limit.
+/// Applies a change to a limit; `None` stands for no limit.
 pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> Result<Option<RateLimit>, RegistryError> {
     let per_second = patch.per_second.or(current.map(|limit| limit.per_second)).unwrap_or(0);
     if per_second > MAX_RATE_LIMIT {
@@ -148,7 +149,7 @@ pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> R
     }
 }
 
-/// Refuses one more where there are `limit` already.
+/// Returns an error if `count` has reached `limit`.
 pub(super) fn room(count: usize, limit: usize, what: &str) -> Result<(), RegistryError> {
     if count < limit {
         return Ok(());
@@ -206,7 +207,7 @@ mod tests {
     fn a_limit_is_changed_by_parts() {
         let limit = |per_second, burst| Some(RateLimit { per_second, burst });
         let table = [
-            // current, rate_limit, burst, what becomes of it or what is wrong
+            // current, rate_limit, burst, result or error
             (None, None, None, Ok(None)),
             (None, Some(5), None, Ok(limit(5, None))),
             (None, Some(5), Some(9), Ok(limit(5, Some(9)))),

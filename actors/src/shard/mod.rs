@@ -17,7 +17,6 @@ mod replay;
 #[expect(clippy::module_inception, reason = "the file has the name of its type")]
 mod shard;
 mod shard_map;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -35,8 +34,5 @@ pub(crate) use quota_table::{QuotaCheck, QuotaTable};
 pub(crate) use shard::{Shard, ShardRequest};
 pub(crate) use shard_map::ShardMap;
 pub use shard_map::{PARTITIONS, partition_of};
-#[cfg(test)]
-pub(crate) use stored::partition_meta_entry;
-pub(crate) use stored::{saved_serial, stored_types};
 pub use work::Outcome;
 pub(crate) use work::Work;

@@ -24,11 +24,11 @@ use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
 use super::quota_table::{QuotaCheck, QuotaTable};
 use super::shard_map::PARTITIONS;
-use super::stored::{
-    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
-};
 use super::work::Outcome;
 use crate::checkpoint_writer::Entries;
+use crate::checkpoint_writer::{
+    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
+};
 use crate::fault;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};

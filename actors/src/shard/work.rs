@@ -3,8 +3,8 @@
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
+use crate::admission_gate::Permit;
 use crate::event_codec::Events;
-use crate::ingest::Permit;
 
 /// The result of applying one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

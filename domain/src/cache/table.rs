@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::records::Record;
 
-/// Record keys are keyed hashes already: their low half is the hash.
+/// A hasher for record keys, which already are keyed hashes; it uses their low half.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Passthrough(u64);
 
@@ -35,29 +35,29 @@ pub type KeyHashBuilder = BuildHasherDefault<Passthrough>;
 #[derive(Debug, Clone)]
 struct CachedRecord<T> {
     value: T,
-    /// The generation in which it last changed; 0: as collected or saved.
+    /// The generation of the last change; 0 if unchanged since it was collected or saved.
     changed_in: u32,
-    /// The generation whose checkpoint collected it last; 0: it was read back.
+    /// The generation whose checkpoint last collected the record; 0 if it was loaded.
     collected_in: u32,
-    /// Its approximate memory in bytes, when last measured.
+    /// The approximate memory in bytes, when last measured.
     weight: u32,
-    /// Whether it was asked for since it was last passed over by [`Table::evict`].
+    /// Whether it was used since the last pass of [`Table::evict`].
     used: bool,
-    /// How often it was asked for to be changed since it was last weighed.
+    /// The number of mutable accesses since it was last weighed.
     changes: u8,
 }
 
-/// After how many changes a record is weighed again: one that grows all the time is never clean.
+/// The number of changes after which a record is weighed again, because a record that grows all the time is never clean.
 const CHANGES_A_WEIGHING: u8 = 64;
 
 impl<T: Record> CachedRecord<T> {
-    /// One that is as it was saved.
+    /// Wraps a record that is unchanged since it was saved.
     fn saved(value: T) -> Box<Self> {
         let weight = weigh(&value);
         Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, changes: 0 })
     }
 
-    /// Weighs it again. Answers how many bytes it took before, and takes now.
+    /// Weighs the record again. Returns its former and its new weight in bytes.
     fn weigh(&mut self) -> (usize, usize) {
         let before = std::mem::replace(&mut self.weight, weigh(&self.value));
         self.changes = 0;
@@ -65,19 +65,19 @@ impl<T: Record> CachedRecord<T> {
     }
 }
 
-/// What a slot takes beside its value's weight: its place in the map and in the queue, and the room that both keep free.
+/// The memory of a slot beyond its value's weight: its entries in the map and the queue, and their spare capacity.
 const SLOT_BYTES: usize = 88;
 
 fn weigh<T: Record>(value: &T) -> u32 {
     u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
 }
 
-/// How many bytes of records are in memory.
+/// The memory of records, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// All of them.
+    /// All records.
     pub resident: usize,
-    /// Those that changed and are not saved yet: they can't be let go of.
+    /// Records that changed and are not saved yet, so that they can't be evicted.
     pub unsaved: usize,
 }
 
@@ -88,11 +88,11 @@ impl std::ops::AddAssign for Bytes {
     }
 }
 
-/// Records by key, with what a checkpoint needs: the records that changed since the last one, and, while one is being
-/// written, the old value of those that change again (so that writing can take its time).
+/// Records by key, with the state of checkpoints: the records that changed since the last one and, while one is being
+/// written, the old values of records that change again, so that writing doesn't block changes.
 #[derive(Debug)]
 pub struct Table<T> {
-    /// Boxed, since a hash table of many large slots is half empty, and there are two of it while it grows.
+    /// Boxed, because a hash table is half empty and is copied while it grows, which is costly for large slots.
     slots: HashMap<RecordKey, Box<CachedRecord<T>>, KeyHashBuilder>,
     generation: u32,
     /// The last generation whose checkpoint is in the store.
@@ -100,7 +100,7 @@ pub struct Table<T> {
     dirty: Vec<RecordKey>,
     frozen: Vec<RecordKey>,
     spilled: Vec<(RecordKey, T)>,
-    /// Every key in memory once: the one that [`Table::evict`] looks at next is in front.
+    /// Every key in memory, once. [`Table::evict`] examines the front next.
     queue: VecDeque<RecordKey>,
     resident_bytes: usize,
     dirty_bytes: usize,
@@ -125,10 +125,9 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Record> Table<T> {
-    /// The record of `key`, from memory or by `load`.
+    /// Returns the record of `key` from memory, or loads it.
     ///
-    /// # Errors
-    /// What `load` fails with.
+    /// # Errors The error of `load`.
     pub fn get<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -136,10 +135,9 @@ impl<T: Record> Table<T> {
         Ok(self.slot(key, load)?.map(|slot| &slot.value))
     }
 
-    /// The record of `key`, to be changed in what is not part of its saved value: which of its pages are in memory.
+    /// Returns the record of `key`, to load its pages. This does not count as a change of its saved value.
     ///
-    /// # Errors
-    /// What `load` fails with.
+    /// # Errors The error of `load`.
     pub fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -147,10 +145,9 @@ impl<T: Record> Table<T> {
         Ok(self.slot(key, load)?.map(|slot| &mut slot.value))
     }
 
-    /// The record of `key`, to be changed: it counts as changed from here on.
+    /// Returns the record of `key` for a change; it counts as changed from here on.
     ///
-    /// # Errors
-    /// What `load` fails with.
+    /// # Errors The error of `load`.
     pub fn get_mut<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -189,7 +186,7 @@ impl<T: Record> Table<T> {
         Ok(Some(&mut slot.value))
     }
 
-    /// Puts a record in the place of whatever `key` had; the former record must have been looked up before.
+    /// Inserts or replaces a record. A former record of the key must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
         if let Entry::Vacant(entry) = self.slots.entry(key) {
             let slot = Box::new(CachedRecord { changed_in: self.generation, ..*CachedRecord::saved(value) });
@@ -203,7 +200,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Puts a record back that was taken out of the value of [`Table::get_mut`].
+    /// Returns a record to its slot after it was taken out of the value of [`Table::get_mut`].
     pub fn put_back(&mut self, key: RecordKey, value: T) {
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.value = value;
@@ -232,20 +229,20 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// The stored type in one line: key space, name and version.
+    /// Returns the stored type in one line: key space, name and version.
     #[must_use]
     pub fn stored_type(&self) -> String {
         format!("record {} {} version {}", T::SPACE, T::NAME, T::VERSION)
     }
 
-    /// The bytes in memory.
+    /// Returns the bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
     }
 
-    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed or `most` records were looked
-    /// at. Returns the number of bytes freed.
+    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed or `most` records were
+    /// examined. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for _ in 0..most.min(self.queue.len()) {
@@ -255,7 +252,7 @@ impl<T: Record> Table<T> {
             let Some(key) = self.queue.pop_front() else { break };
             let Entry::Occupied(mut entry) = self.slots.entry(key) else { continue };
             let slot = entry.get_mut();
-            // What is collected and not in the store yet is nowhere else.
+            // A collected record that is not in the store yet exists nowhere else.
             let is_saved = slot.changed_in == 0 && slot.collected_in <= self.durable;
             if is_saved && !slot.used {
                 freed += slot.weight as usize;
@@ -263,7 +260,7 @@ impl<T: Record> Table<T> {
                 continue;
             }
             slot.used = false;
-            // What it was when the last checkpoint collected it is in the store, and so are the pages that did not change since.
+            // The store has the record as of the last checkpoint, and the pages that did not change since.
             let pages_are_saved = is_saved || (self.frozen.is_empty() && self.durable + 1 == self.generation);
             if pages_are_saved {
                 slot.value.shed();
@@ -280,7 +277,7 @@ impl<T: Record> Table<T> {
         freed
     }
 
-    /// Begins a checkpoint of all changes so far. Cheap, whatever the number of records.
+    /// Begins a checkpoint of all changes so far. The cost does not depend on the number of records.
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen.is_empty() && self.spilled.is_empty(), "one checkpoint at a time");
         self.frozen = std::mem::take(&mut self.dirty);
@@ -313,26 +310,26 @@ impl<T: Record> Table<T> {
         }
         if self.frozen.is_empty() {
             self.frozen_bytes = 0;
-            // What was only needed for a while is given back.
+            // Release memory that was only needed temporarily.
             self.frozen.shrink_to(1024);
             self.spilled.shrink_to(64);
         }
         !self.frozen.is_empty()
     }
 
-    /// How many records changed since the last [`Table::freeze`].
+    /// Returns the number of records changed since the last [`Table::freeze`].
     #[must_use]
     pub fn dirty(&self) -> usize {
         self.dirty.len()
     }
 
-    /// How many records are in memory.
+    /// Returns the number of records in memory.
     #[must_use]
     pub fn resident(&self) -> usize {
         self.slots.len()
     }
 
-    /// The records in memory, in no order.
+    /// Returns the records in memory, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (RecordKey, &T)> {
         self.slots.iter().map(|(key, slot)| (*key, &slot.value))
     }
@@ -383,7 +380,7 @@ mod tests {
         grow(&mut table);
         let bytes = table.bytes();
         assert!(bytes.resident > 900 && bytes.unsaved == bytes.resident, "{bytes:?}");
-        // While its checkpoint is collected, and after that.
+        // The record is protected while its checkpoint is collected, and afterwards.
         table.freeze();
         grow(&mut table);
         while table.drain_frozen(1, |_, _| {}) {}

@@ -1,8 +1,8 @@
-//! Counts from sums. A negative one is a defect and is counted as such.
+//! Counts from sums. A negative count is a defect, and is reported as such.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many negative counts were seen since the process started.
+/// The number of negative counts since the process started.
 static NEGATIVE_COUNTS: AtomicU64 = AtomicU64::new(0);
 
 /// The number of negative counts since the process started; each is a defect.
@@ -11,7 +11,8 @@ pub fn negative_counts() -> u64 {
     NEGATIVE_COUNTS.load(Ordering::Relaxed)
 }
 
-/// The count of a sum. A negative sum is a defect: something was taken out that was never added. It is shown as 0 and counted.
+/// Returns a sum as a count. A negative sum is a defect: something was taken out that was never added. It becomes 0 and
+/// is reported.
 #[must_use]
 pub fn count_of(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or_else(|_| {

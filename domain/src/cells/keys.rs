@@ -1,36 +1,36 @@
-//! What keys and values of rows are made of.
+//! The encoding of the keys and values of rows.
 
 use crate::cells::packed::{Columns, MAX_COLUMNS};
 use crate::ids::RecordKey;
 
-/// What rows are found by: a few numbers, in bytes that sort as they do.
+/// The key of a row: a few numbers in an order-preserving encoding.
 pub trait Key: Copy + Ord + std::fmt::Debug {
-    /// How many bytes it has.
+    /// The length of the encoding.
     const BYTES: usize;
 
-    /// Writes it into as many bytes.
+    /// Encodes the key into `BYTES` bytes.
     fn pack(self, to: &mut [u8]);
 
-    /// Reads what [`Key::pack`] wrote.
+    /// Decodes the result of [`Key::pack`].
     fn unpack(from: &[u8]) -> Self;
 }
 
-/// What a row holds: a few numbers.
+/// The value of a row: a few numbers.
 pub trait Value: Copy + std::fmt::Debug {
-    /// Those numbers; the others are zero.
+    /// Returns the numbers; unused columns are zero.
     fn columns(self) -> Columns;
 
-    /// Reads what [`Value::columns`] made.
+    /// Converts the result of [`Value::columns`] back.
     fn from_columns(columns: &Columns) -> Self;
 }
 
-/// A signed number as an unsigned one that is as small.
+/// Maps a signed number to an unsigned one of similar size (zigzag).
 #[must_use]
 pub fn unsigned(number: i128) -> u128 {
     (number << 1).cast_unsigned() ^ (number >> 127).cast_unsigned()
 }
 
-/// Undoes [`unsigned`].
+/// The inverse of [`unsigned`].
 #[must_use]
 pub fn signed(number: u128) -> i128 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
@@ -54,7 +54,7 @@ macro_rules! unsigned_key {
 
 unsigned_key!(u8, u32, u128);
 
-/// The sign is flipped, so that negative numbers sort first.
+/// The sign bit is flipped, so that negative numbers sort first.
 impl Key for i32 {
     const BYTES: usize = 4;
 

@@ -1,10 +1,10 @@
-//! What a rollup is: rows that hold a sum over entities of what each contributes.
+//! The storage of rollups: rows that hold a sum over entities of their contributions.
 //!
-//! A late event, a link, a refund and an erasure are one move: the old contribution is taken out, the facts change, and
-//! the new contribution is put in. A rollup says what one entity's facts contribute; it never sees an event.
+//! A late event, a link, a refund and an erasure are the same operation: take out the old contribution, change the facts,
+//! and add the new contribution. A rollup only defines the contribution of one entity's facts; it never sees an event.
 //!
-//! Rows are sorted by key. What an outsider chooses (days, groups, sources) is part of keys, so a rollup may have millions of
-//! rows: they are kept in [`parts`] of bounded size, each [`packed`] and saved by itself.
+//! Rows are sorted by key. Clients choose parts of the keys (days, groups, sources), so a rollup may have millions of
+//! rows. They are stored in [`parts`] of bounded size, each [`packed`] and saved on its own.
 
 mod count;
 mod keys;

@@ -1,7 +1,8 @@
-//! A part of a rollup's rows: sorted, of bounded size, saved as one value, and as compact in memory as on disk.
+//! A part of a rollup's rows: sorted, bounded in size, saved as one value, and as compact in memory as on disk.
 //!
-//! All rows of a part have the same length. The bytes that all keys begin with are kept once; each column of the values is as
-//! wide as its largest number needs. So a row of a small counter takes a few bytes, whatever its key is made of.
+//! All rows of a part have the same length. The common prefix of all keys is stored once, and each column of the values
+//! is as wide as its largest number requires. A row of a small counter therefore takes a few bytes, whatever its key
+//! consists of.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,19 +10,19 @@ use std::ops::Range;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 pub const MAX_KEY: usize = 24;
-/// The most columns of a value.
+/// The maximum number of columns of a value.
 pub const MAX_COLUMNS: usize = 4;
 
-/// A key, in an encoding that sorts as the key does; zeros follow it.
+/// A key in an order-preserving encoding, padded with zeros.
 pub type KeyBytes = [u8; MAX_KEY];
 /// A value, as unsigned numbers.
 pub type Columns = [u128; MAX_COLUMNS];
 
-/// The bytes of a column's number, at most.
+/// The maximum width of a column, in bytes.
 const WIDEST: u8 = 16;
-/// The length of a key, of the prefix, and the widths: what a saved part begins with.
+/// The header of a saved part: the lengths of the key and the prefix, and the widths of the columns.
 const HEADER: usize = 2 + MAX_COLUMNS;
 
 /// See the module.
@@ -29,12 +30,12 @@ const HEADER: usize = 2 + MAX_COLUMNS;
 pub struct Packed {
     rows: Vec<u8>,
     count: u32,
-    /// What all keys begin with, of which `prefix_len` bytes count.
+    /// The common prefix of all keys; only the first `prefix_len` bytes are used.
     prefix: KeyBytes,
     prefix_len: u8,
     key_len: u8,
     widths: [u8; MAX_COLUMNS],
-    /// The length of a row: what is left of its key, and its columns.
+    /// The length of a row: the rest of its key, and its columns.
     stride: u16,
 }
 
@@ -44,31 +45,31 @@ impl fmt::Debug for Packed {
     }
 }
 
-/// The first `len` bytes, at most 8, as a number that sorts as they do.
+/// Returns the first `len` bytes, at most 8, as an integer that sorts as they do.
 #[inline]
 fn big_endian(bytes: &[u8], len: usize) -> u64 {
     match bytes.first_chunk::<8>() {
-        // What follows them is shifted out.
+        // The shift removes the bytes that follow.
         Some(_) if len == 0 => 0,
         Some(bytes) => u64::from_be_bytes(*bytes) >> (64 - 8 * len.min(8)),
         None => bytes.iter().take(len).fold(0, |number, byte| number << 8 | u64::from(*byte)),
     }
 }
 
-/// Ones in the lowest `width` bytes, of which there are 1 to 8.
+/// Returns a mask of the lowest `width` bytes, of which there are 1 to 8.
 #[inline]
 fn low_bytes(width: u8) -> u64 {
     u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)))
 }
 
-/// How many bytes a number needs.
+/// Returns the number of bytes that a number requires.
 fn width(number: u128) -> u8 {
     let bits = u128::BITS - number.leading_zeros();
     u8::try_from(bits.div_ceil(8)).unwrap_or(WIDEST)
 }
 
 impl Packed {
-    /// A part of one row, whose key has `key_len` bytes.
+    /// Creates a part with one row, whose key has `key_len` bytes.
     #[must_use]
     pub fn new(key_len: usize, key: &KeyBytes, columns: &Columns) -> Self {
         let key_len = u8::try_from(key_len.min(MAX_KEY)).unwrap_or_default();
@@ -79,32 +80,32 @@ impl Packed {
         part
     }
 
-    /// A part of no rows yet.
+    /// Creates a part without rows.
     fn empty(prefix: KeyBytes, prefix_len: u8, key_len: u8, widths: [u8; MAX_COLUMNS]) -> Self {
         let value: u16 = widths.iter().map(|width| u16::from(*width)).sum();
         let stride = u16::from(key_len - prefix_len) + value;
         Self { rows: Vec::new(), count: 0, prefix, prefix_len, key_len, widths, stride }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// How many bytes a key has.
+    /// Returns the length of a key.
     #[must_use]
     pub fn key_len(&self) -> usize {
         usize::from(self.key_len)
     }
 
-    /// How many bytes the rows take.
+    /// Returns the number of bytes of the rows.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many bytes are kept for the rows.
+    /// Returns the number of bytes allocated for the rows.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.rows.capacity()
@@ -126,10 +127,9 @@ impl Packed {
         &key[usize::from(self.prefix_len)..usize::from(self.key_len)]
     }
 
-    /// The place of the row with this key; or else the one where it belongs.
+    /// Returns the index of the row with this key.
     ///
-    /// # Errors
-    /// There is no such row: the place where it belongs.
+    /// # Errors The index at which the row belongs, if there is none.
     pub fn find(&self, key: &KeyBytes) -> Result<usize, usize> {
         match self.prefix().cmp(&key[..usize::from(self.prefix_len)]) {
             std::cmp::Ordering::Less => return Err(self.count()),
@@ -153,18 +153,18 @@ impl Packed {
         Err(from)
     }
 
-    /// [`Packed::find`] where what is left of keys fits into a number, as it mostly does.
+    /// [`Packed::find`] for keys whose rest fits an integer, as it usually does.
     fn find_short(&self, suffix: &[u8]) -> Result<usize, usize> {
         let stride = self.stride();
         let of_row = |at: usize| big_endian(self.rows.get(at * stride..).unwrap_or_default(), suffix.len());
         let wanted = big_endian(suffix, suffix.len());
         let (mut from, mut to) = (0, self.count());
-        // Groups and days are numbered without gaps: there the place follows from the first number.
+        // Groups and days are numbered without gaps, so the index often follows from the first number.
         let guess = usize::try_from(wanted.wrapping_sub(of_row(0))).unwrap_or(usize::MAX);
         if guess < to && of_row(guess) == wanted {
             return Ok(guess);
         }
-        // What is new comes after all others, where it is numbered as it comes.
+        // New rows often come last, as they are numbered in order of appearance.
         if to > 0 && of_row(to - 1) < wanted {
             return Err(to);
         }
@@ -179,7 +179,7 @@ impl Packed {
         Err(from)
     }
 
-    /// The places of the rows whose keys lie between two keys, both included.
+    /// Returns the indexes of the rows whose keys lie between two keys, both included.
     #[must_use]
     pub fn between(&self, first: &KeyBytes, last: &KeyBytes) -> Range<usize> {
         let from = self.find(first).unwrap_or_else(|place| place);
@@ -187,7 +187,7 @@ impl Packed {
         from..to.max(from)
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     #[must_use]
     pub fn key(&self, at: usize) -> KeyBytes {
         let mut key = self.prefix;
@@ -196,7 +196,7 @@ impl Packed {
         key
     }
 
-    /// The value of a row.
+    /// Returns the value of a row.
     #[must_use]
     pub fn columns(&self, at: usize) -> Columns {
         let mut columns = Columns::default();
@@ -219,12 +219,12 @@ impl Packed {
         columns
     }
 
-    /// All rows, in order.
+    /// Returns all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
         (0..self.count()).map(|at| (self.key(at), self.columns(at)))
     }
 
-    /// Changes the value of the row at a place.
+    /// Changes the value of the row at an index.
     pub fn set(&mut self, at: usize, columns: &Columns) {
         if self.widths.iter().zip(columns).any(|(widest, number)| *number != 0 && width(*number) > *widest) {
             self.make_fit(&self.key(at), columns);
@@ -239,7 +239,7 @@ impl Packed {
         let stride = self.stride();
         let (start, len) = (at * stride, self.rows.len());
         if self.rows.capacity() - len < stride {
-            // Little room to spare: there are many parts.
+            // Reserve little, as there are many parts.
             self.rows.reserve_exact(stride.max(len / 8));
         }
         self.rows.resize(len + stride, 0);
@@ -248,14 +248,14 @@ impl Packed {
         self.write(at, key, columns);
     }
 
-    /// Takes the row at a place out.
+    /// Removes the row at an index.
     pub fn remove(&mut self, at: usize) {
         let stride = self.stride();
         self.rows.drain(at * stride..(at + 1) * stride);
         self.count -= 1;
     }
 
-    /// Leaves the rows before a place, and hands the others out. There must be some of both.
+    /// Splits off the rows from an index on. Neither side may be empty.
     #[must_use]
     pub fn split_off(&mut self, at: usize) -> Self {
         let later = self.copy(at..self.count());
@@ -263,7 +263,7 @@ impl Packed {
         later
     }
 
-    /// Some of the rows, in no more bytes than they need. There must be at least one.
+    /// Copies some rows into no more bytes than they require. There must be at least one row.
     fn copy(&self, range: Range<usize>) -> Self {
         let (first, last) = (self.key(range.start), self.key(range.end.saturating_sub(1)));
         let mut prefix_len = self.prefix_len;
@@ -278,7 +278,7 @@ impl Packed {
         self.repacked(range, first, prefix_len, widths)
     }
 
-    /// Some of the rows, with other lengths.
+    /// Copies some rows with other lengths.
     fn repacked(&self, range: Range<usize>, prefix: KeyBytes, prefix_len: u8, widths: [u8; MAX_COLUMNS]) -> Self {
         let count = u32::try_from(range.len()).unwrap_or(u32::MAX);
         let mut other = Self::empty(prefix, prefix_len, self.key_len, widths);
@@ -291,7 +291,7 @@ impl Packed {
         other
     }
 
-    /// Makes rows long enough for another key and value. How often that happens to a part is bounded by the lengths.
+    /// Makes rows long enough for another key and value. The lengths bound how often a part is repacked.
     fn make_fit(&mut self, key: &KeyBytes, columns: &Columns) {
         let mut widths = self.widths;
         widths.iter_mut().zip(columns).for_each(|(widest, number)| *widest = (*widest).max(width(*number)));
@@ -318,7 +318,7 @@ impl Packed {
             let rest = self.rows.get_mut(start..).unwrap_or_default();
             match rest.first_chunk_mut::<8>() {
                 Some(bytes) if width <= 8 => {
-                    // What follows stays as it is.
+                    // Preserve the bytes that follow.
                     let kept = u64::from_le_bytes(*bytes) & !low_bytes(width);
                     *bytes = (kept | (*number as u64 & low_bytes(width))).to_le_bytes();
                 }
@@ -328,7 +328,7 @@ impl Packed {
         }
     }
 
-    /// Reads what a saved part is made of.
+    /// Decodes the fields of a saved part.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER)?;
         let (key_len, prefix_len) = (*header.first()?, *header.get(1)?);
@@ -341,7 +341,7 @@ impl Packed {
         prefix[..shared.len()].copy_from_slice(shared);
         let mut part = Self::empty(prefix, prefix_len, key_len, widths);
         part.rows = rows.to_vec();
-        // A row of no bytes is the only one.
+        // A part with rows of zero bytes has exactly one row.
         let stride = part.stride();
         part.count = u32::try_from(rows.len().checked_div(stride).unwrap_or(1)).ok()?;
         (part.count > 0 && part.count() * stride == rows.len()).then_some(part)

@@ -1,12 +1,12 @@
-//! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part; a checkpoint writes the parts
-//! that changed.
+//! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part, and a checkpoint writes
+//! the changed parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 
-/// A key as numbers that sort as it does: they are compared with fewer instructions than bytes.
+/// A key as big-endian integers, which compare with fewer instructions than bytes.
 type Place = [u64; MAX_KEY / 8];
 
 fn place(key: &KeyBytes) -> Place {
@@ -14,14 +14,14 @@ fn place(key: &KeyBytes) -> Place {
     std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_be_bytes(*word)))
 }
 
-/// What a part takes beside its rows: itself, its place in the index and in the list, and the allocator's share.
+/// The memory of a part beyond its rows: the struct, its entries in the index and the list, and the allocator's overhead.
 const PART_OVERHEAD: usize = 176;
 
 fn weight(part: &Packed) -> usize {
     part.capacity() + PART_OVERHEAD
 }
 
-/// A part as a checkpoint writes it: its number, and its rows; `None`: there is no such part any more.
+/// A part as written by a checkpoint: its number and its rows; `None` if the part was removed.
 pub type FrozenPart = (u32, Option<Arc<Packed>>);
 
 #[derive(Debug, Clone, Default)]
@@ -33,29 +33,29 @@ struct PartSlot {
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Parts {
-    /// How many bytes of rows a part holds before it is split.
+    /// The maximum size of a part before it is split, in bytes of rows.
     part_bytes: usize,
-    /// The numbers of the parts, by their first keys.
+    /// The numbers of the parts, by first key.
     index: BTreeMap<Place, u32>,
-    /// The parts, by number: the last one is there.
+    /// The parts, by number. The last slot is never empty.
     slots: Vec<PartSlot>,
-    /// The numbers of no part, below the greatest of one.
+    /// The unused numbers below the greatest number in use.
     free: BTreeSet<u32>,
-    /// The numbers of the parts that changed, or are no more, since the last checkpoint; some may be in here twice.
+    /// The numbers of the parts changed or removed since the last checkpoint; may contain duplicates.
     dirty: Vec<u32>,
     rows: usize,
     bytes: usize,
 }
 
 impl PartialEq for Parts {
-    /// Compares what the rows say, not how they are cut into parts, nor what has been saved.
+    /// Compares the rows, ignoring the division into parts and what is saved.
     fn eq(&self, other: &Self) -> bool {
         self.rows == other.rows && self.iter().eq(other.iter())
     }
 }
 
 impl Parts {
-    /// No rows, in parts of up to `part_bytes` bytes.
+    /// Creates an empty list with parts of up to `part_bytes` bytes.
     pub fn new(part_bytes: usize) -> Self {
         Self {
             part_bytes,
@@ -68,17 +68,17 @@ impl Parts {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// What the rows take in memory, in bytes, roughly.
+    /// Returns the approximate memory of the rows, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The part that a key belongs to: the last one that begins at or before it.
+    /// Returns the part of a key: the last one whose first key is not greater.
     fn part_of(&self, key: &KeyBytes) -> Option<u32> {
         let before = self.index.range(..=place(key)).next_back();
         before.or_else(|| self.index.first_key_value()).map(|(_, number)| *number)
@@ -88,13 +88,13 @@ impl Parts {
         self.slots.get(number as usize)?.part.as_deref()
     }
 
-    /// The value of a row.
+    /// Returns the value of a row.
     pub fn get(&self, key: &KeyBytes) -> Option<Columns> {
         let part = self.part(self.part_of(key)?)?;
         part.find(key).ok().map(|at| part.columns(at))
     }
 
-    /// Changes the value of a row; `None`: there is none before, or none from here on. Keys have `key_len` bytes.
+    /// Changes the value of a row. `None` stands for a missing row, both before and after the change.
     pub fn change(&mut self, key_len: usize, key: &KeyBytes, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
         let Some(number) = self.part_of(key) else {
             if let Some(columns) = change(None) {
@@ -135,9 +135,10 @@ impl Parts {
         }
     }
 
-    /// A part changed, whose first key was `first` if that may be another one now: brings the index up to date, and the part
-    /// to its size. Where rows are added at its end, it keeps most of them, since more
-    /// come after them. Not all: they may come in descending order between it and the next part, and each would be a part of its own.
+    /// Updates the index and splits or removes a part after a change. `first` is the former first key, if it may have
+    /// changed. Where rows are appended, the split leaves most of them in place, as more will follow. It moves some,
+    /// because rows may also arrive in descending order before the next part, and each would then become a part of its
+    /// own.
     fn rebalance(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
         let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
         if part.count() == 0 {
@@ -162,7 +163,7 @@ impl Parts {
         }
     }
 
-    /// Takes a part in, under the least number that is free.
+    /// Adds a part under the smallest unused number.
     fn add(&mut self, part: Packed) {
         let number = self.free.pop_first().unwrap_or_else(|| {
             self.slots.push(PartSlot::default());
@@ -180,7 +181,7 @@ impl Parts {
         }
     }
 
-    /// A number is free again. Which ones are depends on nothing but which parts there are, so a restart changes none.
+    /// Releases a number. The set of unused numbers depends only on the existing parts, so a restart does not change it.
     fn release(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.part = None;
@@ -199,7 +200,7 @@ impl Parts {
         }
     }
 
-    /// Puts a saved part back, in any order of numbers.
+    /// Restores a saved part; parts may come in any order.
     pub fn restore(&mut self, number: u32, part: Packed) {
         let known = self.slots.len();
         let needed = (number as usize).saturating_add(1);
@@ -212,7 +213,7 @@ impl Parts {
         self.put(number, part);
     }
 
-    /// The parts that changed since the last call, as they are now. Cheap: rows are copied when they change again.
+    /// Returns the current parts that changed since the last call. Cheap: rows are only copied when they change again.
     pub fn freeze(&mut self) -> Vec<FrozenPart> {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
@@ -227,7 +228,7 @@ impl Parts {
         frozen.collect()
     }
 
-    /// The rows from `first` to `last`, both included, in order.
+    /// Returns the rows from `first` to `last`, both included, in order.
     pub fn range(&self, first: KeyBytes, last: KeyBytes) -> impl DoubleEndedIterator<Item = (KeyBytes, Columns)> {
         let (from, to) = (place(&first), place(&last));
         let from = self.index.range(..=from).next_back().map_or(from, |(begin, _)| *begin);
@@ -236,12 +237,12 @@ impl Parts {
         parts.flat_map(move |part| part.between(&first, &last).map(move |at| (part.key(at), part.columns(at))))
     }
 
-    /// All rows, in order.
+    /// Returns all rows, in order.
     fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
         self.index.values().filter_map(|number| self.part(*number)).flat_map(Packed::iter)
     }
 
-    /// The parts, in order of their rows.
+    /// Returns the parts, in order of their rows.
     pub fn parts(&self) -> impl Iterator<Item = &Packed> {
         self.index.values().filter_map(|number| self.part(*number))
     }

@@ -26,7 +26,7 @@ impl<K, V> Clone for Cells<K, V> {
 }
 
 impl<K, V> PartialEq for Cells<K, V> {
-    /// Compares what the rows say, not what has been saved.
+    /// Compares the rows, not what is saved.
     fn eq(&self, other: &Self) -> bool {
         self.parts == other.parts
     }
@@ -53,7 +53,7 @@ fn row<K: Key, V: Value>((key, columns): (KeyBytes, Columns)) -> (K, V) {
 }
 
 impl<K: Key, V: Value> Cells<K, V> {
-    /// The value of a row, if there is one.
+    /// Returns the value of a row, if it exists.
     #[must_use]
     pub fn get(&self, key: K) -> Option<V> {
         self.parts.get(&whole(key)).map(|columns| V::from_columns(&columns))
@@ -64,23 +64,23 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.parts.change(K::BYTES, &whole(key), |_| Some(value.columns()));
     }
 
-    /// Removes a row, if there is one.
+    /// Removes a row, if it exists.
     pub fn remove(&mut self, key: K) {
         self.parts.change(K::BYTES, &whole(key), |_| None);
     }
 
-    /// All rows whose keys begin with `key`.
+    /// Returns all rows whose keys begin with `key`.
     pub fn under<P: Key>(&self, key: P) -> impl DoubleEndedIterator<Item = (K, V)> {
         self.between(key, key)
     }
 
-    /// All rows from those whose keys begin with `first` to those whose keys begin with `last`, in order.
+    /// Returns all rows from those whose keys begin with `first` to those whose keys begin with `last`, in order.
     pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
         const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
         self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
     }
 
-    /// All rows, in order.
+    /// Returns all rows, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, V)> {
         self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY]).map(row)
     }
@@ -106,41 +106,41 @@ impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
     }
 }
 
-/// The greatest number of a part: more of them would be some hundred gigabytes.
+/// The greatest allowed part number; more parts would exceed some hundred gigabytes.
 const MAX_NUMBER: u32 = 1 << 26;
 
 impl<K, V> Cells<K, V> {
-    /// No rows.
+    /// Creates empty rows.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self { parts: Parts::new(limits.part_bytes), kind: PhantomData }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.rows()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.rows() == 0
     }
 
-    /// The approximate memory of the rows, in bytes.
+    /// Returns the approximate memory of the rows, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.parts.bytes()
     }
 
-    /// The parts of the rows.
+    /// Returns the parts of the rows.
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// The parts that changed since the last call, as they are now.
+    /// Returns the current parts that changed since the last call.
     pub fn freeze(&mut self) -> Vec<FrozenPart> {
         self.parts.freeze()
     }

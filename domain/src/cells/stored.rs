@@ -2,13 +2,14 @@
 
 use super::keys::{Key, Value};
 
-/// A kind of stored rows. A new one is a file in `rollups/` (sums) or `indexes/`, and a line in the list of `rollups/mod.rs`.
+/// A kind of stored rows. To add one, add a file in `rollups/` (sums) or `indexes/`, and a line to the list in
+/// `rollups/mod.rs`.
 pub trait StoredCells {
-    /// Its tag on disk: unique, never reused.
+    /// The tag on disk: unique, never reused.
     const TAG: u8;
-    /// Its name in logs and in `verify`.
+    /// The name in logs and in `verify`.
     const NAME: &'static str;
-    /// Its version. Raise it when the same events produce other rows: stores of an earlier version are rebuilt.
+    /// The version. Raise it when the same events produce other rows; stores of an earlier version are then rebuilt.
     const VERSION: u8 = 1;
     /// The key of a row.
     type Key: Key;

@@ -1,4 +1,4 @@
-//! Rows against a map of the standard library.
+//! Compares rows with a map of the standard library.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::cells::packed::{KeyBytes, MAX_COLUMNS, Packed};
 use crate::cells::parts::Parts;
 use crate::limits::Limits;
 
-/// One change of a row; the last column is as wide as the number of the key says.
+/// A change of a row; the last column is as wide as the key's number says.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Set(u16, u64),
     Remove(u16),
-    /// A checkpoint, and a start from it.
+    /// A checkpoint, and a restart from it.
     Restart,
 }
 
@@ -27,7 +27,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..800)
 }
 
-/// Keys of four bytes; consecutive ones lie far apart, every third time.
+/// Keys of four bytes; every third one lies far from its neighbours.
 fn key(number: u16) -> KeyBytes {
     let mut bytes = KeyBytes::default();
     let number = if number.is_multiple_of(3) { u32::from(number) << 20 } else { u32::from(number) };
@@ -39,7 +39,7 @@ fn columns(value: u64) -> [u128; MAX_COLUMNS] {
     [value.into(), 0, u128::from(value % 7) << 100, (value % 3).into()]
 }
 
-/// What is on disk.
+/// The parts on disk.
 type Disk = BTreeMap<u32, Packed>;
 
 fn save(parts: &mut Parts, disk: &mut Disk) {
@@ -96,7 +96,7 @@ proptest! {
         for number in 0..600 {
             prop_assert_eq!(straight.get(&key(number)), map.get(&key(number)).copied());
         }
-        // A stop changes no byte of what is saved; and how rows are cut changes not what they say.
+        // A restart changes no saved byte, and the division into parts does not change the rows.
         save(&mut stopped, &mut disk);
         let mut whole = Disk::new();
         save(&mut straight, &mut whole);
@@ -130,8 +130,8 @@ fn key_of(number: u32) -> KeyBytes {
     bytes
 }
 
-/// However rows come, none costs more than its part: the part is of bounded size, and few are less than half full.
-/// The days of a job that sometimes goes through its groups from the last to the first.
+/// Parts stay within their size, and few are less than half full, in whatever order rows arrive. Models the days of a job
+/// that sometimes goes through its groups from the last to the first.
 #[test]
 fn rows_stay_compact_when_their_order_changes_from_day_to_day() {
     const GROUPS: u32 = 4_000;
@@ -141,7 +141,7 @@ fn rows_stay_compact_when_their_order_changes_from_day_to_day() {
             let number = if day % 2 == 0 { number } else { GROUPS - number };
             rows.change((7, day, number), |sum| *sum += 1);
         }
-        // A single row of the next day shortens what the keys of a part have in common.
+        // A single row of the next day shortens the common prefix of a part.
         rows.change((7, day + 1, GROUPS / 2), |sum| *sum += 1);
     }
     assert!(rows.weight() <= rows.len() * 8, "{} bytes in memory for {} rows", rows.weight(), rows.len());

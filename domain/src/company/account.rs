@@ -1,4 +1,4 @@
-//! Companies as one project knows them: their facts are the sum of what identities contribute.
+//! Companies within one project: their facts are the sum of the contributions of identities.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +7,21 @@ use crate::facts::{Facts, FactsPage};
 use crate::ids::RecordKey;
 use crate::records::{Record, page_key};
 
-/// What the key of a company refers to.
+/// The value of a company's key: the company, or its link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AccountSlot {
     /// The company itself.
     Canonical(Box<Account>),
-    /// A company that is linked to its domain, for ever.
+    /// A company that is permanently linked to its domain.
     Alias(RecordKey),
 }
 
 /// The record of one company in one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its key: a domain where there is one.
+    /// The key; a domain if the company has one.
     pub key: CompanyKey,
-    /// The sum of what identities (and nobody) contribute to it.
+    /// The sum of the contributions of identities and of events without consent.
     pub facts: Facts,
 }
 

@@ -1,29 +1,26 @@
-//! Companies: the domains and e-mail addresses that name them.
+//! Company keys, derived from domains and e-mail addresses.
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// The type of a group that is a company.
-pub const GROUP_TYPE: &str = "company";
-
-/// The longest name that DNS allows, in characters (RFC 1035 §2.3.4).
+/// The maximum length of a DNS name, in characters (RFC 1035 §2.3.4).
 const MAX_DOMAIN_LEN: usize = 253;
-/// The longest label that DNS allows.
+/// The maximum length of a DNS label.
 const MAX_LABEL_LEN: usize = 63;
 
-/// One domain a line, sorted; the file names its source.
+/// One domain per line, sorted; the file names its source.
 static FREE_MAIL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let lines = include_str!("free_mail.txt").lines();
     lines.filter(|line| !line.starts_with('#')).collect()
 });
 
-/// The form in which domains compare: lower case, without scheme, userinfo, `www.`, port, path, query, fragment and
-/// trailing dot. `None` if what remains doesn't read as a domain: a dot, only `[a-z0-9.-]`, no label empty or longer than
-/// 63 characters, at most 253 in all.
+/// Normalizes a domain for comparison: lower case, without scheme, userinfo, `www.`, port, path, query, fragment and
+/// trailing dot. Returns `None` if the rest is not a domain: it needs a dot, only `[a-z0-9.-]`, no label that is empty or
+/// longer than 63 characters, and at most 253 characters in all.
 ///
-/// Userinfo is left out only after a scheme, so that an e-mail address doesn't read as a domain. It is idempotent.
+/// Userinfo is only removed after a scheme, so that an e-mail address is not taken for a domain. Idempotent.
 #[must_use]
 pub fn normalise_domain(text: &str) -> Option<String> {
     let text = text.trim();
@@ -46,26 +43,26 @@ pub fn normalise_domain(text: &str) -> Option<String> {
     reads_as_domain(domain).then(|| domain.to_owned())
 }
 
-/// The domain that a query asks for; the same form as [`normalise_domain`], and an e-mail address stands for its domain.
+/// Normalizes the domain of a query, as [`normalise_domain`]; an e-mail address stands for its domain.
 #[must_use]
 pub fn normalise_lookup_domain(text: &str) -> Option<String> {
     normalise_domain(text).or_else(|| domain_of_email(text))
 }
 
-/// Whether a text in normal form reads as a domain.
+/// Whether a normalized text is a domain.
 fn reads_as_domain(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_label = |label: &str| !label.is_empty() && label.len() <= MAX_LABEL_LEN && label.bytes().all(is_allowed);
     text.len() <= MAX_DOMAIN_LEN && text.contains('.') && text.split('.').all(is_label)
 }
 
-/// The key of a company within an organization: its domain where there is one, else the id that was sent.
+/// The key of a company within an organization: its domain if it has one, else the id as sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CompanyKey(String);
 
 impl CompanyKey {
-    /// The key of a `group_id`: its domain form if it reads as a domain, else the id as sent, without surrounding white
-    /// space. `None` if nothing remains.
+    /// Returns the key of a `group_id`: the normalized domain if it is one, else the trimmed id. `None` if nothing
+    /// remains.
     #[must_use]
     pub fn from_group_id(group_id: &str) -> Option<CompanyKey> {
         if let Some(domain) = normalise_domain(group_id) {
@@ -75,13 +72,13 @@ impl CompanyKey {
         (!id.is_empty()).then(|| CompanyKey(id.to_owned()))
     }
 
-    /// The key of a domain in any of its spellings; `None` if it doesn't read as one.
+    /// Returns the key of a domain in any spelling; `None` if it is not a domain.
     #[must_use]
     pub fn from_domain(domain: &str) -> Option<CompanyKey> {
         normalise_domain(domain).map(CompanyKey)
     }
 
-    /// The key of the company behind an e-mail address; `None` for free mail and for what is no address.
+    /// Returns the key of the company of an e-mail address; `None` for free mail and invalid addresses.
     #[must_use]
     pub fn from_email(email: &str) -> Option<CompanyKey> {
         domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(CompanyKey)
@@ -96,23 +93,23 @@ impl CompanyKey {
     /// Whether the key is a domain.
     #[must_use]
     pub fn is_domain(&self) -> bool {
-        // An id that read as a domain was turned into its normal form, so that no other id is in that form.
+        // Ids that are domains were normalized, so no other id is in normal form.
         normalise_domain(&self.0).is_some_and(|domain| domain == self.0)
     }
 
-    /// The domain, if the key is one.
+    /// Returns the domain, if the key is one.
     #[must_use]
     pub fn domain(&self) -> Option<&str> {
         self.is_domain().then_some(self.0.as_str())
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The key as text, owned.
+    /// Converts the key to text.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0
@@ -131,8 +128,8 @@ impl fmt::Display for CompanyKey {
     }
 }
 
-/// The form in which e-mail addresses compare: trimmed and lower-cased. `None` if it is no address: exactly one `@`,
-/// something before it, a domain with a dot and no empty label after it, and no white space.
+/// Normalizes an e-mail address for comparison: trimmed and lower-cased. Returns `None` if it is not an address: it needs
+/// exactly one `@`, text before it, a domain with a dot and no empty label after it, and no white space.
 #[must_use]
 pub fn normalise_email(text: &str) -> Option<String> {
     let email = text.trim().to_lowercase();
@@ -149,7 +146,7 @@ pub fn normalise_email(text: &str) -> Option<String> {
     is_address.then_some(email)
 }
 
-/// The domain of an e-mail address in its normal form, free mail included; `None` if it is no address.
+/// Returns the domain of a normalized e-mail address, including free mail; `None` if it is not an address.
 #[must_use]
 pub fn domain_of_email(email: &str) -> Option<String> {
     let email = normalise_email(email)?;
@@ -157,7 +154,7 @@ pub fn domain_of_email(email: &str) -> Option<String> {
     normalise_domain(domain)
 }
 
-/// Whether anyone can have an address at this domain (in normal form), so that it names no company.
+/// Whether anyone can get an address at this normalized domain, so that it identifies no company.
 #[must_use]
 pub fn is_free_mail(domain: &str) -> bool {
     FREE_MAIL.binary_search(&domain).is_ok()

@@ -1,10 +1,8 @@
-//! Companies and groups: their keys, their accounts, and who was active in them.
+//! Companies and groups: keys, accounts and member activity.
 
 mod account;
 mod domain_key;
 pub mod group;
 
 pub use account::{Account, AccountSlot};
-pub use domain_key::{
-    CompanyKey, GROUP_TYPE, domain_of_email, is_free_mail, normalise_domain, normalise_email, normalise_lookup_domain,
-};
+pub use domain_key::{CompanyKey, domain_of_email, is_free_mail, normalise_domain, normalise_email, normalise_lookup_domain};

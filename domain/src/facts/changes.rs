@@ -1,18 +1,18 @@
-//! Computes the dirty range of a change of facts before it is made.
+//! Computes the dirty range of a change of facts before the change is made.
 
 use super::day::Sums;
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
-use super::moment::Moment;
 use super::session::Session;
 use super::touch::TouchAt;
 use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 impl Facts {
-    /// What adding (or taking out) `sums` on `day` will change. A day that becomes active, or stops, also changes the gap of
-    /// the next one.
+    /// Returns the range of adding or taking out `sums` on `day`. A day that becomes active or inactive also changes the
+    /// gap of the next active day.
     #[must_use]
     pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
         let number = day_sort_key(day);
@@ -27,7 +27,7 @@ impl Facts {
         DirtyRange { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..DirtyRange::NONE }
     }
 
-    /// What putting `session` in the place of the sessions that it was joined from will change.
+    /// Returns the range of replacing the sessions `joined` by `session`, their merge.
     #[must_use]
     pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> DirtyRange {
         let entries = || joined.iter().map(|session| session.at);
@@ -38,8 +38,8 @@ impl Facts {
         DirtyRange { sessions, ..self.change_of_touches(&before, &after) }
     }
 
-    /// What putting some touches in the place of others will change: the orders from the first of them up to the next touch
-    /// after all of them; by first touch all orders, if that is another one then and they are in no bundle.
+    /// Returns the range of replacing touches by others: the orders from the first of them up to the next touch after all
+    /// of them. By first touch, it is all orders if the first touch changes and they are not deferred.
     #[must_use]
     pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> DirtyRange {
         let gone = before.iter().filter(|touch| !after.contains(touch));

@@ -21,9 +21,9 @@ pub enum CountKey {
 pub struct DailyCount {
     /// The day.
     pub day: Day,
-    /// What.
+    /// The counted term.
     pub what: CountKey,
-    /// How often.
+    /// The number of events.
     pub count: u32,
 }
 
@@ -33,7 +33,7 @@ impl DailyCount {
             CountKey::Page(name) => (0, name),
             CountKey::Referrer(name) => (1, name),
         };
-        // Names are numbered as they come: their numbers lie in the order of time.
+        // Terms are numbered in the order of their appearance, so their sort keys follow time.
         sort_key_in_day(self.day, RecordKey((kind << 64 | u128::from(name)) << 32))
     }
 }

@@ -1,4 +1,4 @@
-//! What is summed over the events of one day.
+//! The sums over the events of one day.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::contribution::Sign;
 use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant, MS_PER_DAY};
 
-/// Money over some events.
+/// The money of a set of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoneySums {
     /// Orders less refunds, in the project's currency.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
     /// Orders less refunds, in the organization's currency.
     pub organization_revenue: Amount,
-    /// How many orders count in the organization's currency.
+    /// The number of orders that count in the organization's currency.
     pub organization_orders: i64,
-    /// What had no rate when it was recorded: revenue and orders by currency.
+    /// The money without a rate at the time of receipt: revenue and orders by currency.
     pub unconverted: BTreeMap<Currency, (Amount, i64)>,
 }
 
 impl MoneySums {
-    /// Adds or takes out `other`; what becomes zero is dropped.
+    /// Adds or takes out `other`; removes currencies that become zero.
     pub fn add(&mut self, other: &Self, sign: Sign) {
         let amount = |sum: &mut Amount, other: Amount| match sign {
             Sign::Plus => *sum += other,
@@ -45,14 +45,14 @@ impl MoneySums {
         }
     }
 
-    /// Whether nothing is left.
+    /// Whether all sums are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Adds or takes out money that is only there where there is some.
+/// Adds or takes out money in an optional sum, which is `None` while it is zero.
 pub(super) fn add_money(sum: &mut Option<Box<MoneySums>>, money: Option<&MoneySums>, sign: Sign) {
     let Some(money) = money else { return };
     let mut total = sum.take().unwrap_or_default();
@@ -60,8 +60,8 @@ pub(super) fn add_money(sum: &mut Option<Box<MoneySums>>, money: Option<&MoneySu
     *sum = (!total.is_empty()).then_some(total);
 }
 
-/// The first and the last event of a calendar day, as milliseconds since that date began in UTC: wherever its days begin,
-/// they are within a day or two of that.
+/// The times of the first and the last event of a calendar day, in milliseconds since the start of that date in UTC. In
+/// any timezone they are within a day or two of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenOnDay {
     first_ms: i32,
@@ -72,7 +72,7 @@ impl SeenOnDay {
     /// No event.
     pub const NEVER: Self = Self { first_ms: i32::MAX, last_ms: i32::MIN };
 
-    /// One event at `time`, which lies on `day` in the organization's timezone.
+    /// A single event at `time`, which lies on `day` in the organization's timezone.
     #[must_use]
     pub fn once(day: Day, time: Instant) -> Self {
         let ms = time.0 - i64::from(day.0) * MS_PER_DAY;
@@ -80,13 +80,13 @@ impl SeenOnDay {
         Self { first_ms: ms, last_ms: ms }
     }
 
-    /// Both.
+    /// Extends the range by `other`.
     pub fn add(&mut self, other: Self) {
         self.first_ms = self.first_ms.min(other.first_ms);
         self.last_ms = self.last_ms.max(other.last_ms);
     }
 
-    /// When they were, if there were any; `day` is the one that they were on.
+    /// Returns the times, if there are any events; `day` is the day of the events.
     #[must_use]
     pub fn at(self, day: Day) -> Option<(Instant, Instant)> {
         let at = |ms: i32| Instant(i64::from(day.0) * MS_PER_DAY + i64::from(ms));
@@ -94,21 +94,21 @@ impl SeenOnDay {
     }
 }
 
-/// What is summed over the events of one day.
+/// The sums over the events of one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
-    /// How many events.
+    /// The number of events.
     pub events: u32,
-    /// How many of them are pageviews. Of an identity.
+    /// The number of pageviews. Only for identities.
     pub pageviews: u32,
-    /// The first and the last of them. Of an identity, which no single event is ever taken out of.
+    /// The times of the first and the last event. Only for identities, from which no single event is ever taken out.
     pub seen: SeenOnDay,
-    /// Their money; boxed, since most days of most people have none.
+    /// The money; boxed, because most identities have none on most days.
     pub money: Option<Box<MoneySums>>,
 }
 
 impl Sums {
-    /// What a company keeps of it: what can be taken out again.
+    /// Returns the part that accounts store: the sums that can be taken out again.
     #[must_use]
     pub fn of_account(&self) -> Sums {
         Sums { events: self.events, pageviews: 0, seen: SeenOnDay::NEVER, money: self.money.clone() }
@@ -127,26 +127,26 @@ impl Sums {
     }
 }
 
-/// One day.
+/// The sums of one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayEntry {
     /// The day.
     pub day: Day,
-    /// The group that its events named themselves, if all of them named the same.
+    /// The group that the events name, if they all name the same.
     pub named: Option<Box<GroupRef>>,
-    /// Whether they named several groups, or some of them none: then each has a [`GroupDay`].
+    /// Whether the events name several groups, or some of them none. Then each has a [`GroupDay`].
     pub several: bool,
-    /// Their sums.
+    /// The sums over all events of the day.
     pub sums: Sums,
 }
 
-/// One day, one named group.
+/// The sums of one day for one named group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupDay {
     /// The day.
     pub day: Day,
-    /// The group that its events named themselves.
+    /// The group that the events name.
     pub named: Option<GroupRef>,
-    /// Their sums.
+    /// The sums.
     pub sums: Sums,
 }

@@ -1,6 +1,6 @@
-//! What a change of facts touches: which rollups it concerns, and which days and orders of theirs.
+//! The range that a change of facts touches: the rollups concerned, and the days and orders affected.
 
-use super::moment::Moment;
+use crate::moment::Moment;
 use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// A range of days, both ends included.
@@ -13,7 +13,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Every day there is.
+    /// All days.
     pub const ALL: Self = Self { first: Day(i32::MIN), last: Day(i32::MAX) };
 }
 
@@ -34,13 +34,13 @@ impl Times {
     /// No time.
     pub const NONE: Self = Self { from: Self::LAST, to: Self::FIRST };
 
-    /// Whether there is nothing in it.
+    /// Whether the range is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.to < self.from
     }
 
-    /// All moments that can lie on the days of `span`, in whatever timezone.
+    /// Returns all moments that can lie on the days of `span`, in any timezone.
     #[must_use]
     pub fn around(span: Span) -> Self {
         let at = |day: i64| Instant(day.saturating_mul(MS_PER_DAY));
@@ -49,38 +49,38 @@ impl Times {
     }
 }
 
-/// The range that a change of facts touches. Wider is always sound: contributions within it are taken out before the change and
-/// added again after it.
+/// The range that a change of facts touches. A wider range is always sound: contributions within it are taken out before
+/// the change and added again after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirtyRange {
-    /// The days whose contributions it touches.
+    /// The days whose contributions change.
     pub days: Span,
-    /// A day becomes active, or stops being active.
+    /// Whether a day becomes active or inactive.
     pub new_day: bool,
-    /// The first active day changes.
+    /// Whether the first active day changes.
     pub first_day: bool,
-    /// Money changes.
+    /// Whether money changes.
     pub money: bool,
-    /// Orders whose row by last touch changes, or that come or go.
+    /// The orders that are added or removed, or whose row by last touch changes.
     pub orders: Times,
-    /// The orders in no run whose last touch changes; their runs stay as they are.
+    /// The orders outside of runs whose last touch changes. Their runs stay unchanged.
     pub loose: Times,
-    /// The runs whose last touch changes, or that come or go.
+    /// The runs that are added or removed, or whose last touch changes.
     pub runs: Times,
-    /// When a new touch is. There is one at most.
+    /// The time of the new touch, of which there is at most one.
     pub new_touch: Option<Instant>,
-    /// When the last touch is that comes or goes: from there on there is no other up to the end of `loose`.
+    /// The time of the last touch that is added or removed; no other touch follows up to the end of `loose`.
     pub last_touch: Instant,
-    /// Orders whose row by first touch changes, or that come or go.
+    /// The orders that are added or removed, or whose row by first touch changes.
     pub orders_by_first: Times,
-    /// The first touch of all changes.
+    /// Whether the first touch changes.
     pub first_touch: bool,
     /// The entries of the sessions that change.
     pub sessions: Times,
 }
 
 impl DirtyRange {
-    /// Everything may change.
+    /// Anything may change.
     pub const ANY: Self = Self {
         days: Span::ALL,
         new_day: true,
@@ -96,7 +96,7 @@ impl DirtyRange {
         sessions: Times::ALL,
     };
 
-    /// No change that a rollup sees.
+    /// No change that affects a rollup.
     pub const NONE: Self = Self {
         days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
         new_day: false,
@@ -112,14 +112,14 @@ impl DirtyRange {
         sessions: Times::NONE,
     };
 
-    /// An order comes or goes.
+    /// An order is added or removed.
     #[must_use]
     pub fn of_order(at: Moment) -> Self {
         let orders = Times { from: at, to: at };
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
-    /// The number of events of the session with this entry.
+    /// The number of events changes in the session with this entry.
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
         Self { sessions: Times { from: at, to: at }, ..Self::NONE }

@@ -7,7 +7,6 @@ use super::day::{self, DayEntry, GroupDay, MoneySums, Sums};
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
-use super::moment::Moment;
 use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
@@ -16,28 +15,29 @@ use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day,
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
 /// The facts of one entity in one project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub(super) days: Paged<DayEntry>,
-    /// By group, for days on which several groups were named.
+    /// Days by group, for days on which several groups were named.
     pub(super) named: Paged<GroupDay>,
-    /// Of an identity, by their entries.
+    /// The sessions of an identity, by entry.
     pub(super) sessions: Paged<Session>,
-    /// Of a company: the touches of the sessions that are its own.
+    /// The touches of the sessions of a company.
     pub(super) touches: Paged<TouchAt>,
     pub(super) orders: Paged<Order>,
-    /// By day and term.
+    /// Counts by day and term.
     pub(super) daily_counts: Paged<DailyCount>,
-    /// The first touch of all.
+    /// The first touch ever.
     pub(super) first_touch: Option<TouchAt>,
-    /// All money of all time.
+    /// All money ever.
     pub(super) money: Option<Box<MoneySums>>,
-    /// The key of its bundle, once it has one.
+    /// The key under which its orders are deferred, if they are.
     pub(super) bundle: Option<Box<RecordKey>>,
-    /// Orders that are bundled by last touch, once there are any.
+    /// The orders deferred by last touch, if any.
     pub(super) runs: Option<Box<Runs>>,
 }
 
@@ -48,29 +48,29 @@ impl Facts {
         self.first_day().is_none()
     }
 
-    /// The first active day.
+    /// Returns the first active day.
     #[must_use]
     pub fn first_day(&self) -> Option<Day> {
         self.days.first().and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
-    /// The active days of `span`, in order.
+    /// Returns the active days of `span`, in order.
     pub fn active_days(&self, span: Span) -> impl Iterator<Item = Day> {
         self.days(span).map(|entry| entry.day)
     }
 
-    /// The last active day before `day`.
+    /// Returns the last active day before `day`.
     #[must_use]
     pub fn active_before(&self, day: Day) -> Option<Day> {
         self.days.before(day_sort_key(day)).and_then(|number| i32::try_from(number).ok()).map(Day)
     }
 
-    /// The days of `span`, in order.
+    /// Returns the days of `span`, in order.
     pub fn days(&self, span: Span) -> impl Iterator<Item = &DayEntry> {
         self.days.range(day_sort_key(span.first), day_sort_key(span.last))
     }
 
-    /// The days of `span` by the group that was named, in order of day.
+    /// Returns the days of `span` by named group, in order of day.
     pub fn named_days(&self, span: Span) -> impl Iterator<Item = (Day, Option<GroupRef>, &Sums)> {
         let mut alone = self.days(span).filter(|entry| !entry.several).peekable();
         let mut several = self.named.range(first_in_day(span.first), last_in_day(span.last)).peekable();
@@ -83,51 +83,51 @@ impl Facts {
         })
     }
 
-    /// Money by day, for the days of `span` that have any.
+    /// Returns the days of `span` with money, and the money.
     pub fn money(&self, span: Span) -> impl Iterator<Item = (Day, &MoneySums)> {
         self.days(span).filter_map(|entry| Some((entry.day, entry.sums.money.as_deref()?)))
     }
 
-    /// All money of all time.
+    /// Returns all money ever.
     #[must_use]
     pub fn total_money(&self) -> Option<&MoneySums> {
         self.money.as_deref()
     }
 
-    /// The sessions whose entries lie in `times`, in order.
+    /// Returns the sessions whose entries lie in `times`, in order.
     pub fn sessions(&self, times: Times) -> impl Iterator<Item = &Session> {
         self.sessions.range(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// The orders and refunds in `times`, in order.
+    /// Returns the orders and refunds in `times`, in order.
     pub fn orders(&self, times: Times) -> impl Iterator<Item = &Order> {
         self.orders.range(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// The counts of the days of `span`.
+    /// Returns the counts of the days of `span`.
     pub fn daily_counts(&self, span: Span) -> impl Iterator<Item = DailyCount> {
         self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
 
-    /// All touches of a company, in order.
+    /// Returns all touches of a company, in order.
     pub fn touches(&self) -> impl Iterator<Item = TouchAt> {
         self.touches.iter().copied()
     }
 
-    /// The first touch of all.
+    /// Returns the first touch ever.
     #[must_use]
     pub fn first_touch(&self) -> Option<TouchAt> {
         self.first_touch
     }
 
-    /// The key under which its orders are counted by first touch, if they are bundled: what the bundle is under is kept once,
-    /// so that another first touch moves no order.
+    /// Returns the key under which its orders are counted by first touch, if they are deferred. Their touch is stored
+    /// once under this key, so a new first touch moves no order.
     #[must_use]
     pub fn bundle(&self) -> Option<RecordKey> {
         self.bundle.as_deref().copied()
     }
 
-    /// Defers attribution of the orders under `key`, from here on and for good, if `change` moves them all and they are many.
+    /// Defers the attribution of the orders permanently under `key`, if `change` moves them all and they are many.
     pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
         let is_many = || self.orders.len() > limits.max_inline_orders;
         if change.first_touch && self.bundle.is_none() && is_many() {
@@ -135,21 +135,21 @@ impl Facts {
         }
     }
 
-    /// The last touch that began at or before `time`.
+    /// Returns the last touch at or before `time`.
     #[must_use]
     pub fn touch_at(&self, time: Instant) -> Option<Touch> {
-        // Most orders come before the first touch of an entity that never has one, or after its last.
+        // Most orders belong to an entity without any touch, or come after its last touch.
         self.first_touch.filter(|first| first.at.time <= time)?;
         let in_sessions = lists::touch_at(&self.sessions, time);
         in_sessions.or_else(|| lists::touch_at(&self.touches, time)).map(|found| found.touch)
     }
 
-    /// The first touch after `time`.
+    /// Returns the first touch after `time`.
     pub(super) fn touch_after(&self, time: Instant) -> Option<TouchAt> {
         lists::touch_after(&self.sessions, time).or_else(|| lists::touch_after(&self.touches, time))
     }
 
-    /// Adds or takes out `sums` on `day`, of events that named this group themselves or didn't.
+    /// Adds or takes out `sums` on `day`, of events that name this group, or none.
     pub fn add_day(&mut self, day: Day, named: Option<GroupRef>, sums: &Sums, sign: Sign, limits: &Limits) {
         day::add_money(&mut self.money, sums.money.as_deref(), sign);
         let number = day_sort_key(day);
@@ -160,7 +160,7 @@ impl Facts {
         let several = known.several;
         let differs = !several && known.named.as_deref() != named.as_ref();
         if differs {
-            // From here on each that was named is kept for itself.
+            // From here on, each named group has its own sums.
             let former = GroupDay { day, named: known.named.as_deref().copied(), sums: known.sums.clone() };
             self.named.insert(former, limits);
         }
@@ -197,7 +197,7 @@ impl Facts {
         self.orders.insert(order, limits);
     }
 
-    /// Takes out the order of the moment `at`.
+    /// Removes the order of the moment `at`.
     pub fn remove_order(&mut self, at: Moment, limits: &Limits) {
         self.orders.remove(at.sort_key(), limits);
     }
@@ -214,19 +214,19 @@ impl Facts {
         });
     }
 
-    /// Adds a touch, of a company.
+    /// Adds a touch of a company.
     pub fn add_touch(&mut self, touch: TouchAt, limits: &Limits) {
         self.touches.insert(touch, limits);
         self.saw_touch(touch);
     }
 
-    /// Takes out the touch of the moment `at`, of a company.
+    /// Removes the touch of a company at the moment `at`.
     pub fn remove_touch(&mut self, at: Moment, limits: &Limits) {
         self.touches.remove(at.sort_key(), limits);
         self.lost_touch(at);
     }
 
-    /// Replaces the sessions that `session` was joined from.
+    /// Replaces the sessions `joined` by their merge.
     pub fn replace_sessions(&mut self, joined: &[Session], session: Session, limits: &Limits) {
         for former in joined {
             self.sessions.remove(former.at.sort_key(), limits);
@@ -251,7 +251,7 @@ impl Facts {
         }
     }
 
-    /// The sessions that `session` meets, in order.
+    /// Returns the sessions that `session` meets, in order.
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
@@ -261,14 +261,14 @@ impl Facts {
         met
     }
 
-    /// The last session, if an event at `at` only extends it, as most events do.
+    /// Returns the last session if an event at `at` only extends it, as most events do.
     #[must_use]
     pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
         let last = self.last_session()?;
         (at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS).then_some(last)
     }
 
-    /// The last session, if it is in the recent part, where it stays once there.
+    /// Returns the last session if it is in the recent part, where it stays once there.
     #[must_use]
     pub fn last_session(&self) -> Option<&Session> {
         self.sessions.recent().last()
@@ -286,7 +286,7 @@ impl Facts {
 }
 
 impl Facts {
-    /// Passes the pages that changed since [`Facts::saved`] to `visit`, with their serials.
+    /// Passes the pages that changed since [`Facts::saved`] to `visit`, with their serial numbers.
     pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
         self.days.dirty(visit);
         self.named.dirty(visit);
@@ -316,23 +316,23 @@ impl Facts {
         self.daily_counts.shed();
     }
 
-    /// The serials of all sealed pages.
+    /// Returns the serial numbers of all sealed pages.
     pub fn serials(&self) -> impl Iterator<Item = u32> {
         let by_day = self.days.serials().chain(self.named.serials()).chain(self.daily_counts.serials());
         by_day.chain(self.sessions.serials()).chain(self.touches.serials()).chain(self.orders.serials())
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         let by_day = self.days.len() + self.named.len() + self.daily_counts.len();
         by_day + self.sessions.len() + self.touches.len() + self.orders.len()
     }
 
-    /// The approximate heap memory, in bytes.
+    /// Returns the approximate heap memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        // Groups and money are boxed; a day in two has one.
+        // Groups and money are boxed; about every second day has one.
         let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<GroupRef>()
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();

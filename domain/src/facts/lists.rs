@@ -1,4 +1,4 @@
-//! The lists that facts are kept in, and their pages.
+//! The paged lists of facts, and their pages.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +12,12 @@ use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, sort
 use crate::ids::RecordKey;
 use crate::time::{Day, Instant};
 
-/// A sealed part of one of the lists.
+/// A sealed page of one of the lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FactsPage {
     /// Days.
     Days(Vec<DayEntry>),
-    /// Days by the group that was named.
+    /// Days by named group.
     GroupRef(Vec<GroupDay>),
     /// Sessions.
     Sessions(Vec<Session>),
@@ -25,7 +25,7 @@ pub enum FactsPage {
     Touches(Vec<TouchAt>),
     /// Orders.
     Orders(Vec<Order>),
-    /// Hits.
+    /// Daily counts.
     Counts(Vec<DailyCount>),
 }
 
@@ -65,7 +65,7 @@ macro_rules! item {
     };
 }
 
-// What had no rate is kept by currency, of which there are some 180: so days can be large.
+// Unconverted money is stored by currency, of which there are about 180, so days can be large.
 item!(DayEntry, 0, Days, (), 8, |entry| day_sort_key(entry.day), |_items| ());
 item!(GroupDay, 1, GroupRef, (), 8, |entry| group_sort_key(entry.day, entry.named), |_items| ());
 item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.sort_key(), |items| TouchEnds {
@@ -79,7 +79,7 @@ item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.sort_key(), |items| To
 item!(Order, 4, Orders, (), 1, |order| order.at.sort_key(), |_items| ());
 item!(DailyCount, 5, Counts, (), 1, |count| count.sort_key(), |_items| ());
 
-/// The number of what was named on a day.
+/// The sort key of a named group on a day.
 pub(super) fn group_sort_key(day: Day, named: Option<GroupRef>) -> SortKey {
     match named {
         None => first_in_day(day),
@@ -89,7 +89,7 @@ pub(super) fn group_sort_key(day: Day, named: Option<GroupRef>) -> SortKey {
 
 /// A list that holds touches.
 pub(super) trait Touching: Item<Digest = TouchEnds> {
-    /// The touch that it is, if it has a source.
+    /// Returns the item's touch, if it has a source.
     fn touch(&self) -> Option<TouchAt>;
 }
 
@@ -105,18 +105,18 @@ impl Touching for TouchAt {
     }
 }
 
-/// The greatest number of an instant.
+/// The greatest sort key of an instant.
 pub(super) fn last_number(time: Instant) -> SortKey {
     SortKey::from(time.0) << 64 | SortKey::from(u64::MAX)
 }
 
-/// The first touch of a list.
+/// Returns the first touch of a list.
 pub(super) fn first_touch<T: Touching>(list: &Paged<T>) -> Option<TouchAt> {
     let sealed = list.digests_after(SortKey::MIN).find_map(|digest| digest.first);
     sealed.or_else(|| list.recent().iter().find_map(T::touch))
 }
 
-/// The last touch of a list that began at or before `time`; the page of `time` must have been loaded.
+/// Returns the last touch of a list at or before `time`. The page of `time` must be loaded.
 pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
     let of = |items: &[T]| {
@@ -126,20 +126,20 @@ pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<To
     if let Some(found) = of(list.recent()) {
         return Some(found);
     }
-    // Of a page that lies wholly before it the digest is enough; the one that it lies in is loaded.
+    // For a page entirely before `time` the digest suffices; the page that contains `time` is loaded.
     let before = |digest: &&TouchEnds| digest.first.is_some_and(|first| first.at.time <= time);
     let digest = list.digests_until(last).find(before)?;
     digest.last.filter(|last| last.at.time <= time).or_else(|| of(list.part(last)?))
 }
 
-/// The first touch of a list after `time`, whose page must have been loaded.
+/// Returns the first touch of a list after `time`. The page of `time` must be loaded.
 pub(super) fn touch_after<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
     let of = |items: &[T]| {
         let from = items.partition_point(|item| item.sort_key() <= last);
         items[from..].iter().find_map(T::touch)
     };
-    // Of the pages after that the digests are enough.
+    // For the following pages the digests suffice.
     let in_pages = || list.digests_after(last).find_map(|digest| digest.first);
     list.part(last).and_then(of).or_else(in_pages).or_else(|| of(list.recent()))
 }

@@ -1,17 +1,17 @@
-//! Loads the pages that a step needs before it runs, and no others.
+//! Loads exactly the pages that a step needs before it runs.
 
 use super::daily_count::DailyCount;
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
 use super::group_ref::GroupRef;
 use super::lists::{FactsPage, group_sort_key};
-use super::moment::Moment;
 use super::session::{SESSION_GAP_MS, Session};
 use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day};
 use crate::fault::Fault;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
-/// Loads a page by its serial.
+/// Loads a page by its serial number.
 pub trait LoadFactsPage: FnMut(u32) -> Result<FactsPage, Fault> {}
 
 impl<F: FnMut(u32) -> Result<FactsPage, Fault>> LoadFactsPage for F {}
@@ -19,8 +19,7 @@ impl<F: FnMut(u32) -> Result<FactsPage, Fault>> LoadFactsPage for F {}
 impl Facts {
     /// Loads all pages.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_all(&mut self, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let (first, last) = (SortKey::MIN, SortKey::MAX);
         self.days.load(first, last, &mut page)?;
@@ -33,40 +32,35 @@ impl Facts {
 
     /// Loads the days of `span`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_days(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(span.first), day_sort_key(span.last), page)
     }
 
     /// Loads the group days of `span`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_named(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.named.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
     /// Loads the sessions whose entries lie in `times`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_sessions(&mut self, times: Times, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
     /// Loads the counts of `span`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_counts(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
-    /// For [`Facts::change_of_day`] and [`Facts::add_day`].
+    /// Loads the pages for [`Facts::change_of_day`] and [`Facts::add_day`].
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(day), day_sort_key(day), &mut page)?;
         let Some(known) = self.days.get(day_sort_key(day)) else { return Ok(()) };
@@ -77,13 +71,12 @@ impl Facts {
         Ok(())
     }
 
-    /// For [`Facts::met_by`], [`Facts::change_of_sessions`] and [`Facts::replace_sessions`].
+    /// Loads the pages for [`Facts::met_by`], [`Facts::change_of_sessions`] and [`Facts::replace_sessions`].
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_session(&mut self, session: &Session, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).sort_key();
-        // One session before it may reach it, and the one before that is looked at.
+        // One preceding session may meet it, and the session before that one is read.
         let mut first = session.at.sort_key();
         for _ in 0..2 {
             self.sessions.load_before(first, &mut page)?;
@@ -92,10 +85,9 @@ impl Facts {
         self.sessions.load(first, last, page)
     }
 
-    /// For [`Facts::change_of_touches`], [`Facts::add_touch`] and [`Facts::remove_touch`].
+    /// Loads the pages for [`Facts::change_of_touches`], [`Facts::add_touch`] and [`Facts::remove_touch`].
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_touches(&mut self, touches: &[Moment], mut page: impl LoadFactsPage) -> Result<(), Fault> {
         for at in touches {
             for number in [at.sort_key(), Moment::last_of(at.time).sort_key()] {
@@ -105,26 +97,23 @@ impl Facts {
         Ok(())
     }
 
-    /// For [`Facts::add_order`] and [`Facts::remove_order`].
+    /// Loads the pages for [`Facts::add_order`] and [`Facts::remove_order`].
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_order(&mut self, at: Moment, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.orders.load(at.sort_key(), at.sort_key(), page)
     }
 
-    /// For [`Facts::add_count`].
+    /// Loads the pages for [`Facts::add_count`].
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
     }
 
-    /// Loads what contributions within `change` read.
+    /// Loads the pages that contributions within `change` read.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_change(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.days.first <= change.days.last {
             self.load_days(change.days, &mut page)?;
@@ -140,7 +129,7 @@ impl Facts {
             self.orders.load(gap.from.sort_key(), gap.to.sort_key(), &mut page)?;
         }
         for times in [change.orders, change.loose, change.runs].into_iter().filter(|times| !times.is_empty()) {
-            // Touches between them are part of the change; of those before them the digests are enough.
+            // Touches between the ends are part of the change; for earlier touches the digests suffice.
             for at in [times.from, times.to] {
                 let number = Moment::last_of(at.time).sort_key();
                 self.sessions.load(number, number, &mut page)?;

@@ -1,7 +1,7 @@
 //! The facts of one entity, from which its contributions to every rollup are computed.
 //!
-//! Facts only ever grow by adding: an event is the smallest of them, and linking two identities is their sum. So the
-//! order of arrival can't change them. What a company holds can also be taken out again, item by item.
+//! Facts grow only by addition: an event adds the smallest facts, and a link of two identities adds theirs up. The order
+//! of arrival therefore doesn't matter. The facts of a company can also be taken out again, item by item.
 
 mod changes;
 mod daily_count;
@@ -11,13 +11,13 @@ mod entity;
 mod group_ref;
 mod lists;
 mod load;
-mod moment;
 mod order;
 mod recut;
 mod runs;
 mod session;
 mod touch;
 
+pub use crate::moment::Moment;
 pub use daily_count::{CountKey, DailyCount};
 pub use day::{DayEntry, GroupDay, MoneySums, SeenOnDay, Sums};
 pub use dirty_range::{DirtyRange, Span, Times};
@@ -25,7 +25,6 @@ pub use entity::Facts;
 pub use group_ref::GroupRef;
 pub use lists::{FactsPage, TouchEnds};
 pub use load::LoadFactsPage;
-pub use moment::Moment;
 pub use order::Order;
 pub use recut::Recut;
 pub use session::{SESSION_GAP_MS, Session};

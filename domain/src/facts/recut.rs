@@ -3,20 +3,20 @@
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
 use super::load::LoadFactsPage;
-use super::moment::Moment;
 use super::order::Order;
 use super::runs::{Run, Runs};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::limits::Limits;
+use crate::moment::Moment;
 use crate::time::Instant;
 
-/// A change of runs, which changes no touch.
+/// A change of runs that leaves all touches unchanged.
 #[derive(Debug, Clone, Copy)]
 pub struct Recut {
-    /// The run that is replaced, if there is one.
+    /// The run to replace, if any.
     old: Option<Run>,
-    /// The part of it that is left.
+    /// The remaining part of that run.
     left: Option<Run>,
     /// The time of a new run.
     new: Option<(Instant, Instant)>,
@@ -24,7 +24,7 @@ pub struct Recut {
 }
 
 impl Recut {
-    /// What it will change.
+    /// Returns the range that the change touches.
     #[must_use]
     pub fn change(&self) -> DirtyRange {
         self.change
@@ -40,20 +40,20 @@ fn before(time: Instant) -> Instant {
 }
 
 impl Facts {
-    /// The key of the bundle that an order at `time` is counted under by last touch, if it is in one.
+    /// Returns the key of the run that contains an order at `time`, if any.
     #[must_use]
     pub fn run_at(&self, time: Instant) -> Option<RecordKey> {
         let runs = self.runs.as_ref()?;
         runs.at(time).map(|run| runs.key(run))
     }
 
-    /// The runs in `times`: their keys, and when they begin.
+    /// Returns the keys and start times of the runs in `times`.
     pub fn runs(&self, times: Times) -> impl Iterator<Item = (RecordKey, Instant)> {
         let runs = self.runs.iter().filter(move |_| !times.is_empty());
         runs.flat_map(move |runs| runs.within(times).iter().map(|run| (runs.key(*run), run.from)))
     }
 
-    /// What of `times` lies in no run.
+    /// Returns the parts of `times` that no run covers.
     #[must_use]
     pub fn between_runs(&self, within: Times) -> Vec<Times> {
         let (mut gaps, mut from) = (Vec::new(), within.from);
@@ -73,7 +73,7 @@ impl Facts {
         gaps
     }
 
-    /// The orders in `times` that are in no run, in order.
+    /// Returns the orders in `times` that are in no run, in order.
     pub fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
         self.between_runs(times).into_iter().flat_map(|gap| self.orders(gap))
     }
@@ -82,8 +82,8 @@ impl Facts {
         self.orders.count(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// The next change of runs that must come before `change`, a change of touches: no run may hold a new touch, and no more
-    /// than a few orders may lie outside of runs where only the touch changes. All that [`Facts::load_recut`] loads must be there.
+    /// Returns the next change of runs required before `change`, a change of touches. No run may contain a new touch, and
+    /// only a few orders outside of runs may change their touch. Requires [`Facts::load_recut`].
     #[must_use]
     pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
         if change.loose.is_empty() {
@@ -100,7 +100,7 @@ impl Facts {
         Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
     }
 
-    /// Cuts `run` in two at `at`: the smaller part is another run, or none if it is small.
+    /// Cuts `run` in two at `at`. The smaller part becomes a new run, or no run if it is small.
     fn cut(&self, run: Run, at: Instant, most: usize) -> Recut {
         let (earlier, later) = (Run { to: before(at), ..run }, Run { from: at, ..run });
         let count = |run: Run| self.count_orders(times(run.from, run.to));
@@ -110,7 +110,7 @@ impl Facts {
         } else {
             (later, earlier, later_count, earlier_count)
         };
-        // Runs of few orders go: there are never many more runs than orders make necessary.
+        // Drop runs with few orders, so that there are never many more runs than the orders require.
         let is_left = large_count > most / 2;
         let moved = if is_left { small } else { run };
         let change = DirtyRange { orders: times(moved.from, moved.to), runs: times(run.from, run.to), ..DirtyRange::NONE };
@@ -118,7 +118,7 @@ impl Facts {
         Recut { old: Some(run), left: is_left.then_some(large), new, change }
     }
 
-    /// Applies what [`Facts::recut`] returned. `owner` is the entity's own key.
+    /// Applies the result of [`Facts::recut`]. `owner` is the entity's own key.
     pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
         let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {
@@ -132,10 +132,9 @@ impl Facts {
         }
     }
 
-    /// For [`Facts::recut`].
+    /// Loads the pages that [`Facts::recut`] requires.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.loose.is_empty() {
             return Ok(());

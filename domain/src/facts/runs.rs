@@ -1,8 +1,9 @@
-//! Runs: orders between two touches that are counted in a bundle by last touch.
+//! Runs: orders between two touches whose attribution by last touch is deferred.
 //!
-//! A touch takes over all orders up to the next touch. If these are many, they are counted under the key of a run, and the touch
-//! that the run is under is kept once: then another touch moves no order. A touch within a run cuts it: the larger part keeps
-//! the key, and only the smaller part is counted anew. So each order moves at most a logarithmic number of times.
+//! A touch takes over all orders up to the next touch. If there are many, they are counted under the key of a run, and
+//! the run's touch is stored once, so that a new touch moves no order. A touch within a run cuts it: the larger part
+//! keeps the key, and only the smaller part is counted again. Each order therefore moves at most a logarithmic number of
+//! times.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use crate::ids::RecordKey;
 use crate::records::page_key;
 use crate::time::Instant;
 
-/// Some time without a touch, except at its beginning. Both ends are included.
+/// A time range without a touch, except at its start. Both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) from: Instant,
@@ -24,7 +25,7 @@ pub(super) struct Run {
 pub(super) struct Runs {
     pub(super) owner: RecordKey,
     pub(super) next_serial: u32,
-    /// In order; they don't overlap.
+    /// The runs in order, without overlap.
     pub(super) runs: Vec<Run>,
 }
 

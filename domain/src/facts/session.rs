@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use super::touch::{Touch, TouchAt};
 use crate::acquisition::Channel;
 use crate::ids::RecordKey;
+use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
-/// A gap longer than this between two events starts a new session, in milliseconds.
+/// The longest gap between two events of a session, in milliseconds.
 pub const SESSION_GAP_MS: i64 = 30 * 60 * 1000;
 
-/// A session: events of one identity with no gap of more than 30 minutes between them.
+/// A session: events of one identity without a gap of more than 30 minutes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// The entry: its earliest event.
@@ -20,31 +20,31 @@ pub struct Session {
     pub day: Day,
     /// The time of its last event.
     pub last: Instant,
-    /// How many events it has.
+    /// The number of events.
     pub events: u32,
-    /// What brought it: the entry's source, medium and campaign.
+    /// The touch: the entry's source, medium and campaign.
     pub touch: Option<Touch>,
     /// The entry's channel.
     pub channel: Channel,
-    /// The company that the entry named itself.
+    /// The company that the entry names itself.
     pub company: Option<Box<RecordKey>>,
 }
 
 impl Session {
-    /// The touch that it is, if it has a source.
+    /// Returns the session's touch, if it has a source.
     #[must_use]
     pub fn touch_at(&self) -> Option<TouchAt> {
         self.touch.map(|touch| TouchAt { at: self.at, touch })
     }
 
-    /// Whether the gap between the two is no longer than a session may have.
+    /// Whether the gap between the two sessions is short enough to merge them.
     #[must_use]
     pub fn meets(&self, other: &Session) -> bool {
         let gap = |earlier: Instant, later: Instant| later.0.saturating_sub(earlier.0) <= SESSION_GAP_MS;
         gap(self.last, other.at.time) && gap(other.last, self.at.time)
     }
 
-    /// Both as one.
+    /// Merges two sessions.
     #[must_use]
     pub fn join(self, other: Session) -> Session {
         let (last, events) = (self.last.max(other.last), self.events + other.events);

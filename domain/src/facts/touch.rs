@@ -1,11 +1,11 @@
-//! Touches: what brought a session, if it has a source.
+//! Touches: the source, medium and campaign of a session with a known source.
 
 use serde::{Deserialize, Serialize};
 
-use super::moment::Moment;
 use crate::indexes::dictionary::TermId;
+use crate::moment::Moment;
 
-/// What brought a session, if it has a source.
+/// The source, medium and campaign of a session with a known source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
     /// The source; never `(direct)`.
@@ -16,11 +16,11 @@ pub struct Touch {
     pub campaign: TermId,
 }
 
-/// A touch, and when it was.
+/// A touch and its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TouchAt {
     /// The moment of the session's entry.
     pub at: Moment,
-    /// What it was.
+    /// The touch.
     pub touch: Touch,
 }

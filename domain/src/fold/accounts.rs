@@ -19,7 +19,7 @@ enum Share<'s> {
 }
 
 impl Share<'_> {
-    /// Loads the pages it touches.
+    /// Loads the pages that the change needs.
     fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
@@ -53,7 +53,7 @@ impl Share<'_> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// The key of a company. Creates its records if there are none.
+    /// Returns the key of a company, creating its records if needed.
     pub(super) fn company(&mut self, company: &CompanyKey) -> Result<RecordKey, Fault> {
         let (key, source) = (self.hasher.company(company.as_str()), self.source);
         if self.project.accounts.get(key, || source.record(key))?.is_none() {
@@ -68,7 +68,7 @@ impl<S: Source> Fold<'_, S> {
         self.share(company, &Share::Day(day, &sums.of_account(), sign))
     }
 
-    /// Puts a session's touch in, or takes it out.
+    /// Adds or takes out the touch of a session.
     pub(super) fn share_touch(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
         let Some(touch) = session.touch_at() else { return Ok(()) };
         match sign {

@@ -1,5 +1,5 @@
-//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts, puts the
-//! new contributions in, and propagates the change to the identity's company and group.
+//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts,
+//! adds the new contributions, and propagates the change to the identity's company and group.
 
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, Session, Sums};
@@ -10,7 +10,7 @@ use crate::records::Source;
 use crate::time::{Day, Instant};
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds `sums` of events that name the group `named`, or none.
+    /// Adds `sums` of events that name the group `named`, or no group.
     pub(super) fn add_day(
         &mut self,
         identity: &mut Identity,
@@ -30,7 +30,7 @@ impl<S: Source> Fold<'_, S> {
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
 
-    /// Adds a session (an event is one by itself), which joins those that it meets.
+    /// Adds a session, which may be a single event, and merges it with the sessions that it meets.
     pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_session(&session, page)?;
@@ -46,7 +46,7 @@ impl<S: Source> Fold<'_, S> {
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Cuts the runs of orders as a change of touches needs.
+    /// Cuts the runs of orders as required by a change of touches.
     fn recut(&mut self, identity: &mut Identity, change: DirtyRange) -> Result<(), Fault> {
         loop {
             let page = self.pages_of(identity);
@@ -59,7 +59,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Extends the last session by an event at `time`. Its entry and touch stay; it may stop being a bounce.
+    /// Extends the last session by an event at `time`. The entry and the touch stay the same; a bounce ends.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),
@@ -70,7 +70,7 @@ impl<S: Source> Fold<'_, S> {
         contribute_own(self.project, identity, &change, Sign::Plus);
     }
 
-    /// Counts a hit.
+    /// Adds to a daily count.
     pub(super) fn add_count(&mut self, identity: &mut Identity, hit: DailyCount) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_count(&hit, page)?;
@@ -87,7 +87,7 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.add_order(order.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         match order.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
-            // Nobody's orders are under no touch, whatever the company's are.
+            // Orders without consent have no touch, even if the company has touches.
             Some(company) if super::level(identity) == EntityKind::Identity => self.share_order(company, &order, Sign::Plus),
             _ => Ok(()),
         }

@@ -15,11 +15,11 @@ use crate::project::Project;
 use crate::records::{Source, page_key};
 use crate::time::Day;
 
-/// The type of a group that is a company.
-const COMPANY: &str = crate::company::GROUP_TYPE;
+/// The group type of companies.
+const COMPANY: &str = crate::ids::COMPANY_TYPE;
 
 impl<S: Source> Fold<'_, S> {
-    /// The group that the event names. Creates its record, and records its name and its domain.
+    /// Returns the group that the event names, creating its record and recording its reported name and domain.
     pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;
@@ -56,7 +56,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// The number of a group. Creates its record if there is none.
+    /// Returns the number of a group, creating its record if needed.
     fn ensure_group(&mut self, key: RecordKey, kind: &str, id: &str) -> Result<u32, Fault> {
         let source = self.source;
         if let Some(group) = self.project.groups.get(key, || source.record(key))? {
@@ -76,7 +76,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Records a company's link to its domain, for answers of the whole organization.
+    /// Records a company's link to its domain, for organization-wide queries.
     pub(super) fn remember_link(&mut self, company: RecordKey, domain: RecordKey, told: Moment) -> Result<(), Fault> {
         let source = self.source;
         let Project { groups, rollups, limits, .. } = &mut *self.project;
@@ -132,7 +132,7 @@ impl<S: Source> Fold<'_, S> {
     ) -> Result<(), Fault> {
         let own = identity.company.map(|association| association.company);
         let company = |session: &Session| session.company.as_deref().copied().or(own);
-        // The entry stays: nothing changes for its company.
+        // The entry is unchanged, so nothing changes for its company.
         let kept = met.iter().position(|session| session.at == joined.at);
         for (place, session) in met.iter().enumerate() {
             if let Some(company) = company(session).filter(|_| kept != Some(place)) {
@@ -163,14 +163,14 @@ impl<S: Source> Fold<'_, S> {
             (Sign::Plus, Some((Some(member), did))) => group.add_member(day, member, did, limits, load)?,
             (Sign::Plus, Some((None, did))) => group.add_nobody(day, did),
             (Sign::Minus, Some((Some(member), _))) => group.remove_member(day, member, limits, load)?,
-            // Nobody's days are never taken out.
+            // Days without consent are never taken out.
             (Sign::Minus, Some((None, _))) | (_, None) => {}
         }
         rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);
         Ok(())
     }
 
-    /// Records who an identity is, if its key in lists of members is not a user's own.
+    /// Records the user or e-mail address of an identity whose key in member lists is not a user's own.
     pub(super) fn record_alias(&mut self, identity: &Identity) {
         if identity.history_key.is_user() {
             return;

@@ -1,4 +1,4 @@
-//! The identity of an event, links, and merges of two histories.
+//! The identity of an event, links between ids, and merges of histories.
 
 use crate::contribution::Sign;
 use crate::facts::{DirtyRange, GroupRef, Span, Times};
@@ -10,7 +10,7 @@ use crate::intake::event::Event;
 use crate::records::{Record, Source, page_key};
 
 impl<S: Source> Fold<'_, S> {
-    /// The key of the event's identity. Records the link of its anonymous id, if it is the first.
+    /// Returns the key of the event's identity, and records the link of its anonymous id if it is the first.
     pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
         let keys = SentKeys::of(&event.who, self.hasher);
         let key = match (keys.named(), &event.who.anonymous_id) {
@@ -33,7 +33,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Gives the whole history of an anonymous id to a user, if the link counts.
+    /// Merges the history of an anonymous id into a user, if the link takes effect.
     fn link(&mut self, IdentityLink { anonymous, user, .. }: IdentityLink) -> Result<(), Fault> {
         let source = self.source;
         let slot = self.project.people.get(anonymous, || source.record(anonymous))?;
@@ -51,8 +51,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Merges both histories. Costs the smaller history's items, or a short history's (so that most users keep their own key),
-    /// unless the larger one's company changes.
+    /// Merges two histories. The cost is the number of items of the smaller history, or of a short one (so that most
+    /// users keep their own key), unless the company of the larger one changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
         let (mut base, mut small) = if other.facts.len() > user.facts.len().max(self.project.limits.short_history) {
@@ -80,7 +80,7 @@ impl<S: Source> Fold<'_, S> {
         if let Some((first, last)) = small.seen {
             base.saw(first, last);
         }
-        // The e-mail index finds the linked id, which finds the user.
+        // The e-mail index refers to the linked id, which refers to the user.
         for (email, told) in small.emails.iter() {
             base.emails.tell(email, *told);
         }
@@ -90,7 +90,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(base)
     }
 
-    /// Keeps the association that was recorded first, for both histories.
+    /// Applies the association that was recorded first to both histories.
     fn adopt_company(&mut self, base: &mut Identity, other: Option<Association>) -> Result<(), Fault> {
         let company = base.company.into_iter().chain(other).min();
         if company.map(|told| told.company) == base.company.map(|told| told.company) {
@@ -103,7 +103,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(base, Sign::Plus)
     }
 
-    /// Adds or takes out all contributions of an identity, of every kind. All its pages must be loaded.
+    /// Adds or takes out all contributions of an identity. All its pages must be loaded.
     pub(super) fn contribute(&mut self, identity: &Identity, sign: Sign) -> Result<(), Fault> {
         contribute_own(self.project, identity, &DirtyRange::ANY, sign);
         let own = identity.company.map(|association| association.company);
@@ -123,7 +123,7 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Takes an identity out of its slot to change it; [`Fold::put_identity`] puts it back. Only the box moves.
+    /// Takes an identity out of its slot for a change; [`Fold::put_identity`] returns it. Only the box moves.
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {
@@ -139,7 +139,7 @@ impl<S: Source> Fold<'_, S> {
         self.project.people.put_back(key, IdentitySlot::Canonical(identity));
     }
 
-    /// The company that an event of this identity belongs to.
+    /// Returns the company that an event of this identity belongs to.
     pub(super) fn company_of(identity: &Identity, named: Option<GroupRef>) -> Option<RecordKey> {
         named.and_then(GroupRef::company).or(identity.company.map(|association| association.company))
     }

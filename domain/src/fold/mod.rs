@@ -1,4 +1,5 @@
-//! Folding: an event changes the facts of its identity, and every rollup follows. There is no other way to change state.
+//! Folding: an event changes the facts of its identity, and the change is propagated to every rollup. State changes in no
+//! other way.
 
 mod accounts;
 mod apply;
@@ -19,10 +20,9 @@ pub use crate::records::{NoSource, Source};
 use crate::text;
 
 impl Project {
-    /// Folds one recorded event. It must come once, in the order of `position`, and be no duplicate.
+    /// Folds one recorded event. Call it once per event, in the order of `position`, and never for duplicates.
     ///
-    /// # Errors
-    /// A record could not be read back: the state is to be dropped and rebuilt.
+    /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
         let person = fold.subject(event)?;
@@ -30,10 +30,9 @@ impl Project {
         fold.record(event, person, named)
     }
 
-    /// The key of the identity that `key` belongs to, whether or not an event of it was ever recorded.
+    /// Returns the key of the identity that `key` belongs to, whether or not it has any event.
     ///
-    /// # Errors
-    /// A record could not be read back.
+    /// # Errors A record could not be read.
     pub fn resolve<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<RecordKey, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
             Some(IdentitySlot::Alias(user)) => *user,
@@ -50,7 +49,7 @@ struct Fold<'a, S> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds the event to its identity, with the association and the e-mail address that it may report.
+    /// Adds the event to its identity, including the company and the e-mail address that it may report.
     fn record(&mut self, event: &Event, person: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         let Some(mut identity) = self.take_identity(person)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
@@ -78,7 +77,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Records an association, unless one is known. The first one counts for all events of the identity, earlier ones included.
+    /// Records the company of an identity, unless it has one. The first association applies to all events of the
+    /// identity, including earlier ones.
     fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<GroupRef>) -> Result<(), Fault> {
         if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
@@ -99,7 +99,7 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(identity, Sign::Plus)
     }
 
-    /// The event as a session of its own.
+    /// Creates a session from a single event.
     fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
         let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
@@ -158,7 +158,7 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_all(page)
     }
 
-    /// What loads the pages of an identity.
+    /// Returns the loader of an identity's pages.
     fn pages_of(&self, identity: &Identity) -> impl Fn(u32) -> Result<FactsPage, Fault> + Copy + use<'_, S> {
         let (source, member) = (self.source, identity.history_key);
         move |serial| source.page::<IdentitySlot>(page_key(member, serial))
@@ -172,7 +172,7 @@ fn level(identity: &Identity) -> EntityKind {
     }
 }
 
-/// Puts in or takes out what `facts` contribute as an identity, and as its own account if it has no company.
+/// Adds or takes out what `facts` contribute as an identity, and as its own account if it has no company.
 fn contribute_own(project: &mut Project, identity: &Identity, change: &DirtyRange, sign: Sign) {
     let level = level(identity);
     project.rollups.contribute(level, &identity.facts, sign, change);

@@ -1,4 +1,4 @@
-//! The index of e-mail addresses: who ever had each.
+//! The index of e-mail addresses: all identities that ever had an address.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ids::RecordKey;
 use crate::limits::Limits;
 use crate::records::{Record, page_key};
 
-/// An identity that had an e-mail address; it may be linked to another one since.
+/// An identity that had an e-mail address; it may have been linked to another identity since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner(RecordKey);
 
@@ -31,12 +31,12 @@ impl Item for Owner {
     }
 }
 
-/// Who ever had an e-mail address, in order of their keys.
+/// The identities that ever had an e-mail address, in order of their keys.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmailOwners(Paged<Owner>);
 
 impl EmailOwners {
-    /// The first one.
+    /// Creates the list with its first owner.
     #[must_use]
     pub fn new(owner: RecordKey, limits: &Limits) -> Self {
         let mut owners = Self::default();
@@ -44,25 +44,23 @@ impl EmailOwners {
         owners
     }
 
-    /// Whether `owner` is among them.
+    /// Whether the list contains `owner`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
         let number = record_sort_key(owner);
         self.0.load(number, number, page)?;
         Ok(self.0.get(number).is_some())
     }
 
-    /// Adds one that is [not among them](EmailOwners::has).
+    /// Adds an owner that the list [does not contain](EmailOwners::has).
     pub fn add(&mut self, owner: RecordKey, limits: &Limits) {
         self.0.insert(Owner(owner), limits);
     }
 
-    /// The first `most` of those whose keys are not below `from`.
+    /// Returns up to `most` owners whose keys are not below `from`.
     ///
-    /// # Errors
-    /// What `page` fails with.
+    /// # Errors The error of `page`.
     pub fn from(
         &mut self,
         from: RecordKey,
@@ -72,7 +70,7 @@ impl EmailOwners {
         let mut owners = Vec::new();
         let mut next = Some(record_sort_key(from));
         while let Some(number) = next.filter(|_| owners.len() < most) {
-            // One by one: more may be many pages.
+            // Load one by one, as more may span many pages.
             self.0.load(number, number, &mut page)?;
             owners.extend(self.0.get(number).map(|owner| owner.0));
             next = self.0.after(number);

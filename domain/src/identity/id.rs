@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey, public_id};
 
-/// How an event names somebody: by `user_id`, by `anonymous_id`, by a derived visitor id, or not at all.
+/// The id by which an event names its identity: a `user_id`, an `anonymous_id`, a derived visitor id, or none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IdentityId {
-    /// The `user_id` as sent. The same in all projects of an organization.
+    /// The `user_id` as sent. Shared by all projects of an organization.
     User(Box<str>),
-    /// The `anonymous_id` as sent. Known in its project only.
+    /// The `anonymous_id` as sent. Local to its project.
     Anonymous(Box<str>),
     /// A cookieless visitor of one UTC day.
     Visitor(u128),
-    /// Nobody: all events without consent. Never a user, never a session.
+    /// No identity: all events without consent. Never counted as a user or a session.
     Nobody,
 }
 
 impl KeyHasher {
-    /// The key of the record of `id`.
+    /// Returns the key of the record of `id`.
     #[must_use]
     pub fn identity(&self, id: &IdentityId) -> RecordKey {
         match id {
@@ -31,7 +31,7 @@ impl KeyHasher {
 }
 
 impl IdentityId {
-    /// The id as sent; nothing for visitors and nobody.
+    /// Returns the id as sent; empty for visitors and for events without an identity.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -40,7 +40,7 @@ impl IdentityId {
         }
     }
 
-    /// The `id_…` that clients see: of the organization and the user, or, for ids that only a project knows, of the project.
+    /// Returns the `id_…` for clients. It depends on the organization for users, and on the project for other ids.
     #[must_use]
     pub fn public(&self, organization: OrganizationId, project: ProjectId) -> String {
         match self {

@@ -1,7 +1,7 @@
-//! Whom an event names, and links from anonymous ids to users.
+//! The ids that an event names, and the links from anonymous ids to users.
 //!
-//! An event that names both an anonymous id and a user links the two, for ever. Of several links of one anonymous id, the first
-//! recorded one counts, for all events of the id: earlier and later ones.
+//! An event with both an anonymous id and a user links the two permanently. The first recorded link of an anonymous id
+//! applies to all events of the id, earlier and later ones.
 
 use std::iter::Peekable;
 
@@ -10,17 +10,17 @@ use super::record::IdentitySlot;
 use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::{Position, SentIds};
 
-/// The keys of the ids that an event names. Without any, the event is nobody's.
+/// The keys of the ids that an event names. An event without ids has no identity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SentKeys {
-    /// The user.
+    /// The key of the user.
     pub user: Option<RecordKey>,
-    /// The anonymous id; the visitor, where no id was sent.
+    /// The key of the anonymous id, or of the visitor if no id was sent.
     pub other: Option<RecordKey>,
 }
 
 impl SentKeys {
-    /// The keys of `ids`.
+    /// Computes the keys of `ids`.
     #[must_use]
     pub fn of(ids: &SentIds, hasher: &KeyHasher) -> Self {
         let user = ids.user_id.as_deref().map(|user| hasher.user(user));
@@ -29,13 +29,13 @@ impl SentKeys {
         Self { user, other: anonymous.or_else(visitor) }
     }
 
-    /// The key that the event names first: its identity is this one, or what this one is linked to.
+    /// The primary key of the event: its identity is this one, or the one that this one is linked to.
     #[must_use]
     pub fn named(self) -> Option<RecordKey> {
         self.user.or(self.other)
     }
 
-    /// The link that the event at `position` records.
+    /// Returns the link that the event at `position` records.
     #[must_use]
     pub fn link(self, position: Position) -> Option<IdentityLink> {
         Some(IdentityLink { anonymous: self.other?, position, user: self.user? })
@@ -43,7 +43,7 @@ impl SentKeys {
 }
 
 impl SentIds {
-    /// The id that the event names first.
+    /// Returns the primary id of the event.
     #[must_use]
     pub fn id(&self) -> IdentityId {
         match (&self.user_id, &self.anonymous_id, self.visitor) {
@@ -54,7 +54,7 @@ impl SentIds {
     }
 }
 
-/// A link that an event records. Sorted, the link of an anonymous id that counts is its first.
+/// A link recorded by an event. In sorted order, the effective link of an anonymous id is its first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IdentityLink {
     /// The key of the anonymous id.
@@ -65,13 +65,13 @@ pub struct IdentityLink {
     pub user: RecordKey,
 }
 
-/// Whether a link of the id in `slot` counts: the first one does.
+/// Whether a link of the id in `slot` takes effect: only the first one does.
 #[must_use]
 pub fn takes_link(slot: Option<&IdentitySlot>) -> bool {
     !matches!(slot, Some(IdentitySlot::Alias(_)))
 }
 
-/// Resolves keys that come in ascending order, by links that are sorted.
+/// Resolves ascending keys with sorted links.
 pub struct SortedLinks<I: Iterator> {
     links: Peekable<I>,
 }
@@ -83,15 +83,14 @@ impl<I: Iterator> std::fmt::Debug for SortedLinks<I> {
 }
 
 impl<I: Iterator<Item = Result<IdentityLink, E>>, E> SortedLinks<I> {
-    /// Reads `links`, in ascending order.
+    /// Creates the resolver from `links` in ascending order.
     pub fn new(links: I) -> Self {
         Self { links: links.peekable() }
     }
 
-    /// The key of the identity that `key` belongs to.
+    /// Returns the key of the identity that `key` belongs to.
     ///
-    /// # Errors
-    /// A link could not be read.
+    /// # Errors A link could not be read.
     pub fn resolve(&mut self, key: RecordKey) -> Result<RecordKey, E> {
         while self.links.next_if(|link| link.as_ref().is_ok_and(|link| link.anonymous < key)).is_some() {}
         match self.links.peek() {

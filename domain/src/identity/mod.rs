@@ -1,4 +1,4 @@
-//! Whom events are of: the records of identities, and the index of their e-mail addresses.
+//! Identities: ids, records, links, and the index of e-mail addresses.
 
 mod email_index;
 mod id;

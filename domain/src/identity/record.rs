@@ -1,4 +1,4 @@
-//! Whom events are of: the records of identities, and the index of their e-mail addresses.
+//! The records of identities.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::ids::RecordKey;
 use crate::intake::event::Position;
 use crate::records::{Record, page_key};
 
-/// What the key of an id refers to.
+/// The value of an id's key: the identity, or its link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum IdentitySlot {
     /// The identity itself.
     Canonical(Box<Identity>),
-    /// An anonymous id that is linked to this user, for ever.
+    /// An anonymous id that is permanently linked to this user.
     Alias(RecordKey),
 }
 
@@ -41,7 +41,7 @@ impl Record for IdentitySlot {
             Self::Alias(_) => return size_of::<Self>(),
         };
         let email: usize = identity.emails.iter().map(|(email, _)| email.len() + 16).sum();
-        // The allocator's own share of an identity and its lists.
+        // The allocator's overhead for an identity and its lists.
         size_of::<Self>() + size_of::<Identity>() + 64 + email + identity.facts.weight()
     }
 
@@ -55,29 +55,29 @@ impl Record for IdentitySlot {
 /// The record of one identity in one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Its canonical id.
+    /// The canonical id.
     pub id: IdentityId,
-    /// The key under which groups and pages hold its history. When two identities merge, the larger history keeps its key and the
-    /// smaller one moves; so it may be the key of an id that is linked to this one.
+    /// The key of its history in groups and pages. When two identities merge, the larger history keeps its key and the
+    /// smaller one moves, so this may be the key of an id that is linked to this identity.
     pub history_key: RecordKey,
-    /// Its company: the first association that was recorded.
+    /// The company: the first recorded association.
     pub company: Option<Association>,
-    /// When it was first and last seen.
+    /// The moments of its first and last event.
     pub seen: Option<(Moment, Moment)>,
-    /// Its latest e-mail address. All of them are in the index: one identity may have any number.
+    /// The latest e-mail address. The index holds all of them, as an identity may have any number.
     pub emails: LatestEmail,
-    /// Its facts.
+    /// The facts.
     pub facts: Facts,
 }
 
 impl Identity {
-    /// An identity without facts.
+    /// Creates an identity without facts.
     #[must_use]
     pub fn new(id: IdentityId, key: RecordKey) -> Self {
         Self { id, history_key: key, company: None, seen: None, emails: LatestEmail::default(), facts: Facts::default() }
     }
 
-    /// Extends the time in which it was seen.
+    /// Extends the range of its events.
     pub fn saw(&mut self, first: Moment, last: Moment) {
         let seen = self.seen.map_or((first, last), |(a, b)| (a.min(first), b.max(last)));
         self.seen = Some(seen);
@@ -102,7 +102,7 @@ impl LatestEmail {
         true
     }
 
-    /// The address and when it was last reported, if any.
+    /// Returns the address and the time of its last report, if any.
     pub fn iter(&self) -> impl Iterator<Item = &(Box<str>, Moment)> {
         self.0.iter()
     }
@@ -114,7 +114,7 @@ impl LatestEmail {
     }
 }
 
-/// An identity's company, and when that was recorded.
+/// An identity's company, and the event that reported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Association {
     /// The position of the event that recorded it.

@@ -2,15 +2,15 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
-use crate::facts::Moment;
 use crate::ids::RecordKey;
+use crate::moment::Moment;
 use crate::time::Instant;
 use serde::{Deserialize, Serialize};
 
-/// A company's domain, and when the link was recorded.
+/// A company's domain, and the moment of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompanyLink {
-    /// When. Of several projects' links, the first recorded one counts.
+    /// The moment of the link. Among the links of several projects, the first recorded one takes effect.
     pub told: Moment,
     /// The domain's key.
     pub domain: RecordKey,
@@ -19,7 +19,7 @@ pub struct CompanyLink {
 /// The key of a row: 0 for the maximum, 1 and the company's key for a link.
 type Of = (u8, RecordKey);
 
-/// What a row holds.
+/// The value of a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Link {
     /// The link of a company.
@@ -60,10 +60,10 @@ impl StoredCells for CompanyLinks {
     type Value = Link;
 }
 
-/// The key of the row with the maximum.
+/// Returns the key of the row with the maximum.
 const MOST: Of = (0, RecordKey(0));
 
-/// The key of the row with a company's link.
+/// Returns the key of the row with a company's link.
 fn of(company: RecordKey) -> Of {
     (1, company)
 }
@@ -77,7 +77,7 @@ impl Cells<Of, Link> {
         }
     }
 
-    /// The largest number of companies linked to one domain.
+    /// Returns the largest number of companies linked to one domain.
     #[must_use]
     pub fn most(&self) -> u32 {
         match self.get(MOST) {
@@ -86,7 +86,7 @@ impl Cells<Of, Link> {
         }
     }
 
-    /// Records a company's domain. The first recorded domain counts, from the earliest event that reports it.
+    /// Records a company's domain. The first recorded domain takes effect, from the earliest event that reports it.
     pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
         let known = self.of(company);
         if known.is_some_and(|known| known.domain != domain || known.told <= told) {
@@ -95,7 +95,7 @@ impl Cells<Of, Link> {
         self.set(of(company), Link::To(CompanyLink { told, domain }));
     }
 
-    /// The link of a company, if there is one.
+    /// Returns the link of a company, if any.
     #[must_use]
     pub fn of(&self, company: RecordKey) -> Option<CompanyLink> {
         match self.get(of(company))? {

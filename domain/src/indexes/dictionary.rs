@@ -1,5 +1,5 @@
-//! The dictionary of a project: every page, referrer, source, medium and campaign has a small number, so that a text is
-//! kept once however often it is counted.
+//! The dictionary of a project: it numbers every page, referrer, source, medium and campaign, so that each text is stored
+//! once.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::ids::{KeyHasher, RecordKey};
 use crate::records::{Record, Source};
 
-/// The number of a text, in the order in which texts were first counted.
+/// The number of a text, in the order of first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermId(pub u32);
 
-/// A number by its text.
+/// The number of a text.
 impl Record for TermId {
     const SPACE: u8 = 10;
     const NAME: &'static str = "name_number";
@@ -23,7 +23,7 @@ impl Record for TermId {
     }
 }
 
-/// A text by its number.
+/// The text of a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermText(pub Box<str>);
 
@@ -37,7 +37,7 @@ impl Record for TermText {
     }
 }
 
-/// What a text is counted as.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TermKind {
     /// A page.
@@ -46,7 +46,7 @@ pub enum TermKind {
     Source,
 }
 
-/// How many texts a dictionary holds, by what each was first counted as.
+/// The number of texts in a dictionary, by the kind of their first use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermCounts {
     /// Pages.
@@ -56,7 +56,7 @@ pub struct TermCounts {
 }
 
 impl TermCounts {
-    /// How many there are: the number of the next text.
+    /// Returns the number of all texts, which is the number of the next text.
     fn all(self) -> Option<u32> {
         self.pages.checked_add(self.sources)
     }
@@ -72,24 +72,23 @@ impl TermCounts {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Dictionary {
-    /// Numbers by the keyed hash of their texts.
+    /// Numbers, by the keyed hash of their texts.
     pub ids: Table<TermId>,
-    /// Texts by their numbers.
+    /// Texts, by their numbers.
     pub texts: Table<TermText>,
-    /// How many texts have one. Saved with the project.
+    /// The number of texts. Saved with the project.
     pub counts: TermCounts,
 }
 
-/// The key of a number's text. Consecutive numbers lie far apart, as keys of a hash table should.
+/// Returns the key of a number's text. The keys of consecutive numbers are scattered, as a hash table requires.
 fn text_key(id: TermId) -> RecordKey {
     RecordKey(u128::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
 
 impl Dictionary {
-    /// The number of `text`, which gets one if it has none, and is counted as `kind` then.
+    /// Returns the number of `text`, assigning one of the kind `kind` if it has none.
     ///
-    /// # Errors
-    /// A record could not be read back, or all 4 billion numbers are taken.
+    /// # Errors A record could not be read, or all 4 billion numbers are in use.
     pub fn intern(&mut self, text: &str, kind: TermKind, hasher: &KeyHasher, source: &impl Source) -> Result<TermId, Fault> {
         let key = hasher.name(text);
         if let Some(id) = self.ids.get(key, || source.record(key))? {
@@ -103,19 +102,17 @@ impl Dictionary {
         Ok(id)
     }
 
-    /// The number of `text`, if it has one.
+    /// Returns the number of `text`, if it has one.
     ///
-    /// # Errors
-    /// A record could not be read back.
+    /// # Errors A record could not be read.
     pub fn find(&mut self, text: &str, hasher: &KeyHasher, source: &impl Source) -> Result<Option<TermId>, Fault> {
         let key = hasher.name(text);
         Ok(self.ids.get(key, || source.record(key))?.copied())
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     ///
-    /// # Errors
-    /// A record could not be read back, or is missing.
+    /// # Errors A record could not be read, or is missing.
     pub fn text(&mut self, id: TermId, source: &impl Source) -> Result<&str, Fault> {
         let key = text_key(id);
         match self.texts.get(key, || source.record(key))? {

@@ -1,5 +1,5 @@
-//! How the name of each company and group begins, by its number ([`super::group_numbers`]): what orders equals in top lists
-//! without reading their records.
+//! The prefix of the name of each company and group, by number ([`super::group_numbers`]). Top lists use it to break ties
+//! without reading records.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
@@ -7,12 +7,12 @@ use crate::ids::RecordKey;
 use crate::indexes::group_numbers::GroupNumber;
 use serde::{Deserialize, Serialize};
 
-/// The first 16 bytes of a name. What has a lesser one has a lesser name; of equal ones that is not known.
+/// The first 16 bytes of a name. A smaller prefix means a smaller name; equal prefixes decide nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamePrefix([u8; 16]);
 
 impl NamePrefix {
-    /// That of a name.
+    /// Returns the prefix of a name.
     #[must_use]
     pub fn of(name: &str) -> Self {
         let mut first = [0; 16];
@@ -43,12 +43,12 @@ impl StoredCells for GroupNames {
 }
 
 impl Cells<GroupNumber, NamePrefix> {
-    /// A group is called `name` from here on.
+    /// Records the name of a group.
     pub fn tell(&mut self, kind: RecordKey, number: u32, name: &str) {
         self.set((kind, number), NamePrefix::of(name));
     }
 
-    /// The prefixes of a type with their numbers, in the order of these.
+    /// Returns the numbers and prefixes of a type, in order of number.
     pub fn of_kind(&self, kind: RecordKey) -> impl Iterator<Item = (u32, NamePrefix)> {
         self.under(kind).map(|((_, number), prefix)| (number, prefix))
     }

@@ -1,10 +1,10 @@
-//! The number of each company and group among those of its type, in the order of their first event: sums by number are quicker
+//! The number of each company and group within its type, in the order of their first events. Sums by number are faster
 //! than sums by key.
 
 use crate::cells::{Cells, StoredCells};
 use crate::ids::RecordKey;
 
-/// The key of a type, and a number of it: a row has the key of the group.
+/// The key of a type, and a number within it. A row holds the key of the group.
 pub type GroupNumber = (RecordKey, u32);
 
 /// See the module.
@@ -19,7 +19,7 @@ impl StoredCells for GroupNumbers {
 }
 
 impl Cells<GroupNumber, RecordKey> {
-    /// The number of groups of a type.
+    /// Returns the number of groups of a type.
     #[must_use]
     pub fn count(&self, kind: RecordKey) -> usize {
         self.under(kind).next_back().map_or(0, |((_, last), _)| last as usize + 1)
@@ -32,7 +32,7 @@ impl Cells<GroupNumber, RecordKey> {
         number
     }
 
-    /// The keys of some numbers of a type.
+    /// Returns the keys of some numbers of a type.
     #[must_use]
     pub fn keys(&self, kind: RecordKey, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {
         numbers.map(|number| self.get((kind, number))).collect()

@@ -1,18 +1,19 @@
-//! Members of companies and groups whose key is not a user's own but who are identified: by a user they are linked to, or by an
-//! e-mail address. Lists of members are made from it without reading the members' records, which may be cold.
+//! Identified members of companies and groups whose key is not a user's own: they are linked to a user, or have an e-mail
+//! address. Member lists use this index instead of the members' records, which may not be in memory.
 //!
-//! It is small: a link moves a short history to the user's own key, and most ids without a user never report an address.
+//! The index is small: a link moves a short history to the user's own key, and most ids without a user never report an
+//! address.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
 use crate::ids::RecordKey;
 
-/// Who a member is.
+/// The identification of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberAlias {
-    /// This user.
+    /// Linked to this user.
     User(RecordKey),
-    /// It has an e-mail address and no user.
+    /// Has an e-mail address, but no user.
     Addressed,
 }
 
@@ -41,12 +42,12 @@ impl StoredCells for MemberAliases {
 }
 
 impl Cells<RecordKey, MemberAlias> {
-    /// Records who a member is whose key is not a user's own.
+    /// Records the identification of a member whose key is not a user's own.
     pub fn learn(&mut self, member: RecordKey, known: MemberAlias) {
         self.set(member, known);
     }
 
-    /// Who a member is.
+    /// Returns the identification of a member, if any.
     #[must_use]
     pub fn of(&self, member: RecordKey) -> Option<MemberAlias> {
         self.get(member)

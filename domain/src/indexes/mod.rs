@@ -1,4 +1,4 @@
-//! Lookups by key that are not sums: the dictionary, numbers and names of groups, links and aliases.
+//! Lookups that are not sums: the dictionary, numbers and names of groups, links and aliases.
 
 mod company_links;
 pub mod dictionary;

@@ -1,4 +1,4 @@
-//! The types of answers: what the embedded API returns and the HTTP interface prints.
+//! The types of answers, for the embedded API and the HTTP interface.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::money::{Amount, Currency};
 use crate::time::{Day, Instant};
 use serde::{Deserialize, Serialize};
 
-/// Which touch an order is counted under.
+/// The attribution model: the touch that an order is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum TouchModel {
     /// The earliest session of the entity that has a source.
@@ -18,17 +18,17 @@ pub enum TouchModel {
     LastTouch,
 }
 
-/// Whose touches, and whose cohorts.
+/// The level of touches and cohorts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum EntityLevel {
-    /// Accounts: companies, and identities that have none.
+    /// Accounts: companies, and identities without a company.
     #[default]
     Account,
     /// Identities.
     Identity,
 }
 
-/// What of a touch orders are grouped by.
+/// The part of a touch that orders are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Dimension {
     /// The source.
@@ -40,7 +40,7 @@ pub enum Dimension {
     Campaign,
 }
 
-/// A word that names none of the allowed values.
+/// The error for a word that is not an allowed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of {0}")]
 pub struct UnknownWord(pub &'static str);
@@ -70,12 +70,12 @@ words!(TouchModel, "first_touch, last_touch": "first_touch" => FirstTouch, "last
 words!(EntityLevel, "account, identity": "account" => Account, "identity" => Identity);
 words!(Dimension, "source, medium, campaign": "source" => Source, "medium" => Medium, "campaign" => Campaign);
 
-/// A list that a limit may have cut.
+/// A list that may have been cut by a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<T> {
     /// The rows, in order.
     pub rows: Vec<T>,
-    /// Whether there are more.
+    /// Whether there are more rows.
     pub truncated: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct UniqueUsers {
     pub total: u64,
 }
 
-/// What could not be converted, by currency: revenue and orders.
+/// Money without a rate, by currency: revenue and orders.
 pub type Unconverted = BTreeMap<Currency, (Amount, i64)>;
 
 /// Revenue over a window.
@@ -96,7 +96,7 @@ pub type Unconverted = BTreeMap<Currency, (Amount, i64)>;
 pub struct RevenueMetrics {
     /// Orders less refunds, in the project's currency.
     pub total_revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
     /// Average order value: `total_revenue` / `orders`, 0 without orders.
     pub aov: Amount,
@@ -104,7 +104,7 @@ pub struct RevenueMetrics {
     pub arpa: Amount,
     /// `total_revenue` per identity that was active in the window, paying or not.
     pub arpu: Amount,
-    /// What is left out of the totals.
+    /// The money excluded from the totals.
     pub unconverted: Unconverted,
 }
 
@@ -113,7 +113,7 @@ pub struct RevenueMetrics {
 pub struct RevenueSeries {
     /// Every day of the window: revenue and orders.
     pub series: Vec<(Day, Amount, i64)>,
-    /// What is left out of the series.
+    /// The money excluded from the series.
     pub unconverted: Unconverted,
 }
 
@@ -124,60 +124,61 @@ pub struct TouchRevenue {
     pub dimension: String,
     /// Orders less refunds, in the project's currency.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
 }
 
-/// Revenue by what brought the buyers.
+/// Revenue by attribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributedRevenue {
     /// By revenue, descending.
     pub touches: Listed<TouchRevenue>,
-    /// What is left out for want of a rate.
+    /// The money excluded for lack of a rate.
     pub unconverted: Unconverted,
 }
 
-/// Entities that were first seen in one month.
+/// The entities first seen in one month.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cohort {
     /// `YYYY-MM`.
     pub month: String,
-    /// How many, paying or not.
+    /// The number of entities, paying or not.
     pub entities: i64,
-    /// Their orders less refunds, of all time.
+    /// Orders less refunds of all time.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
     /// `revenue` / `entities`.
     pub ltv: Amount,
 }
 
-/// Lifetime value by month of first sight.
+/// Lifetime value by month of the first event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LtvCohorts {
     /// The newest month first.
     pub cohorts: Listed<Cohort>,
-    /// What is left out for want of a rate, of all time.
+    /// The money of all time excluded for lack of a rate.
     pub unconverted: Unconverted,
 }
 
-/// Sessions that the same thing brought.
+/// The sessions of one source, medium, campaign or channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficRow {
     /// The source, medium, campaign or channel.
     pub name: String,
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: i64,
-    /// How many of them have exactly one event.
+    /// The number of sessions with exactly one event.
     pub bounces: i64,
 }
 
-/// The sessions that began in a window, by what brought them. Every list is by sessions, descending, and whole.
+/// The sessions that began in a window, by source, medium, campaign and channel. Every list is complete, and sorted by
+/// sessions, descending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: i64,
-    /// How many of them have exactly one event.
+    /// The number of sessions with exactly one event.
     pub bounces: i64,
     /// `bounces` / `sessions`, 0 to 1.
     pub bounce_rate: Amount,
@@ -191,52 +192,52 @@ pub struct Traffic {
     pub by_channel: Vec<TrafficRow>,
 }
 
-/// How an identity is asked for.
+/// The selector of an identity in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentitySelector {
-    /// By an e-mail address that it ever had; of several, the one seen last.
+    /// An e-mail address that it ever had. If several identities had it, the one seen last.
     Email(String),
-    /// By its `user_id`, as sent.
+    /// Its `user_id`, as sent.
     User(String),
 }
 
-/// What an identity did in a window, over all projects of the organization.
+/// The activity of an identity in a window, over all projects of the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// `id_…`
     pub identity_id: String,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many of them were pageviews.
+    /// The number of pageviews.
     pub pageviews: u64,
-    /// Sessions that began in the window.
+    /// The number of sessions that began in the window.
     pub sessions: u64,
     /// Their mean duration in seconds.
     pub duration_avg_sec: Amount,
     /// The nearest-rank 90th percentile of their durations, in seconds.
     pub duration_p90_sec: Amount,
-    /// The share of them that has exactly one event, 0 to 1.
+    /// The share of these sessions with exactly one event, 0 to 1.
     pub bounce_rate: Amount,
-    /// On how many days there were events.
+    /// The number of days with events.
     pub active_days: u64,
-    /// The first event ever.
+    /// The time of the first event ever.
     pub first_seen: Instant,
-    /// The last event ever.
+    /// The time of the last event ever.
     pub last_seen: Instant,
     /// Orders less refunds, in the organization's currency.
     pub revenue: Amount,
 }
 
-/// How often an identity had each referrer, or each page.
+/// The number of events of an identity per referrer, or per page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityCounts {
     /// `id_…`
     pub identity_id: String,
-    /// Referrer or page, and count.
+    /// Referrers or pages, and their counts.
     pub counts: Listed<(String, u64)>,
 }
 
-/// What a company did in a range, over all projects of the organization.
+/// The activity of a company in a range, over all projects of the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompanyMetrics {
     /// `co_…`
@@ -245,19 +246,19 @@ pub struct CompanyMetrics {
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many distinct identities.
+    /// The number of distinct identities.
     pub users: u64,
-    /// Sessions whose entry is its own.
+    /// The number of sessions whose entry belongs to the company.
     pub sessions: u64,
     /// Orders less refunds, in the organization's currency.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
-    /// The first event ever.
+    /// The time of the first event ever.
     pub first_seen: Instant,
-    /// The last event ever.
+    /// The time of the last event ever.
     pub last_seen: Instant,
 }
 
@@ -270,13 +271,13 @@ pub struct TopCompany {
     pub name: Option<String>,
     /// Its domain, if it has one.
     pub domain: Option<String>,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many distinct identities.
+    /// The number of distinct identities.
     pub users: u64,
     /// Orders less refunds, in the organization's currency.
     pub revenue: Amount,
-    /// The last event ever.
+    /// The time of the last event ever.
     pub last_seen: Instant,
 }
 
@@ -287,13 +288,13 @@ pub struct TopUser {
     pub resolved_identifier: String,
     /// `id_…`
     pub identity_id: String,
-    /// How many events at this company in the range.
+    /// The number of events at this company in the range.
     pub events: u64,
-    /// The last event ever at this company.
+    /// The time of the last event ever at this company.
     pub last_seen: Instant,
 }
 
-/// What a group did in a range, over all projects of the organization.
+/// The activity of a group in a range, over all projects of the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupMetrics {
     /// The type.
@@ -302,10 +303,10 @@ pub struct GroupMetrics {
     pub group_key: String,
     /// The most recently reported name.
     pub name: Option<String>,
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many distinct identities.
+    /// The number of distinct identities.
     pub users: u64,
-    /// The last event ever.
+    /// The time of the last event ever.
     pub last_seen: Instant,
 }

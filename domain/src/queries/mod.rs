@@ -1,4 +1,4 @@
-//! What a project's rollups say about a window: typed answers, computed from cells and from nothing else.
+//! Queries over windows: typed answers, computed from a project's rollups, indexes and records.
 
 mod answers;
 mod organization;

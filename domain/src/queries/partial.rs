@@ -1,7 +1,7 @@
-//! Queries: values that are sent to the state of a project, and the partial answers that come back.
+//! Queries: values sent to the state of a project, and the partial answers that are returned.
 //!
-//! A query about one project is answered by it alone. A query about an organization is scattered to its projects, and the partial
-//! answers are merged. A step that needs the result of another is a query of its own.
+//! A query about one project is answered by that project. A query about an organization is scattered to its projects, and
+//! the partial answers are merged. A step that requires the result of another is a separate query.
 
 use crate::fault::Fault;
 use crate::ids::{KeyHasher, OrganizationId, ProjectId};
@@ -11,61 +11,60 @@ use crate::records::Source;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads a project's state; loads records that are not in memory.
+/// A project's state for queries, with a loader of records that are not in memory.
 #[derive(Debug)]
 pub struct Reader<'a, S> {
-    /// Which project.
+    /// The id of the project.
     pub id: ProjectId,
-    /// Its state.
+    /// The state.
     pub project: &'a mut Project,
-    /// Makes its keys.
+    /// Computes its keys.
     pub hasher: &'a KeyHasher,
-    /// Where its records come from.
+    /// The source of records that are not in memory.
     pub source: &'a S,
 }
 
-/// A query of one project.
+/// A query to one project.
 pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// The answer of one project.
     type Partial: Send + Serialize + DeserializeOwned + 'static;
 
     /// Computes the answer.
     ///
-    /// # Errors
-    /// A record could not be read back.
+    /// # Errors A record could not be read.
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
 }
 
-/// The projects of one organization, wherever they are.
+/// The projects of one organization, independent of their location.
 pub trait Projects: Sync {
     /// The error of a project that does not answer.
     type Error: Send;
 
-    /// The organization, which public ids depend on.
+    /// Returns the organization, which public ids depend on.
     fn organization(&self) -> OrganizationId;
 
-    /// The number of projects.
+    /// Returns the number of projects.
     fn count(&self) -> usize;
 
-    /// The sizes that bound the work of one step.
+    /// Returns the sizes that bound the work of one step.
     fn limits(&self) -> Limits {
         Limits::DEFAULT
     }
 
-    /// Makes the keys of their records.
+    /// Returns the hasher for the keys of their records.
     fn hasher(&self) -> &KeyHasher;
 
-    /// Sends the query to each project; the answers come in the order of the projects.
+    /// Sends the query to each project, and returns the answers in the order of the projects.
     fn scatter<Q: Query + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
 }
 
-/// Orders rows by their main figure, descending; of equal ones by name, ascending in byte order.
+/// Sorts rows by their main figure, descending, and ties by name, ascending in byte order.
 pub(super) fn rank<T, F: Ord, N: Ord>(rows: &mut [T], figure: impl Fn(&T) -> F, name: impl Fn(&T) -> N) {
     rows.sort_by(|left, right| figure(right).cmp(&figure(left)).then_with(|| name(left).cmp(&name(right))));
 }
 
-/// Keeps the rows that can be among the first `limit`, whatever their names: those whose figure is not below that of the
-/// row in that place. Rows that have no name yet are cut to these, so that only these have to be named.
+/// Keeps the rows that may be among the first `limit` for any names: those whose figure is not below the figure at that
+/// position. Only these rows have to be named.
 pub(super) fn candidates<T, F: Ord + Copy>(rows: &mut Vec<T>, limit: usize, figure: impl Fn(&T) -> F) {
     rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
     if let Some(last) = limit.checked_sub(1).and_then(|last| rows.get(last)).map(&figure) {

@@ -13,7 +13,7 @@ use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::Event;
 use crate::project::{Cardinality, Project};
 use crate::records::Source;
-use crate::{company, text};
+use crate::text;
 
 /// A kind of thing whose number is limited in each project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -168,7 +168,7 @@ impl Mentions {
                 let domain = event.company_domain.as_ref().filter(|_| &*event.name == "group" && !company.is_domain());
                 self.things.extend(domain.map(|domain| Thing::Domain { company: key, domain: hasher.company(domain.as_str()) }));
             }
-            (None, Some(kind), Some(id)) if **kind != *company::GROUP_TYPE && reached.has(Quota::Groups) => {
+            (None, Some(kind), Some(id)) if **kind != *crate::ids::COMPANY_TYPE && reached.has(Quota::Groups) => {
                 self.things.push(Thing::Group(Quota::Groups, hasher.group(kind, id)));
             }
             _ => {}

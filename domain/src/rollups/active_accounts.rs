@@ -1,4 +1,4 @@
-//! Active accounts per day: companies, and identities that have none. The divisor of `arpa`.
+//! Active accounts per day: companies, and identities without a company. The divisor of `arpa`.
 
 use crate::rollups::at_level::at_level;
 use crate::rollups::distinct;

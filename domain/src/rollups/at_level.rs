@@ -1,7 +1,7 @@
-//! The frame of a rollup that sums, over the entities of one level, what each one's facts say.
+//! The frame of a rollup over the entities of one level.
 
-/// Makes a rollup of a level: `$concerned(own, level, change)` says whether a change at `level` can alter it, and
-/// `$contribute(facts, change, sign, cells)` adds what facts contribute.
+/// Defines a rollup of a level. `$concerned(own, level, change)` returns whether a change at `level` can alter it, and
+/// `$contribute(facts, change, sign, cells)` adds the contribution of facts.
 macro_rules! at_level {
     (
         $(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $key:ty => $value:ty, $level:ident, $concerned:path,

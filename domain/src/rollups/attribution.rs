@@ -1,9 +1,9 @@
-//! Revenue by touch and day: each order under the first touch of its entity, or under the last one before it.
+//! Revenue by touch and day: each order counts under the first touch of its entity, or under the last one before it.
 //!
-//! Events may come newest first, and then each is another first touch of all orders that came before. So the orders of an
-//! entity that has many are counted in a *bundle* once its first touch changes: under the entity's key, which the days show
-//! instead of a touch. What touch a bundle is under is kept once, and looked up by who reads the days.
-//! By last touch, many orders between two touches are a bundle of their own: a run of the facts.
+//! Events may arrive newest first, so that each becomes the first touch of all orders so far. Attribution of the orders
+//! of an entity with many is therefore deferred once its first touch changes: the daily rows show the entity's key
+//! instead of a touch. The touch of that key is stored once, and readers of the rows look it up. By last touch, many
+//! orders between two touches are deferred in the same way, under the key of a run of the facts.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Key, Value, signed, unsigned};
@@ -13,12 +13,12 @@ use crate::ids::RecordKey;
 use crate::money::Amount;
 use crate::rollups::at_level::at_level;
 
-/// Orders and refunds under one touch.
+/// The sums of orders and refunds under one touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TouchSums {
-    /// How many orders and refunds: while there are any, the row is there, whatever they add up to.
+    /// The number of orders and refunds. The row exists while it is not zero, whatever the revenue.
     pub entries: i64,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
     /// Orders less refunds.
     pub revenue: Amount,
@@ -54,12 +54,12 @@ impl Value for TouchSums {
     }
 }
 
-/// What some orders of a day are counted under.
+/// The attribution of the orders of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Under {
-    /// A touch; none is `(direct)`.
+    /// A touch; `None` is `(direct)`.
     Touch(Option<Touch>),
-    /// A bundle, by its key: rows of the touch that it is under.
+    /// Deferred: the key whose touch is looked up.
     Deferred(RecordKey),
 }
 
@@ -86,10 +86,10 @@ impl Key for Under {
     }
 }
 
-/// A day, and what its orders are counted under.
+/// A day, and the attribution of its orders.
 pub type DayAndUnder = (i32, Under);
 
-/// Nobody's orders are under no touch at either level.
+/// Orders without consent have no touch at either level.
 fn has_orders(own: EntityKind, level: EntityKind) -> bool {
     level == own || level == EntityKind::Nobody
 }
@@ -119,23 +119,23 @@ fn under_last(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<
 }
 
 at_level!(
-    /// By the first touch of the identity.
+    /// Orders by first touch of the identity.
     FirstTouchByIdentity, 4, "first_touch_by_identity", DayAndUnder => TouchSums, Identity, by_first, under_first
 );
 at_level!(
-    /// By the last touch of the identity.
+    /// Orders by last touch of the identity.
     LastTouchByIdentity, 5, "last_touch_by_identity", DayAndUnder => TouchSums, Identity, by_last, under_last
 );
 at_level!(
-    /// By the first touch of the account.
+    /// Orders by first touch of the account.
     FirstTouchByAccount, 6, "first_touch_by_account", DayAndUnder => TouchSums, Account, by_first, under_first
 );
 at_level!(
-    /// By the last touch of the account.
+    /// Orders by last touch of the account.
     LastTouchByAccount, 7, "last_touch_by_account", DayAndUnder => TouchSums, Account, by_last, under_last
 );
 
-/// What touch a bundle is under; none is `(direct)`.
+/// The touches of deferred keys; `None` is `(direct)`.
 pub type DeferredAttribution = Cells<RecordKey, Option<Touch>>;
 
 fn by_bundle(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
@@ -157,10 +157,10 @@ fn name_bundle(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Defer
 }
 
 at_level!(
-    /// What touch the bundles of identities are under.
+    /// The touches of the deferred keys of identities.
     DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_bundle, name_bundle
 );
 at_level!(
-    /// What touch the bundles of accounts are under.
+    /// The touches of the deferred keys of accounts.
     DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_bundle, name_bundle
 );

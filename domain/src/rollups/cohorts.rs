@@ -1,4 +1,4 @@
-//! Lifetime value: entities by the month of their first event, and all that they ever paid.
+//! Lifetime value: entities by the month of their first event, and their revenue of all time.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Value, signed, unsigned};
@@ -7,14 +7,14 @@ use crate::facts::{DirtyRange, Facts};
 use crate::money::Amount;
 use crate::rollups::at_level::at_level;
 
-/// The entities that were first seen in one month.
+/// The sums of the entities first seen in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CohortSums {
-    /// How many, paying or not.
+    /// The number of entities, paying or not.
     pub entities: i64,
-    /// Their orders less refunds, of all time.
+    /// Orders less refunds of all time.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
 }
 
@@ -50,10 +50,10 @@ fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
 }
 
 at_level!(
-    /// Of identities.
+    /// The cohorts of identities.
     CohortsByIdentity, 8, "cohorts_by_identity", i32 => CohortSums, Identity, concerned, contribute
 );
 at_level!(
-    /// Of accounts.
+    /// The cohorts of accounts.
     CohortsByAccount, 9, "cohorts_by_account", i32 => CohortSums, Account, concerned, contribute
 );

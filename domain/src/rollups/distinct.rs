@@ -1,27 +1,28 @@
 //! Distinct entities over any window, as a sum.
 //!
 //! An entity that is active on day `d` is counted there under the *gap* since its previous active day (or under
-//! [`FIRST`]). Of the days of a window, an entity's first one is the only one whose gap reaches before the window's
-//! start: so the distinct total is the sum of the cells whose gap does. Exact, retractable, and small.
+//! [`FIRST`]). Among the days of a window, only the entity's first one has a gap that reaches before the window's start.
+//! The number of distinct entities is therefore the sum of the cells whose gap does. Exact, retractable and small.
 
 use crate::cells::{Cells, count_of};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::time::{Day, Window};
 
-/// The gap of a first active day: longer than any.
+/// The gap of a first active day: longer than any other.
 pub const FIRST: u32 = u32::MAX;
 
-/// A day, and the gap in days since the previous active one. A row is how many entities were active on the day under the gap.
+/// A day, and the gap in days since the previous active day. A row holds the number of entities active on the day with
+/// this gap.
 pub type DayAndGap = (i32, u32);
 
-/// How many entities were active on a day.
+/// Returns the number of entities active on a day.
 #[must_use]
 pub fn on_the_day(cells: &Cells<DayAndGap, i64>, day: Day) -> u64 {
     count_of(cells.under(day.0).map(|(_, count)| count).sum())
 }
 
-/// A day that was active already stays what it is.
+/// A day that was already active keeps its contribution.
 pub(super) fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     level == own && change.new_day
 }
@@ -36,11 +37,11 @@ pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: 
     }
 }
 
-/// The distinct entities of `window`.
+/// Returns the number of distinct entities of `window`.
 #[must_use]
 pub fn total(cells: &Cells<DayAndGap, i64>, window: Window) -> u64 {
     let (first, last) = (window.start.0, window.end.0);
-    // An entity counts on its first active day of the window: the day whose gap reaches back before the window.
+    // An entity counts on its first active day of the window, whose gap reaches before the window.
     let rows = cells.between(first, last).filter(|((day, gap), _)| *gap >= day.abs_diff(first).saturating_add(1));
     count_of(rows.map(|(_, count)| count).sum())
 }

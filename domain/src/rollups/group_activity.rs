@@ -1,16 +1,16 @@
-//! Events of companies and groups by day and by block of days: the source of top lists. A company is counted under each of its
-//! reported keys.
+//! Events of companies and groups by day and by block of days: the source of top lists. A company is counted under each
+//! of its reported keys.
 //!
-//! Each is counted in its day, and in the blocks of 4, 16, 64 and 256 days that the day lies in. A window is covered by few
-//! of these, some of them taken out again: a year less a week is cheaper than 51 weeks. What is counted is a number that the
-//! project gave to the group ([`super::group_numbers`]), so that sums are added up in a list.
+//! An event is counted in its day, and in the blocks of 4, 16, 64 and 256 days that contain the day. A window is covered
+//! by a few of these, some of them subtracted: a year less a week is cheaper than 51 weeks. Groups are identified by
+//! their number within the project ([`super::group_numbers`]), so that sums fit a list.
 
 use crate::cells::{Cells, StoredCells};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::time::{Day, Window};
 
-/// The key of a type, the bucket of a day or block, and the number of a group: a row is how many events the group had then.
+/// The key of a type, the bucket of a day or block, and the number of a group. A row holds the group's number of events.
 pub type ActiveGroup = (RecordKey, i32, u32);
 
 /// See the module.
@@ -24,25 +24,25 @@ impl StoredCells for GroupActivity {
     type Value = i64;
 }
 
-/// The days and blocks that make up a window: their buckets, and whether they are added or taken out.
+/// The days and blocks that add up to a window: their buckets, and whether each is added or subtracted.
 #[derive(Debug, Clone)]
 pub struct Cover(Vec<(i32, Sign)>);
 
-/// How many binary digits of a day each level leaves out: blocks of 1, 4, 16, 64 and 256 days.
+/// The number of low bits of a day that each level drops: blocks of 1, 4, 16, 64 and 256 days.
 const LEVELS: [u32; 5] = [0, 2, 4, 6, 8];
 const TOP: usize = LEVELS.len() - 1;
 
-/// The bucket of a block: each level has a range of its own, that of days being their own numbers.
+/// Returns the bucket of a block. Each level has its own range of buckets; a day's bucket is the day number.
 fn bucket(level: usize, block: i32) -> i32 {
     let level = i32::try_from(level).unwrap_or_default();
     (level << 28) + block
 }
 
-/// Every day, and nothing else.
+/// The range of the buckets of days.
 const DAYS: (i32, i32) = (-(1 << 27), (1 << 27) - 1);
 
 impl Cover {
-    /// The fewest blocks of `level` and below that make up the days from `first` to `last`.
+    /// Returns the fewest blocks of `level` and below that add up to the days from `first` to `last`.
     fn of(first: i32, last: i32, level: usize, sign: Sign) -> Vec<(i32, Sign)> {
         let digits = LEVELS[level];
         let mut cover = Vec::new();
@@ -84,8 +84,8 @@ impl Cells<ActiveGroup, i64> {
         }
     }
 
-    /// What makes up a window, for groups of a type. Where there is nothing beyond its ends, it is as good as one that reaches
-    /// to the end of a block.
+    /// Returns the cover of a window for groups of a type. If there is no activity beyond an end of the window, the cover
+    /// extends to the end of a block.
     #[must_use]
     pub fn cover(&self, kind: RecordKey, window: Window) -> Cover {
         let mut days = self.between((kind, DAYS.0), (kind, DAYS.1)).map(|((_, day, _), _)| day);
@@ -101,7 +101,7 @@ impl Cells<ActiveGroup, i64> {
         Cover(Cover::of(first, last, TOP, Sign::Plus))
     }
 
-    /// How many events each group of a type had, by number; there are no more than `groups`.
+    /// Returns the number of events of each group of a type, by number; `groups` is the number of groups.
     #[must_use]
     pub fn sums(&self, kind: RecordKey, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];
@@ -115,7 +115,7 @@ impl Cells<ActiveGroup, i64> {
         sums
     }
 
-    /// How many events each of some groups of a type had.
+    /// Returns the numbers of events of some groups of a type.
     #[must_use]
     pub fn sums_of(&self, kind: RecordKey, numbers: &[u32], cover: &Cover) -> Vec<i64> {
         let of =
@@ -131,7 +131,7 @@ mod tests {
     const TEAM: RecordKey = RecordKey(7);
     const SQUAD: RecordKey = RecordKey(8);
 
-    /// Some days have nothing, and group 1 less than group 0.
+    /// Some days have no events, and group 1 has fewer than group 0.
     fn events(number: u32, day: i32) -> u64 {
         if day.rem_euclid(7) == 3 { 0 } else { u64::from((day + 3000).unsigned_abs()) * u64::from(number == 0) + 1 }
     }

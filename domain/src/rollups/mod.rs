@@ -1,4 +1,4 @@
-//! All rollups of a project, and the list that registers them.
+//! The rollups of a project, and the list that registers them.
 
 mod active_accounts;
 mod at_level;
@@ -36,8 +36,8 @@ macro_rules! rollups {
         rollups!(@struct $($rollup_field: $rollup,)* $($kept_field: $kept,)*);
 
         impl Rollups {
-            /// Puts in or takes out what `facts` contribute at `level` from what `change` touches, in every rollup that it can
-            /// concern.
+            /// Adds or takes out the contributions of `facts` at `level` within `change`, in every rollup that the change
+            /// can concern.
             pub fn contribute(&mut self, level: EntityKind, facts: &Facts, sign: Sign, change: &DirtyRange) {
                 $(
                     if <$rollup>::concerned(level, change) {
@@ -57,7 +57,7 @@ macro_rules! rollups {
             )*
         }
 
-        /// Every kind of rows in one line: tag, name, version, and the length of its keys.
+        /// Returns one line per kind of rows: tag, name, version, and length of keys.
         #[must_use]
         pub fn stored_types() -> Vec<String> {
             vec![$(format!(
@@ -70,21 +70,22 @@ macro_rules! rollups {
         }
 
         impl Rollups {
-            /// No rows.
+            /// Creates empty rollups.
             #[must_use]
             pub fn new(limits: &Limits) -> Self {
                 Self { $($field: Cells::new(limits),)* }
             }
 
-            /// The parts that changed since the last call, each with the tag of its rollup, as they are now. Cheap: no row is
-            /// copied before it changes again.
+            /// Returns the current parts that changed since the last call, each with the tag of its rollup. Cheap: a row
+            /// is only copied when it changes again.
             pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {
                 let mut frozen = Vec::new();
                 $(frozen.extend(self.$field.freeze().into_iter().map(|part| (<$rollup>::TAG, part)));)*
                 frozen
             }
 
-            /// Puts a saved part of the rollup `tag` back. `false`: there is no such rollup, or its parts are others.
+            /// Restores a saved part of the rollup `tag`. Returns `false` if there is no such rollup, or if the part does
+            /// not fit it.
             #[must_use]
             pub fn restore(&mut self, tag: u8, number: u32, part: Packed) -> bool {
                 match tag {
@@ -93,7 +94,7 @@ macro_rules! rollups {
                 }
             }
 
-            /// What all rows take in memory, in bytes, roughly. Known without looking at them.
+            /// Returns the approximate memory of all rows, in bytes. Does not iterate over them.
             #[must_use]
             pub fn weight(&self) -> usize {
                 [$(self.$field.weight()),*].into_iter().sum()
@@ -102,7 +103,7 @@ macro_rules! rollups {
     };
 }
 
-// The list. One line each; the order is of no consequence, the tags are for ever.
+// The list, one line each. The order doesn't matter; tags are permanent.
 rollups! {
     contributed: {
         unique_users: UniqueUsers,
@@ -118,7 +119,7 @@ rollups! {
         deferred_by_identity: DeferredByIdentity,
         deferred_by_account: DeferredByAccount,
     }
-    // Not sums over entities' facts: folding keeps them itself.
+    // Not sums over entities' facts: folding maintains these rows directly.
     kept: {
         group_activity: GroupActivity,
         group_numbers: GroupNumbers,

@@ -1,4 +1,4 @@
-//! Revenue per day: what was earned, in how many orders, and what could not be converted.
+//! Revenue per day: the money, the number of orders, and the money without a rate.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, Key, StoredCells, Value, signed, unsigned};
@@ -12,10 +12,10 @@ use crate::time::Day;
 #[derive(Debug)]
 pub struct Revenue;
 
-/// A day, and a currency that had no rate; none for what was converted.
+/// A day, and a currency without a rate; `None` is the converted money.
 pub type DayAndCurrency = (i32, Option<Currency>);
 
-/// What is in a row.
+/// The value of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MoneyRow {
     revenue: Amount,
@@ -105,7 +105,7 @@ impl Rollup for Revenue {
 }
 
 impl Cells<DayAndCurrency, MoneyRow> {
-    /// All money of the days from `first` to `last`.
+    /// Returns all money of the days from `first` to `last`.
     #[must_use]
     pub fn sums(&self, first: Day, last: Day) -> MoneySums {
         let mut sums = MoneySums::default();

@@ -1,4 +1,4 @@
-//! Sessions and bounces per day, by what brought them.
+//! Sessions and bounces per day, by channel and touch.
 
 use crate::acquisition::Channel;
 use crate::cells::packed::Columns;
@@ -8,17 +8,17 @@ use crate::facts::{DirtyRange, Facts, Touch};
 use crate::indexes::dictionary::TermId;
 use crate::rollups::Rollup;
 
-/// Sessions that the same thing brought.
+/// The sums of sessions with the same channel and touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Visits {
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: i64,
-    /// How many of them have exactly one event.
+    /// The number of sessions with exactly one event.
     pub bounces: i64,
 }
 
 impl Visits {
-    /// Both together.
+    /// Adds two sums.
     #[must_use]
     pub fn plus(self, other: Visits) -> Visits {
         Visits { sessions: self.sessions + other.sessions, bounces: self.bounces + other.bounces }
@@ -35,10 +35,10 @@ impl Value for Visits {
     }
 }
 
-/// The day on which sessions began, their channel and touch; no touch is `(direct)`.
+/// The day on which sessions began, their channel and their touch; `None` is `(direct)`.
 pub type DayAndTouch = (i32, Channel, Option<Touch>);
 
-/// The place in the list.
+/// Encoded as the index in the list of channels.
 impl Key for Channel {
     const BYTES: usize = 1;
 

@@ -1,4 +1,4 @@
-//! Unique users per day: which identities were active, and over any window how many different ones.
+//! Unique users: the active identities per day, and the distinct identities over any window.
 
 use crate::rollups::at_level::at_level;
 use crate::rollups::distinct;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::ingest::{BatchReceipt, Origin, Permit, Prepared, Refusal};
+use headcount_actors::admission_gate::Permit;
+use headcount_actors::ingest::{BatchReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
 use headcount_domain::intake::policy::Policy;
 use tokio::task::JoinHandle;

@@ -9,7 +9,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt;
-use headcount_actors::ingest::Permit;
+use headcount_actors::admission_gate::Permit;
 use headcount_domain::ids::ProjectId;
 
 use crate::http::app::AppState;

@@ -5,7 +5,7 @@ use std::fmt;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
-use headcount_actors::ingest;
+use headcount_actors::admission_gate;
 use headcount_actors::ingest::Refusal;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::{AskError, TrackError};
@@ -268,8 +268,8 @@ impl From<TrackError> for ApiError {
     }
 }
 
-impl From<ingest::Refused> for ApiError {
-    fn from(refused: ingest::Refused) -> Self {
+impl From<admission_gate::Refused> for ApiError {
+    fn from(refused: admission_gate::Refused) -> Self {
         Self::overloaded(refused.to_string())
     }
 }

@@ -49,8 +49,7 @@ pub(super) fn first_position(
     if let Some(known) = frozen.and_then(|frozen| frozen.get(&fingerprint)) {
         return Ok(Some(*known));
     }
-    let value = newest(tables, &fingerprint.to_be_bytes(), fingerprint)?.flatten();
-    value.map(|value| decode_position(&value)).transpose()
+    newest(tables, &fingerprint.to_be_bytes(), fingerprint, |value| value.map(decode_position))?.flatten().transpose()
 }
 
 fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {

@@ -1,6 +1,7 @@
 //! The block index of a table: where each block lies, and a key that separates it from the block before.
 
 use super::footer::{MAGIC, take};
+use super::key::head_of;
 
 /// An uncompressed block is smaller than this: it ends soon after the layout's block size, or holds one value of up to 64 MiB.
 pub(super) const MAX_BLOCK_BYTES: u32 = 80 << 20;
@@ -19,12 +20,11 @@ pub(super) struct BlockHandle {
     pub(super) crc: u32,
 }
 
-/// The first 8 bytes of a key as a number, in the order of the keys.
-fn head_of(key: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len = key.len().min(8);
-    head[..len].copy_from_slice(&key[..len]);
-    u64::from_be_bytes(head)
+impl BlockHandle {
+    /// The end of the block in the file.
+    pub(super) fn end(&self) -> u64 {
+        self.at + u64::from(self.stored)
+    }
 }
 
 /// Finds the block that may hold a key.
@@ -64,7 +64,7 @@ impl BlockIndex {
 
     /// The end of the last block.
     pub(super) fn data_end(&self) -> u64 {
-        self.handles.last().map_or(MAGIC.len() as u64, |last| last.at + u64::from(last.stored))
+        self.handles.last().map_or(MAGIC.len() as u64, BlockHandle::end)
     }
 
     /// Frees spare capacity.

@@ -65,7 +65,7 @@ impl<'t> MergeCursor<'t> {
         let Some(mut least) = self.cursors.len().checked_sub(1) else { return Ok(false) };
         let mut repeated = false;
         for newer in (0..least).rev() {
-            let order = self.cursors[newer].key().cmp(self.cursors[least].key());
+            let order = self.cursors[newer].compare(&self.cursors[least]);
             if order.is_le() {
                 least = newer;
                 repeated |= order.is_eq();

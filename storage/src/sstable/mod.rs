@@ -13,6 +13,7 @@ mod error;
 mod filter;
 mod footer;
 mod index;
+mod key;
 mod manifest;
 mod merge;
 mod merger;

@@ -10,16 +10,36 @@
 //!
 //! Index and filter are in memory: 1.5 bytes a key and some 40 a block. A lookup that passes the filter reads one block.
 
+use std::cell::Cell;
+use std::cmp::Ordering;
 use std::io;
 
 use super::block::{BlockCursor, Encoding, find};
 use super::error::TableError;
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, MAGIC};
-use super::index::BlockIndex;
+use super::index::{BlockHandle, BlockIndex};
+use super::key::compare_keys;
 use super::space::TableSpace;
 use crate::files::CachedFile;
 use crate::pace::Pace;
+
+/// The most bytes that a reader of consecutive blocks reads at once.
+const MAX_READ_AHEAD: u64 = 64 << 10;
+/// Larger buffers are not kept for the next lookup.
+const MAX_KEPT_BYTES: usize = 64 << 10;
+
+/// The buffers of a lookup: a block as it is stored, and its pairs if it is compressed.
+#[derive(Debug, Default)]
+struct BlockBuffers {
+    stored: Vec<u8>,
+    raw: Vec<u8>,
+}
+
+thread_local! {
+    /// The buffers of the thread's last lookup, since allocating and clearing them takes as long as a search.
+    static BUFFERS: Cell<BlockBuffers> = const { Cell::new(BlockBuffers { stored: Vec::new(), raw: Vec::new() }) };
+}
 
 /// An open table.
 #[derive(Debug)]
@@ -96,29 +116,52 @@ impl Table {
         self.file.remove_at_end(true);
     }
 
-    /// Looks a key up: `Some(None)` if it is deleted, `None` if the table does not have it. `hash` is the layout's hash of the key.
-    pub(crate) fn get(&self, key: &[u8], hash: u128) -> Result<Option<Option<Vec<u8>>>, TableError> {
+    /// Looks a key up, and returns what `read` makes of its value, which is `None` if the key is deleted. Returns `None` if the table
+    /// does not have the key. `hash` is the layout's hash of the key.
+    pub(crate) fn get<T>(&self, key: &[u8], hash: u128, read: impl Fn(Option<&[u8]>) -> T) -> Result<Option<T>, TableError> {
         if !self.filter.may_hold(hash) {
             return Ok(None);
         }
-        let block = self.read_block(self.index.block_of(key))?;
-        Ok(find(self.encoding, &block, key)?.map(|value| value.map(<[u8]>::to_vec)))
+        let mut buffers = BUFFERS.take();
+        let block = self.read_block(self.index.block_of(key), &mut buffers)?;
+        let found = find(self.encoding, block, key)?.map(read);
+        if buffers.stored.capacity().max(buffers.raw.capacity()) <= MAX_KEPT_BYTES {
+            BUFFERS.set(buffers);
+        }
+        Ok(found)
     }
 
     /// Reads the pairs of a block and checks them.
-    fn read_block(&self, number: usize) -> Result<Vec<u8>, TableError> {
-        let damaged = || TableError::damaged(format!("block {number} of {}", self.file.name()));
-        let handle = self.index.handles().get(number).ok_or_else(damaged)?;
-        let mut stored = vec![0; handle.stored as usize];
-        self.file.read_exact_at(&mut stored, handle.at).map_err(TableError::read("read a table"))?;
-        if crc32c::crc32c(&stored) != handle.crc {
-            return Err(damaged());
+    fn read_block<'b>(&self, number: usize, buffers: &'b mut BlockBuffers) -> Result<&'b [u8], TableError> {
+        let handle = self.index.handles().get(number).ok_or_else(|| self.damaged_block(number))?;
+        let stored = sized(&mut buffers.stored, handle.stored);
+        self.file.read_exact_at(stored, handle.at).map_err(TableError::read("read a table"))?;
+        self.unpack(number, handle, stored, &mut buffers.raw)
+    }
+
+    /// Checks a block that was read, and returns its pairs. They are in `raw` if the block is compressed.
+    fn unpack<'b>(
+        &self,
+        number: usize,
+        handle: &BlockHandle,
+        stored: &'b [u8],
+        raw: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], TableError> {
+        if crc32c::crc32c(stored) != handle.crc {
+            return Err(self.damaged_block(number));
         }
         if handle.stored == handle.raw {
             return Ok(stored);
         }
-        let raw = lz4_flex::block::decompress(&stored, handle.raw as usize).map_err(|_| damaged())?;
-        if raw.len() == handle.raw as usize { Ok(raw) } else { Err(damaged()) }
+        let raw = sized(raw, handle.raw);
+        match lz4_flex::block::decompress_into(stored, raw) {
+            Ok(len) if len == raw.len() => Ok(raw),
+            _ => Err(self.damaged_block(number)),
+        }
+    }
+
+    fn damaged_block(&self, number: usize) -> TableError {
+        TableError::damaged(format!("block {number} of {}", self.file.name()))
     }
 
     /// Reads and checks everything. Returns `false` if `pace` breaks it off.
@@ -131,20 +174,18 @@ impl Table {
         }
         // Within a block the cursor checks the order.
         let (mut count, mut last) = (0, Vec::new());
-        for (number, handle) in self.index.handles().iter().enumerate() {
+        let (mut blocks, mut cursor) = (BlockStream::new(self, 0), BlockCursor::new(self.encoding));
+        for handle in self.index.handles() {
             if pace(u64::from(handle.stored)).is_break() {
                 return Ok(false);
             }
-            let mut cursor = BlockCursor::new(self.encoding, self.read_block(number)?)?;
+            blocks.next(&mut cursor)?;
             let has_first = cursor.advance()?;
             let in_order = count == 0 || last.as_slice() < cursor.key();
             if !has_first || !in_order || !cursor.key().starts_with(&self.key_prefix) {
                 return Err(damaged("the order of the blocks"));
             }
-            count += 1;
-            while cursor.advance()? {
-                count += 1;
-            }
+            count += 1 + cursor.skip_to_last()?;
             last.clear();
             last.extend_from_slice(cursor.key());
         }
@@ -155,18 +196,69 @@ impl Table {
     }
 }
 
+/// The first `len` bytes of a buffer, which grows if it is shorter. Their contents are arbitrary.
+fn sized(buffer: &mut Vec<u8>, len: u32) -> &mut [u8] {
+    let len = len as usize;
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    &mut buffer[..len]
+}
+
+/// Reads the blocks of a table in order, several at once.
+#[derive(Debug)]
+struct BlockStream<'t> {
+    table: &'t Table,
+    next: usize,
+    /// How much is read at once. It doubles with each read, since few blocks are wanted of most ranges.
+    read_ahead: u64,
+    /// The part of the file from `from` that was read.
+    ahead: Vec<u8>,
+    from: u64,
+    raw: Vec<u8>,
+}
+
+impl<'t> BlockStream<'t> {
+    /// A stream that begins with block `next`.
+    fn new(table: &'t Table, next: usize) -> Self {
+        Self { table, next, read_ahead: 1, ahead: Vec::new(), from: 0, raw: Vec::new() }
+    }
+
+    /// Loads the next block; returns `false` at the end.
+    fn next(&mut self, block: &mut BlockCursor) -> Result<bool, TableError> {
+        let Some(handle) = self.table.index.handles().get(self.next) else { return Ok(false) };
+        if handle.end() > self.from + self.ahead.len() as u64 {
+            self.fetch(handle)?;
+        }
+        let stored = &self.ahead[(handle.at - self.from) as usize..][..handle.stored as usize];
+        block.load(self.table.unpack(self.next, handle, stored, &mut self.raw)?)?;
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// Reads the block of `handle`, which is the next, and whole blocks after it.
+    fn fetch(&mut self, handle: &BlockHandle) -> Result<(), TableError> {
+        let ends = self.table.index.handles().iter().skip(self.next + 1).map(BlockHandle::end);
+        let end = ends.take_while(|end| *end <= handle.at + self.read_ahead).last().unwrap_or(handle.end());
+        self.from = handle.at;
+        self.ahead.resize((end - handle.at) as usize, 0);
+        self.read_ahead = (2 * (end - handle.at)).min(MAX_READ_AHEAD);
+        self.table.file.read_exact_at(&mut self.ahead, handle.at).map_err(TableError::read("read a table"))
+    }
+}
+
 /// Visits the pairs of a table in order.
 #[derive(Debug)]
 pub(super) struct TableCursor<'t> {
-    table: &'t Table,
-    next: usize,
+    blocks: BlockStream<'t>,
     block: BlockCursor,
 }
 
 impl<'t> TableCursor<'t> {
     /// A cursor at the first pair whose key is at least `from`; `None` if there is none.
     pub(super) fn seek(table: &'t Table, from: &[u8]) -> Result<Option<Self>, TableError> {
-        let mut cursor = Self { table, next: table.index.block_of(from), block: BlockCursor::empty() };
+        let blocks = BlockStream::new(table, table.index.block_of(from));
+        let mut cursor = Self { blocks, block: BlockCursor::new(table.encoding) };
         while cursor.advance()? {
             if cursor.key() >= from {
                 return Ok(Some(cursor));
@@ -178,13 +270,16 @@ impl<'t> TableCursor<'t> {
     /// Advances to the next pair; returns `false` at the end.
     pub(super) fn advance(&mut self) -> Result<bool, TableError> {
         while !self.block.advance()? {
-            if self.next >= self.table.index.handles().len() {
+            if !self.blocks.next(&mut self.block)? {
                 return Ok(false);
             }
-            self.block = BlockCursor::new(self.table.encoding, self.table.read_block(self.next)?)?;
-            self.next += 1;
         }
         Ok(true)
+    }
+
+    /// Compares the current keys of two cursors.
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        compare_keys(self.key(), other.key())
     }
 
     /// The key of the current pair.

@@ -109,7 +109,7 @@ impl TableSet {
 
     /// Looks a key up: `Some(None)` if it is deleted, `None` if no table has it.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, TableError> {
-        newest(&self.tables(), key, (self.space.layout.hash)(key))
+        newest(&self.tables(), key, (self.space.layout.hash)(key), |value| value.map(<[u8]>::to_vec))
     }
 
     /// Begins a new table. `expected` is the greatest number of keys, if it is known.
@@ -255,10 +255,16 @@ fn sizes_of(tables: &[Arc<Table>]) -> Vec<u64> {
     tables.iter().map(|table| table.file_len()).collect()
 }
 
-/// The newest pair of a key: `Some(None)` if it is deleted, `None` if no table has it. `hash` is the layout's hash of the key.
-pub(crate) fn newest(tables: &[Arc<Table>], key: &[u8], hash: u128) -> Result<Option<Option<Vec<u8>>>, TableError> {
+/// What `read` makes of the newest value of a key, which is `None` if the key is deleted. Returns `None` if no table has the key. `hash`
+/// is the layout's hash of the key.
+pub(crate) fn newest<T>(
+    tables: &[Arc<Table>],
+    key: &[u8],
+    hash: u128,
+    read: impl Fn(Option<&[u8]>) -> T,
+) -> Result<Option<T>, TableError> {
     for table in tables.iter().rev() {
-        if let found @ Some(_) = table.get(key, hash)? {
+        if let found @ Some(_) = table.get(key, hash, &read)? {
             return Ok(found);
         }
     }

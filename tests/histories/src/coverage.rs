@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Coverage(BTreeMap<String, usize>);
 
 impl Coverage {
-    /// Counts a rule once more.
+    /// Counts a rule.
     pub fn count(&mut self, rule: &str) {
         self.add(rule, 1);
     }
@@ -22,13 +22,13 @@ impl Coverage {
         *self.0.entry(rule.to_owned()).or_default() += times;
     }
 
-    /// How often a rule came into play.
+    /// Returns the number of times that a rule was exercised.
     #[must_use]
     pub fn of(&self, rule: &str) -> usize {
         self.0.get(rule).copied().unwrap_or(0)
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another coverage.
     pub fn merge(&mut self, other: &Coverage) {
         for (rule, times) in &other.0 {
             self.add(rule, *times);
@@ -60,7 +60,7 @@ impl Coverage {
         self.count(&format!("asked {place}: {}", answer.status));
     }
 
-    /// Counts what the recorded events of a run have in them.
+    /// Counts the rules that the recorded events of a run exercise.
     pub(crate) fn look_at(&mut self, model: &Model) {
         let facts = model.facts();
         for (index, event) in facts.events.iter().enumerate() {

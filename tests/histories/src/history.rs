@@ -1,4 +1,4 @@
-//! A history: an organization, and what happens to it step by step.
+//! A history: an organization and a sequence of steps.
 
 use crate::generate::generate;
 use chrono::NaiveDate;
@@ -9,60 +9,60 @@ use std::fmt;
 /// A project of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its name, by which questions and steps speak of it.
+    /// The name in questions and steps.
     pub name: String,
-    /// What `POST /projects` gets: `{"name": …, "currency": …, …}`.
+    /// The body of `POST /projects`: `{"name": …, "currency": …, …}`.
     pub body: Json,
 }
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An event, sent from a usual browser with a public key.
+    /// Sends an event from a typical browser with a public key.
     Track {
         /// The project's name.
         project: String,
-        /// The event as JSON, exactly as it is to be sent.
+        /// The JSON of the event, exactly as sent.
         body: String,
     },
-    /// Several events at once.
+    /// Sends several events at once.
     Batch {
         /// The project's name.
         project: String,
         /// The events.
         bodies: Vec<String>,
     },
-    /// Another table of rates, in place of the one before.
+    /// Replaces the table of rates.
     Rates(Rates),
-    /// A stop and a start.
+    /// Restarts the subject.
     Restart,
-    /// A question.
+    /// Asks a question.
     Ask(Question),
 }
 
-/// What happens to one organization.
+/// The history of one organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
-    /// What made it.
+    /// The seed that it was generated from.
     pub seed: u64,
     /// The organization's settings at the start.
     pub organization: OrganizationSetup,
     /// Its projects.
     pub projects: Vec<Project>,
-    /// Whether some events happen at the time of receipt. Instants in answers are not to be compared then.
+    /// Whether some events happen at the time of receipt. Instants in answers are then not compared.
     pub live: bool,
-    /// The days on which something happens.
+    /// The days of its events.
     pub days: Vec<NaiveDate>,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// How long a history is.
+/// The size of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How many events, at most.
+    /// The maximum number of events.
     pub events: usize,
-    /// How many questions, beside some that are always asked at the end.
+    /// The number of questions, in addition to those asked at the end of every history.
     pub questions: usize,
 }
 
@@ -73,19 +73,19 @@ impl Default for Size {
 }
 
 impl History {
-    /// The history of a seed, as of `now_ms`: what is relative to today lies in the year before it.
+    /// Generates the history of a seed as of `now_ms`; times relative to today lie in the year before it.
     #[must_use]
     pub fn from_seed(seed: u64, now_ms: i64, size: Size) -> History {
         generate(seed, now_ms, size)
     }
 
-    /// The organization's timezone.
+    /// Returns the organization's timezone.
     #[must_use]
     pub fn timezone(&self) -> Tz {
         self.organization.timezone
     }
 
-    /// The same, with other steps.
+    /// Returns a copy with other steps.
     #[must_use]
     pub fn with_steps(&self, steps: Vec<Step>) -> History {
         History { steps, ..self.clone() }

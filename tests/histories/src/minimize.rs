@@ -1,9 +1,9 @@
-//! Making a failing history shorter.
+//! Minimizes a failing history.
 
 use crate::history::History;
 
-/// The shortest history that still fails, found by leaving steps out: halves first, then ever less, until no single step
-/// can go.
+/// Returns the shortest failing history found by removing steps: first halves, then ever fewer, until no single step can
+/// be removed.
 pub fn minimize(history: &History, mut fails: impl FnMut(&History) -> bool) -> History {
     let mut shortest = history.clone();
     let mut chunk = shortest.steps.len().div_ceil(2);

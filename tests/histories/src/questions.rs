@@ -35,7 +35,7 @@ const FIELDS: [&str; 20] = [
     "group_type",
 ];
 const PATHS: [&str; 4] = ["plan", "seats", "a.b", "nothing"];
-/// Conditions; `$` stands for the JSON of a value where one is.
+/// Filters; `$` stands for the JSON of a value.
 const FILTERS: [(&str, &str, &str); 26] = [
     ("name", "is", r#""pageview""#),
     ("name", "is_not", r#"["order", "refund"]"#),
@@ -65,14 +65,14 @@ const FILTERS: [(&str, &str, &str); 26] = [
     ("metadata.a.b", "is", "1"),
 ];
 
-/// So many questions: windows of all kinds, every endpoint of the model, and some that are refused.
+/// Generates `count` questions: all kinds of windows, every endpoint of the model, and some invalid ones.
 #[must_use]
 pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let is_crowd = crowd::is_crowd(history);
     (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
-/// What is asked at the end of every history: each project as a whole, and all companies.
+/// Returns the questions at the end of every history: about each project as a whole, and about all companies.
 #[must_use]
 pub(crate) fn closing(history: &History) -> Vec<Question> {
     let first = history.days[0] - Days::new(2);
@@ -105,7 +105,7 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
     asked
 }
 
-/// All companies, which shows their ids.
+/// Returns the question for all companies, which shows their ids.
 #[must_use]
 pub(crate) fn all_companies() -> Question {
     Question::get("/companies/top", &[("range_days", "365"), ("limit", "100")])
@@ -135,7 +135,7 @@ fn closing_organization(first: &str) -> Vec<Question> {
 fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
-    // Where instants in answers can't be compared, what shows them is left out.
+    // Leave out questions that show instants if these can't be compared.
     let kinds = if history.live { 9 } else { 15 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
@@ -157,7 +157,8 @@ fn add(question: &mut Question, name: &str, value: &str) {
     question.query.push((name.to_owned(), value.to_owned()));
 }
 
-/// A window: none, one bound, single days, all days, instants as bounds, days of nothing, and the wrong way round.
+/// Generates a window: none, one bound, single days, all days, instants as bounds, days without events, or reversed
+/// bounds.
 fn window(history: &History, rng: &mut Rng) -> Vec<(&'static str, String)> {
     let day = *rng.pick(&history.days);
     let other = *rng.pick(&history.days);
@@ -284,7 +285,7 @@ fn of_identity(history: &History, rng: &mut Rng, paths: [&str; 2]) -> Question {
     question
 }
 
-/// A question with `range_days`, and one value of each of some parameters.
+/// Generates a question with `range_days` and one value for each of some parameters.
 fn ranged(rng: &mut Rng, path: &str, fields: &[(&str, &[&str])]) -> Question {
     let mut question = Question::get(path, &[]);
     for (name, values) in fields {

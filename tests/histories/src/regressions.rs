@@ -1,7 +1,7 @@
-//! Histories with a name: those that ever failed, and hard ones by hand. Each is as short as it can be, and says a few answers
-//! outright, as the contract has them; everything else is compared with the model.
+//! Named histories: those that once failed, and difficult ones written by hand. Each is as short as possible, and states
+//! a few answers explicitly, as the contract requires them; all others are compared with the model.
 //!
-//! One that fails in a random run goes here, minimized, with what it showed.
+//! Add a history that fails in a random run here, minimized, with the defect that it revealed.
 
 mod cases;
 
@@ -16,61 +16,61 @@ use headcount_model::{Json, OrganizationSetup, Question, Rates};
 use crate::history::{History, Project, Step};
 use crate::run::{Failure, Subject, model_of, run};
 
-/// What happens, one after another.
+/// A step of a case.
 enum Act {
-    /// An event to a project. `@-3 10:00:00` is that time (UTC) three days ago.
+    /// An event of a project. `@-3 10:00:00` is that time (UTC) three days ago.
     Send(&'static str, &'static str),
     /// Several events at once.
     Batch(&'static str, &'static [&'static str]),
-    /// A stop and a start.
+    /// A restart.
     Restart,
 }
 
-/// A history by hand.
+/// A history written by hand.
 struct Case {
     name: &'static str,
     timezone: &'static str,
     rates: &'static [(&'static str, &'static str)],
     projects: &'static [&'static str],
     acts: &'static [Act],
-    /// Question, place in its answer, and what stands there. `POST` comes first where it is one; a project is `{shop}`.
+    /// Question, place in its answer, and the value there. `POST` precedes a question with that method; a project is
+    /// `{shop}`.
     says: &'static [(&'static str, &'static str, &'static str)],
 }
 
 const USUAL: Case = Case { name: "", timezone: "UTC", rates: &[], projects: &[r#"{"name": "shop"}"#], acts: &[], says: &[] };
 
-/// How thoroughly a regression is run.
+/// The thoroughness of a run of a regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
-    /// Everything is asked at the end.
+    /// Asks all questions at the end.
     AtTheEnd,
-    /// Everything is asked after every step.
+    /// Asks all questions after every step.
     AfterEachStep,
-    /// The same, and there is a stop and a start after every step.
+    /// Asks all questions and restarts after every step.
     WithRestarts,
 }
 
-/// A history with a name.
+/// A named history.
 #[derive(Clone, Debug)]
 pub struct Regression {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What happens, and every question about it.
+    /// The steps, and every question about them.
     pub history: History,
     says: Vec<(Question, &'static str, Json)>,
 }
 
-/// All of them, as of `now_ms`.
+/// Returns all regressions as of `now_ms`.
 #[must_use]
 pub fn regressions(now_ms: i64, care: Care) -> Vec<Regression> {
     cases::CASES.iter().map(|case| regression(case, now_ms, care)).collect()
 }
 
 impl Regression {
-    /// Runs it on a subject and on the model, and holds both against what the answers must be.
+    /// Runs the history on a subject and on the model, and compares both with the stated answers.
     ///
-    /// # Errors
-    /// The first difference.
+    /// # Errors The first difference.
     pub fn run(&self, subject: &mut dyn Subject) -> Result<(), Failure> {
         run(&self.history, subject, model_of(&self.history))?;
         for (question, path, expected) in &self.says {
@@ -122,7 +122,7 @@ fn step(act: &Act, now_ms: i64) -> Step {
     }
 }
 
-/// The body with `@-3 10:00:00` written out.
+/// Resolves times such as `@-3 10:00:00` in a body.
 fn dated(body: &str, now_ms: i64) -> String {
     let Some((before, rest)) = body.split_once("@-") else { return body.to_owned() };
     let (spelled, after) = rest.split_once('"').expect("a quote behind a time");
@@ -132,7 +132,7 @@ fn dated(body: &str, now_ms: i64) -> String {
     format!("{before}{day}T{time}Z\"{after}")
 }
 
-/// `POST /path?name=value&…`, whose values go into the body, or the same without `POST`.
+/// Parses `POST /path?name=value&…`, whose values go into the body, or the same without `POST`.
 fn question(text: &str) -> Question {
     let (target, is_post) = text.strip_prefix("POST ").map_or((text, false), |target| (target, true));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -144,7 +144,7 @@ fn question(text: &str) -> Question {
     Question::get(path, &fields.collect::<Vec<_>>())
 }
 
-/// Whom and what the events name.
+/// The ids and names in the events.
 #[derive(Default)]
 struct Named {
     users: BTreeSet<String>,
@@ -172,7 +172,7 @@ impl Named {
     }
 }
 
-/// Every question of the model that has to do with what happens.
+/// Returns every question of the model that concerns the events.
 fn everything(history: &History, steps: &[Step], now_ms: i64) -> Vec<Question> {
     let mut named = Named::default();
     for step in steps {

@@ -1,4 +1,4 @@
-//! Running a history on a subject and on the model, and comparing every reply and every answer.
+//! Runs a history on a subject and on the model, and compares every reply and every answer.
 
 use crate::coverage::Coverage;
 use crate::history::{History, Step};
@@ -11,20 +11,20 @@ use std::fmt;
 /// The reply to one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackReply {
-    /// It was taken.
+    /// The event was accepted.
     Accepted {
         /// `recorded`, `duplicate` or `dropped`.
         status: String,
-        /// Why it was dropped.
+        /// The reason for dropping it.
         reason: Option<String>,
         /// Whether its timestamp was too far ahead.
         clamped: bool,
         /// The event's id.
         id: Option<String>,
     },
-    /// It was refused.
+    /// The event was refused.
     Refused {
-        /// The field.
+        /// The invalid field.
         param: Option<String>,
     },
 }
@@ -32,47 +32,47 @@ pub enum TrackReply {
 /// The reply to a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchReply {
-    /// How many were recorded.
+    /// The number of recorded events.
     pub recorded: usize,
-    /// How many were duplicates.
+    /// The number of duplicates.
     pub duplicates: usize,
-    /// How many were dropped.
+    /// The number of dropped events.
     pub dropped: usize,
-    /// Which were refused, and for which field.
+    /// The indices of the refused events, and their invalid fields.
     pub errors: Vec<(usize, Option<String>)>,
 }
 
-/// Whatever answers like the model does.
+/// A system under test, which should answer like the model.
 pub trait Subject {
-    /// Its clock, in milliseconds of the epoch.
+    /// Returns the subject's clock, in milliseconds since the epoch.
     fn now_ms(&mut self) -> i64;
-    /// Makes the organization and its projects, on nothing.
+    /// Creates the organization and its projects in an empty subject.
     fn setup(&mut self, history: &History);
-    /// Takes an event, from a usual browser with a public key of the project.
+    /// Sends an event from a typical browser with a public key of the project.
     fn track(&mut self, project: &str, body: &str) -> TrackReply;
-    /// Takes several.
+    /// Sends several events at once.
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply;
-    /// Takes another table of rates.
+    /// Replaces the table of rates.
     fn rates(&mut self, rates: &Rates);
-    /// Stops and starts again.
+    /// Restarts the subject.
     fn restart(&mut self);
-    /// Answers: the status, and the body. In the path `{shop}` stands for the id of the project `shop`; ids of companies
-    /// are as the subject has shown them.
+    /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the id of the project
+    /// `shop`; ids of companies are those that the subject has shown.
     fn ask(&mut self, question: &Question) -> (u16, Json);
 }
 
-/// Where the subject went another way than the model.
+/// A difference between the subject and the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The number of the step.
+    /// The index of the step.
     pub step: usize,
     /// The step.
     pub what: String,
     /// The place in the answer.
     pub path: String,
-    /// What the model says.
+    /// The model's value.
     pub expected: String,
-    /// What the subject says.
+    /// The subject's value.
     pub got: String,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The model of a history's organization, without events.
+/// Creates the model of a history's organization, without events.
 #[must_use]
 pub fn model_of(history: &History) -> Model {
     let mut model = Model::new(history.organization.clone());
@@ -93,11 +93,10 @@ pub fn model_of(history: &History) -> Model {
     model
 }
 
-/// Runs a history on a subject and on a model side by side. If the day changes meanwhile, what is relative to it can't be
-/// compared: the run ends early then, and the coverage says so.
+/// Runs a history on a subject and on a model side by side. If the day changes during the run, answers relative to today
+/// can't be compared: the run then ends early, and the coverage records it.
 ///
-/// # Errors
-/// The first difference.
+/// # Errors The first difference.
 pub fn run(history: &History, subject: &mut dyn Subject, model: Model) -> Result<Coverage, Failure> {
     subject.setup(history);
     let begun_ms = subject.now_ms();
@@ -119,7 +118,7 @@ fn is_another_day(history: &History, begun_ms: i64, now_ms: i64) -> bool {
     changed(history.timezone()) || changed(chrono_tz::UTC)
 }
 
-/// The place, what the model says, and what the subject says.
+/// A place, the model's value and the subject's value.
 pub type Differs = (String, String, String);
 
 struct Run<'a> {
@@ -194,7 +193,7 @@ impl Run<'_> {
                 self.events.insert(index, id);
                 is_new
             }
-            // The id of an event that came in a batch was never shown.
+            // The ids of events in a batch are never shown.
             (Status::Duplicate(Some(first)), _) => *self.events.entry(first).or_insert_with(|| id.clone()) == id,
             _ => true,
         }
@@ -230,8 +229,8 @@ impl Run<'_> {
         compare(expected, (status, got), &mut self.ids)
     }
 
-    /// Whether a list of a company's users ends before one that shares figure, name and last event with its last: those are in the
-    /// order of their ids, which the model does not know.
+    /// Whether a list of a company's users is cut between users with the same figure, name and last event. Those are
+    /// sorted by their ids, which the model does not know.
     fn is_cut_among_equals(&mut self, question: &Question, expected: &Answer) -> bool {
         let rank = |user: &Json| ["events", "resolved_identifier", "last_seen"].map(|field| user.field(field).clone());
         let users = expected.body.field("users").items();
@@ -246,7 +245,7 @@ impl Run<'_> {
         next.is_some() && next == users.last().map(rank)
     }
 
-    /// The question with the ids of companies that the subject has shown; `None` if it has not shown one.
+    /// Resolves the ids of companies in a question; `None` if the subject has not shown one of them.
     fn with_ids(&self, question: &Question) -> Option<Question> {
         let Some((before, rest)) = question.path.split_once("{company:") else { return Some(question.clone()) };
         let (key, after) = rest.split_once('}')?;
@@ -255,10 +254,9 @@ impl Run<'_> {
     }
 }
 
-/// Compares an answer with what the model says.
+/// Compares an answer with the model's.
 ///
-/// # Errors
-/// The first place where they differ, what the model says, and what the subject says.
+/// # Errors The first difference: its place, the model's value and the subject's value.
 pub fn compare(expected: Answer, got: (u16, Json), ids: &mut Ids) -> Result<(), Differs> {
     let (status, got) = got;
     if status != expected.status {
@@ -266,7 +264,7 @@ pub fn compare(expected: Answer, got: (u16, Json), ids: &mut Ids) -> Result<(), 
         return Err(("status".to_owned(), shown, format!("{status} {got}")));
     }
     if status == 400 {
-        // Which of several wrongs is named is not the contract's affair.
+        // The contract does not specify which of several errors is reported.
         let (expected, got) = (expected.body.field("error").field("type"), got.field("error").field("type"));
         let differs = ("error.type".to_owned(), expected.to_string(), got.to_string());
         return if expected == got { Ok(()) } else { Err(differs) };

@@ -6,17 +6,17 @@ use headcount_model::subject::{Credential, Method, Request};
 use headcount_model::{Json, Question, Rates};
 use std::collections::BTreeMap;
 
-/// Makes a subject of histories of whatever answers requests.
+/// Adapts a server that answers requests to a subject of histories.
 #[derive(Debug)]
 pub struct Served<S> {
-    /// What answers.
+    /// The server.
     pub server: S,
     /// The ids and public keys of projects, by name.
     projects: BTreeMap<String, (String, String)>,
 }
 
 impl<S: headcount_model::Subject> Served<S> {
-    /// A server without projects and events.
+    /// Adapts a server without projects and events.
     pub fn new(server: S) -> Served<S> {
         Served { server, projects: BTreeMap::new() }
     }

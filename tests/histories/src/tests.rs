@@ -1,4 +1,4 @@
-//! What histories promise of themselves, and the model of them.
+//! Properties of histories, and of the model under them.
 
 use super::{BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run};
 use headcount_model::facts::{explicit_company, told_email};
@@ -85,7 +85,7 @@ const RULES: [&str; 45] = [
     "asked groups metrics: 200",
 ];
 
-/// A subject that goes wrong at one place: the history that shows it is made short.
+/// A subject with one defect, for which the failing history must be minimized.
 struct Off(Served<ServedModel>);
 
 impl Subject for Off {
@@ -96,7 +96,7 @@ impl Subject for Off {
         self.0.setup(history);
     }
     fn track(&mut self, project: &str, body: &str) -> TrackReply {
-        // It takes refunds for orders.
+        // It records refunds as orders.
         self.0.track(project, &body.replace(r#""value": -"#, r#""value": "#))
     }
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply {
@@ -143,8 +143,8 @@ fn model_with(history: &History, events: &[(String, String)]) -> Model {
     model
 }
 
-/// The events of which none contradicts another in what the first recorded decides: keys, links, companies and domains;
-/// and one of each instant.
+/// Removes events that contradict an earlier one where the first recorded decides (keys, links, companies and domains),
+/// and keeps one event per instant.
 fn undisputed(history: &History) -> Vec<(String, String)> {
     let (mut instants, mut links, mut domains) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     let mut events = events_of(history);
@@ -172,7 +172,7 @@ fn undisputed(history: &History) -> Vec<(String, String)> {
     events
 }
 
-/// An event that reports another company for an identity than an earlier one did.
+/// Finds an event that reports another company for an identity than an earlier one did.
 fn disputed_company(model: &Model) -> Option<usize> {
     let facts = model.facts();
     let mut companies = BTreeMap::new();

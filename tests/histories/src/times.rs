@@ -1,4 +1,4 @@
-//! Instants that make trouble: clustered, around midnight, on days when the clocks change, at exact gaps.
+//! Difficult instants: clustered, around midnight, on days when the clocks change, at exact gaps.
 
 use crate::rng::Rng;
 use chrono::{Days, NaiveDate, NaiveTime, SecondsFormat, TimeZone};
@@ -14,16 +14,16 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(crate) struct Times {
     timezone: Tz,
     days: Vec<NaiveDate>,
-    /// Spreads instants over milliseconds, so that they tie only where they are meant to.
+    /// The spread of instants over milliseconds, so that they tie only where intended.
     spread: i64,
 }
 
-/// Days when the clocks change (America, Europe, Lord Howe Island), and ends of months.
+/// Days on which the clocks change (America, Europe, Lord Howe Island), and ends of months.
 const SPECIAL_DAYS: [(i32, u32, u32); 8] =
     [(2024, 3, 10), (2024, 11, 3), (2024, 3, 31), (2024, 10, 27), (2024, 4, 7), (2024, 2, 29), (2023, 12, 31), (2024, 1, 31)];
 
 impl Times {
-    /// Three to six days: some special, with the day after, the others in the year before today.
+    /// Picks three to six days: some special days with the day after, the others in the year before today.
     pub(crate) fn new(rng: &mut Rng, timezone: Tz, now_ms: i64) -> Times {
         let today = day_of(now_ms, timezone);
         let mut days = Vec::new();
@@ -46,7 +46,7 @@ impl Times {
         &self.days
     }
 
-    /// A new instant: on one of the days, at one of a few hours, at a millisecond of its own.
+    /// Picks a new instant on one of the days, at one of a few hours, at a unique millisecond.
     pub(crate) fn fresh(&mut self, rng: &mut Rng) -> i64 {
         let day = *rng.pick(&self.days);
         let hour = *rng.pick(&[9, 9, 10, 10, 15, 1, 2, 3, 23, 0]);
@@ -55,14 +55,14 @@ impl Times {
         self.start_of(day) + hour * HOUR_MS + minute * MINUTE_MS + self.spread % 997 + 1
     }
 
-    /// The first millisecond of a day, the last of the day before, or the second of a day: each project has its own, so
-    /// that no two projects have events at the same instant.
+    /// Returns the first millisecond of a day, the last of the day before, or the second of a day. Each project has its
+    /// own, so that no two projects have events at the same instant.
     pub(crate) fn midnight(&mut self, rng: &mut Rng, project: usize) -> i64 {
         let day = *rng.pick(&self.days);
         self.start_of(day) + [0, -1, 1][project % 3]
     }
 
-    /// An instant at a gap from another that matters to sessions, before or after it.
+    /// Returns an instant before or after another one, at a gap that matters to sessions.
     pub(crate) fn near(rng: &mut Rng, other_ms: i64) -> i64 {
         let gap = *rng.pick(&[
             29 * MINUTE_MS + 59 * SECOND_MS,
@@ -79,12 +79,12 @@ impl Times {
     fn start_of(&self, day: NaiveDate) -> i64 {
         let midnight = day.and_time(NaiveTime::MIN);
         let start = self.timezone.from_local_datetime(&midnight).earliest();
-        // Where the clocks go forward at midnight the day starts an hour later.
+        // Where the clocks go forward at midnight, the day starts an hour later.
         let later = || self.timezone.from_local_datetime(&(midnight + chrono::TimeDelta::hours(1))).earliest();
         start.or_else(later).expect("a start of the day").timestamp_millis()
     }
 
-    /// An instant as it is sent: RFC 3339 in some offset, with finer digits, or milliseconds of the epoch.
+    /// Formats an instant for sending: RFC 3339 at some offset, with finer digits, or milliseconds since the epoch.
     pub(crate) fn spelled(rng: &mut Rng, at_ms: i64) -> String {
         let at = chrono::DateTime::from_timestamp_millis(at_ms).expect("an instant");
         let offset = *rng.pick(&["Asia/Kolkata", "America/New_York", "Europe/Berlin"]);

@@ -1,7 +1,9 @@
-//! The naive model behind standard input: one request a line as JSON, one answer a line. `benches/latency.py --naive` asks it.
+//! The naive model as a filter: one JSON request per line of standard input, one answer per line of output. Used by
+//! `benches/latency.py --naive`.
 //!
-//! `answers NOW_MS`; a line is `{"method", "path", "query"?, "body"?}`, asked as the owner, or `{"project", "file"}`: the file's
-//! events, one a line, are recorded in that project. An answer is `{"status", "body"}`, or how many events became what.
+//! `answers NOW_MS`; a line is `{"method", "path", "query"?, "body"?}`, a request of the owner, or `{"project", "file"}`,
+//! which records the file's events, one per line, in that project. An answer is `{"status", "body"}`, or the number of
+//! events per result.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a tool of the tests: a panic is a failed test")]
 

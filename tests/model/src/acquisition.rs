@@ -1,15 +1,15 @@
-//! Where a visit came from: source, medium, campaign and channel of one event.
+//! Acquisition: source, medium, campaign and channel of one event.
 //!
-//! The lists know the clear-cut names only; whoever makes events for the tests uses these, or names that are on nobody's list.
+//! The lists contain only well-known names. Generators of test events use these, or names that are on no list.
 
 use crate::event::Event;
 
-/// The source of who comes from nowhere.
+/// The source of a visit without a known one.
 pub const DIRECT: &str = "(direct)";
-/// The medium and campaign of who names none.
+/// The medium or campaign of a visit without one.
 pub const NONE: &str = "(none)";
 
-/// The origin of an event, as a touch shows it.
+/// The origin of an event, as shown in a touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// `google`, `newsletter`, `(direct)`, …
@@ -21,7 +21,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of who comes from nowhere.
+    /// Returns the origin of a visit without any known value.
     #[must_use]
     pub fn direct() -> Origin {
         Origin { source: DIRECT.to_owned(), medium: NONE.to_owned(), campaign: NONE.to_owned() }
@@ -37,7 +37,7 @@ const CLICK_IDS: [(&str, &str, &str); 6] = [
     ("li_fat_id", "linkedin", "paid_social"),
 ];
 
-/// Referrer hosts with their brand and the medium of who comes from there.
+/// Referrer hosts with their brands and mediums.
 const HOSTS: [(&str, &str, &str); 11] = [
     ("google.com", "google", "organic"),
     ("bing.com", "bing", "organic"),
@@ -81,13 +81,13 @@ const CHANNELS: [&str; 20] = [
     "Unassigned",
 ];
 
-/// Trimmed, lower-cased, cut at 255 characters.
+/// Normalizes a value: trimmed, lower-cased, cut at 255 characters.
 #[must_use]
 pub fn value(text: &str) -> String {
     text.trim().to_lowercase().chars().take(255).collect()
 }
 
-/// The origin that the event itself names.
+/// Returns the origin of an event.
 #[must_use]
 pub fn origin(event: &Event) -> Origin {
     let given = |name: &str| event.overrides.field(name).filled().filter(|text| !text.trim().is_empty());
@@ -108,7 +108,7 @@ pub fn origin(event: &Event) -> Origin {
     }
 }
 
-/// The channel group of the event, by GA4's default rules in their order.
+/// Returns the channel of an event, by GA4's default rules in their order.
 #[must_use]
 pub fn channel(event: &Event) -> String {
     if let Some(named) = event.overrides.field("channel").text().filter(|named| CHANNELS.contains(named)) {

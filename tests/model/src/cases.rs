@@ -1,4 +1,4 @@
-//! The worked cases: small histories with the answers, worked out by hand, that headcount must give.
+//! The worked cases: small histories with the expected answers of headcount, computed by hand.
 
 use crate::compare::{Ids, same};
 use crate::json::Json;
@@ -12,25 +12,25 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often, and after how long, a question with `until` is asked again.
+/// The number of attempts of a question with `until`, and the pause between them.
 const PATIENCE: (usize, Duration) = (100, Duration::from_millis(100));
 
-/// A file of a case.
+/// A case file.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The name of the file, without its ending.
+    /// The name of the file, without its extension.
     pub name: String,
     content: Json,
 }
 
-/// The place where a case went otherwise.
+/// The place where the result of a case differs.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The case.
     pub case: String,
     /// `events[2]`, `queries[0]`, …
     pub place: String,
-    /// What was asked, and how the answer differs.
+    /// The request, and how the answer differs.
     pub what: String,
 }
 
@@ -40,10 +40,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// All cases of a directory, by name.
+/// Reads all cases of a directory, in order of name.
 ///
-/// # Panics
-/// If a file can't be read, or is no JSON.
+/// # Panics If a file can't be read, or is not JSON.
 #[must_use]
 pub fn read_all(directory: &Path) -> Vec<Case> {
     let files = std::fs::read_dir(directory).expect("the directory of cases");
@@ -62,8 +61,7 @@ pub fn read_all(directory: &Path) -> Vec<Case> {
 
 /// Runs a case on a subject without events.
 ///
-/// # Errors
-/// The first answer that is not as expected.
+/// # Errors The first answer that differs from the expected one.
 pub fn run(case: &Case, subject: &mut dyn Subject) -> Result<(), Failure> {
     let organization = case.content.field("organization");
     let timezone = organization.field("timezone").text().unwrap_or("UTC").parse().expect("an IANA timezone");
@@ -86,9 +84,9 @@ struct Run<'a> {
     subject: &'a mut dyn Subject,
     timezone: Tz,
     now_ms: i64,
-    /// The public keys of projects, by their names.
+    /// The public keys of projects, by project name.
     keys: BTreeMap<String, String>,
-    /// What `{…}` stands for.
+    /// The values of `{…}`.
     kept: BTreeMap<String, String>,
 }
 
@@ -158,9 +156,9 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a request until it is answered as expected, so many times at most.
+    /// Sends a request until the answer is as expected, at most `tries` times.
     fn expect(&mut self, place: &str, request: &Request, status: u16, expected: &Json, tries: usize) -> Result<Json, Failure> {
-        // What follows from an empty `expect` is nothing, not an empty object.
+        // An empty `expect` accepts any answer, not only an empty object.
         let anything = *expected == Json::object([]);
         let mut tried = 0;
         loop {
@@ -185,7 +183,7 @@ impl Run<'_> {
         Failure { case: self.case.name.clone(), place: place.to_owned(), what }
     }
 
-    /// A value of the file with its `{…}` and its relative times filled in.
+    /// Resolves `{…}` and relative times in a value of the file.
     fn resolved(&self, value: &Json) -> Json {
         match value {
             Json::Text(text) => Json::from(self.filled(text)),

@@ -1,17 +1,17 @@
-//! Comparing an answer with what was expected: exact, and naming the place that differs.
+//! Exact comparison of an answer with the expected one, which reports the place of a difference.
 
 use crate::json::Json;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where an answer differs from the expected one.
+/// A difference between an answer and the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The place: `series[3].unique_users`; empty for the whole.
+    /// The place: `series[3].unique_users`; empty for the whole answer.
     pub path: String,
-    /// What should stand there.
+    /// The expected value.
     pub expected: String,
-    /// What stands there.
+    /// The actual value.
     pub got: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Which texts the engine uses for the identifiers that expected answers leave open ([`Json::Id`]).
+/// The engine's texts for the identifiers that expected answers leave open ([`Json::Id`]).
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
     by_name: BTreeMap<String, String>,
@@ -30,13 +30,13 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The engine's text for `name`, if an answer has shown it.
+    /// Returns the engine's text for `name`, if an answer has shown it.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.by_name.get(name).map(String::as_str)
     }
 
-    /// Learns that the engine says `text` for `name`; false where it has said otherwise.
+    /// Binds `name` to the engine's `text`; returns `false` if it is bound to another text.
     pub fn bind(&mut self, name: &str, text: &str) -> bool {
         let known_text = self.by_name.entry(name.to_owned()).or_insert_with(|| text.to_owned());
         let known_name = self.by_text.entry(text.to_owned()).or_insert_with(|| name.to_owned());
@@ -44,11 +44,10 @@ impl Ids {
     }
 }
 
-/// Whether `got` has everything that `expected` has: the fields of an object, which may have more, and exactly the
-/// elements of a list, in order. An expected `{}` is an empty object. Numbers are compared as exact decimals.
+/// Checks that `got` contains all of `expected`: at least the fields of an object, and exactly the elements of a list, in
+/// order. An expected `{}` is an empty object. Numbers are compared as exact decimals.
 ///
-/// # Errors
-/// The first place that differs.
+/// # Errors The first difference.
 pub fn same(expected: &Json, got: &Json, ids: &mut Ids) -> Result<(), Difference> {
     at("", expected, got, ids)
 }

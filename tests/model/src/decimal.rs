@@ -1,9 +1,9 @@
-//! Exact decimals: what JSON numbers are here, and the arithmetic of money.
+//! Exact decimals: the numbers of JSON, and the arithmetic of money.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Millionths of a unit: what money and sums are added up in.
+/// Millionths of a unit, in which money is summed.
 pub type Micros = i128;
 
 /// Millionths in one unit.
@@ -17,7 +17,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// `mantissa / 10^scale`.
+    /// Creates `mantissa / 10^scale`.
     #[must_use]
     pub fn new(mut mantissa: i128, mut scale: u32) -> Decimal {
         while scale > 0 && mantissa % 10 == 0 {
@@ -27,7 +27,7 @@ impl Decimal {
         Decimal { mantissa, scale }
     }
 
-    /// Reads a JSON number, exponents included. `None` for what is no number, or is longer than 38 digits.
+    /// Parses a JSON number, including exponents. `None` for text that is not a number, or is longer than 38 digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Decimal> {
         let (number, exponent) = match text.split_once(['e', 'E']) {
@@ -44,19 +44,19 @@ impl Decimal {
         Some(Decimal::new(digits.checked_mul(factor)?, 0))
     }
 
-    /// A number of millionths.
+    /// Converts from millionths.
     #[must_use]
     pub fn of_micros(micros: Micros) -> Decimal {
         Decimal::new(micros, 6)
     }
 
-    /// As millionths, if it has no more than 6 places.
+    /// Converts to millionths, if there are no more than 6 places.
     #[must_use]
     pub fn micros(self) -> Option<Micros> {
         (self.scale <= 6).then(|| self.mantissa * 10_i128.pow(6 - self.scale))
     }
 
-    /// As millionths, rounded half away from zero.
+    /// Converts to millionths, rounded half away from zero.
     #[must_use]
     pub fn micros_rounded(self) -> Micros {
         match self.micros() {
@@ -65,7 +65,7 @@ impl Decimal {
         }
     }
 
-    /// As a whole number, if it is one.
+    /// Converts to a whole number, if it is one.
     #[must_use]
     pub fn whole(self) -> Option<i128> {
         (self.scale == 0).then_some(self.mantissa)
@@ -106,7 +106,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// `dividend / divisor`, rounded half away from zero.
+/// Divides, rounding half away from zero.
 #[must_use]
 pub fn divide_rounded(dividend: i128, divisor: i128) -> i128 {
     let sign = dividend.signum() * divisor.signum();
@@ -114,7 +114,7 @@ pub fn divide_rounded(dividend: i128, divisor: i128) -> i128 {
     sign * ((2 * dividend + divisor) / (2 * divisor))
 }
 
-/// A ratio as the service shows it: `total` millionths over `count`, to 6 places, and 0 over nothing.
+/// Returns the ratio that the service shows: `total` millionths divided by `count`, to 6 places; 0 if `count` is 0.
 #[must_use]
 pub fn ratio(total: Micros, count: usize) -> Decimal {
     match i128::try_from(count) {
@@ -123,7 +123,7 @@ pub fn ratio(total: Micros, count: usize) -> Decimal {
     }
 }
 
-/// `amount` of a currency worth `from` in units of one worth `to`: rounded once, half away from zero, to 6 places.
+/// Converts `amount` from a currency of rate `from` to one of rate `to`, rounding once, half away from zero, to 6 places.
 #[must_use]
 pub fn convert(amount: Micros, from: Decimal, to: Decimal) -> Micros {
     let dividend = amount * from.mantissa * 10_i128.pow(to.scale);

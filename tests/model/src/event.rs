@@ -1,4 +1,4 @@
-//! One recorded event: its body as sent, and what it says.
+//! Recorded events: the body as sent, and the values derived from it.
 
 use crate::decimal::{Decimal, MICROS, Micros, convert};
 use crate::json::Json;
@@ -6,13 +6,13 @@ use crate::text::{Url, without_www};
 use crate::time::{AHEAD_MS, OLDEST_MS, instant_ms};
 use std::collections::BTreeMap;
 
-/// Worth of one unit of each currency in USD.
+/// The value of one unit of each currency in USD.
 pub type Rates = BTreeMap<String, Decimal>;
 
-/// Who sent an event, and from where.
+/// The sender of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// Whether it came with a bearer token of a server, not with a public key.
+    /// Whether it used the bearer token of a server instead of a public key.
     pub server: bool,
     /// The user agent.
     pub agent: String,
@@ -21,7 +21,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A usual browser with a public key.
+    /// A typical browser with a public key.
     #[must_use]
     pub fn browser() -> Sender {
         let agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
@@ -35,18 +35,18 @@ impl Sender {
     }
 }
 
-/// A project's settings that change what events count for.
+/// The settings of a project that affect its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectSetup {
     /// The currency of its figures.
     pub currency: String,
-    /// Whether bots are recorded (else dropped).
+    /// Whether bots are recorded instead of dropped.
     pub record_bots: bool,
-    /// What becomes of events with a privacy signal.
+    /// The treatment of events with a privacy signal.
     pub signals: Signals,
-    /// Whether money sent with a public key is left uncounted.
+    /// Whether money sent with a public key does not count.
     pub server_only_revenue: bool,
-    /// Whether events without any id get a visitor id.
+    /// Whether events without an id get a visitor id.
     pub cookieless: bool,
 }
 
@@ -65,78 +65,78 @@ impl Default for ProjectSetup {
 /// A project's policy for events with a privacy signal (`gpc`, `dnt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signals {
-    /// As any other.
+    /// Record the event normally.
     Record,
-    /// As if consent were refused.
+    /// Treat the event as one without consent.
     Anonymize,
-    /// Not recorded.
+    /// Drop the event.
     Drop,
 }
 
 /// An event's money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Money {
-    /// As sent.
+    /// The value, as sent.
     pub value: Micros,
-    /// Upper-case, the project's where none was sent.
+    /// The currency in upper case; the project's if none was sent.
     pub currency: String,
-    /// In the project's currency; `None` without a rate.
+    /// The value in the project's currency; `None` without a rate.
     pub in_project: Option<Micros>,
-    /// In the organization's currency; `None` without a rate.
+    /// The value in the organization's currency; `None` without a rate.
     pub in_organization: Option<Micros>,
-    /// False for money that the project takes from servers only.
+    /// Whether the money counts. It does not if the project accepts money from servers only.
     pub counted: bool,
 }
 
-/// What a refused event did wrong.
+/// Why an event was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The field.
     pub param: &'static str,
 }
 
-/// What one event says. Empty strings are absent; an event without consent says no ids.
+/// One event. Empty strings count as absent; an event without consent has no ids.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The project's name.
     pub project: String,
-    /// When it happened.
+    /// The time at which it happened.
     pub at_ms: i64,
-    /// Whether its timestamp was too far ahead, and the time of receipt took its place.
+    /// Whether its timestamp was too far ahead and was replaced by the time of receipt.
     pub clamped: bool,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// As sent.
+    /// The user id, as sent.
     pub user_id: Option<String>,
-    /// As sent.
+    /// The anonymous id, as sent.
     pub anonymous_id: Option<String>,
-    /// The text that distinguishes cookieless visitors: the same text is the same visitor.
+    /// The text that identifies cookieless visitors: equal texts are the same visitor.
     pub visitor: Option<String>,
     /// The idempotency key.
     pub external_id: Option<String>,
     /// The page.
     pub url: Option<Url>,
-    /// As sent, else the url's.
+    /// The hostname as sent, else that of the URL.
     pub hostname: Option<String>,
     /// The host of an external referrer.
     pub referrer: Option<String>,
-    /// Its group: type and id as sent, the type `company` where absent.
+    /// The group: type and id as sent; the type defaults to `company`.
     pub group: Option<(String, String)>,
-    /// Any JSON.
+    /// The metadata: any JSON.
     pub metadata: Json,
     /// `_acOverrides`.
     pub overrides: Json,
-    /// Its money, if it has a value.
+    /// The money, if it has a value.
     pub money: Option<Money>,
     /// The other fields, as sent: `language`, `screen`, `channel`, `consent_source`.
     pub others: BTreeMap<&'static str, String>,
-    /// Whether it may say who it is of.
+    /// Whether it may identify anybody.
     pub consent: bool,
     /// Whether it comes from a bot.
     pub bot: bool,
-    /// Whether the project wants no such event.
+    /// Whether the project drops such events.
     pub unwanted: bool,
-    /// Whether it was erased: only what it reported about groups and companies stays.
+    /// Whether it was erased. What it reported about groups and companies stays.
     pub erased: bool,
 }
 
@@ -161,11 +161,11 @@ impl Event {
     }
 }
 
-/// Where an event is recorded, and the rates of the moment.
+/// The project of an event, and the current rates.
 pub struct Place<'a> {
     /// The project's name.
     pub project: &'a str,
-    /// Its settings.
+    /// The project's settings.
     pub setup: &'a ProjectSetup,
     /// The organization's currency.
     pub currency: &'a str,
@@ -175,8 +175,7 @@ pub struct Place<'a> {
 
 /// Reads the body of an event.
 ///
-/// # Errors
-/// The field for which it is refused.
+/// # Errors The field for which it is refused.
 pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) -> Result<Event, Refused> {
     let body = Json::parse(body).map_err(|_| Refused { param: "" })?;
     let (at_ms, clamped) = instant(body.field("timestamp"), received_ms)?;
@@ -184,7 +183,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     let name = text("name").filter(|name| name.chars().count() <= 100).ok_or(Refused { param: "name" })?;
     let signalled = signals(&body);
     let consent = granted(&body) && !(signalled && place.setup.signals == Signals::Anonymize);
-    // Without consent nothing is known of an address but the page itself.
+    // Without consent, only the page itself is kept of an address.
     let page = |url: String| if consent { url } else { url.split(['?', '#']).next().unwrap_or_default().to_owned() };
     let url = text("url").map(|url| Url::parse(&page(url)));
     let hostname = text("hostname").or_else(|| url.as_ref().and_then(|url| url.host.clone()));
@@ -242,7 +241,7 @@ fn instant(given: &Json, received_ms: i64) -> Result<(i64, bool), Refused> {
     }
 }
 
-/// Of two spellings of a field, the long one wins where it is given.
+/// Reads a field with a long and a short name; the long one takes precedence.
 fn long_or_short<'a>(body: &'a Json, long: &str, short: &str) -> Option<&'a str> {
     body.field(long).text().or_else(|| body.field(short).text())
 }

@@ -1,65 +1,67 @@
-//! What the events of an organization say of who is who: recomputed from all of them, each time it is asked.
+//! The facts derived from the events of an organization: identities, sessions and companies, recomputed for every
+//! question.
 
 use crate::event::Event;
 use crate::text::{company_of_email, email, reads_as_domain};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who an event is of, once links are followed.
+/// The identity of an event, after following links.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
-    /// A user, organization-wide.
+    /// A user of the organization.
     User(String),
-    /// An anonymous id of a project that is linked to nobody.
+    /// An anonymous id of a project without a link.
     Anonymous(String, String),
     /// A cookieless visitor.
     Visitor(String),
 }
 
-/// Whose account an event is on.
+/// The account of an event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Account {
-    /// A company, by its key.
+    /// A company, identified by its key.
     Company(String),
-    /// An identity without one.
+    /// An identity without a company.
     Identity(Identity),
 }
 
-/// Events of one identity in one project with no gap of more than 30 minutes: indices in order of time.
+/// A session: the indices, in order of time, of events of one identity in one project with no gap of more than 30
+/// minutes.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Whose it is.
+    /// The identity.
     pub identity: Identity,
     /// The events.
     pub events: Vec<usize>,
 }
 
 impl Session {
-    /// The earliest event.
+    /// Returns the earliest event.
     #[must_use]
     pub fn entry(&self) -> usize {
         self.events[0]
     }
 
-    /// The latest event.
+    /// Returns the latest event.
     #[must_use]
     pub fn last(&self) -> usize {
         self.events[self.events.len() - 1]
     }
 }
 
-/// A gap longer than this starts a new session.
+/// The longest gap between two events of a session.
 const GAP_MS: i64 = 30 * 60 * 1000;
 
-/// Everything that the events say of each other. Events are known by their index, which is the order of recording.
+/// The facts derived from all events. Events are identified by their index, in the order of recording.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The events.
     pub events: &'a [Event],
-    /// Who each event is of.
+    /// The identity of each event.
     pub identities: Vec<Option<Identity>>,
     /// All sessions.
     pub sessions: Vec<Session>,
-    /// The session that each event is in.
+    /// The session of each event.
     session_of: Vec<Option<usize>>,
     /// The reported key of each event's company: a domain, or an id that may be linked to one.
     told_companies: Vec<Option<String>>,
@@ -70,7 +72,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Works it all out.
+    /// Derives all facts.
     #[must_use]
     pub fn of(events: &'a [Event]) -> Facts<'a> {
         let links = links(events);
@@ -86,17 +88,17 @@ impl<'a> Facts<'a> {
         Facts { events, sessions, session_of, told_companies, links, domains: domains(events), identities }
     }
 
-    /// The indices of a project's events, in order of recording.
+    /// Returns the indices of a project's events, in order of recording.
     pub fn of_project(&self, project: &str) -> impl Iterator<Item = usize> {
         self.all().filter(move |&index| self.events[index].project == project)
     }
 
-    /// The indices of all projects' events, in order of recording.
+    /// Returns the indices of all projects' events, in order of recording.
     pub fn all(&self) -> impl Iterator<Item = usize> {
         (0..self.events.len()).filter(|&index| !self.events[index].erased)
     }
 
-    /// Whose an anonymous id of a project is.
+    /// Returns the identity of an anonymous id of a project.
     #[must_use]
     pub fn owner(&self, project: &str, anonymous_id: &str) -> Identity {
         match self.links.get(&(project, anonymous_id)) {
@@ -105,19 +107,19 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The session that an event is in.
+    /// Returns the session of an event.
     #[must_use]
     pub fn session(&self, index: usize) -> Option<&Session> {
         self.session_of[index].map(|number| &self.sessions[number])
     }
 
-    /// What orders events in time: their instant, then the order of recording.
+    /// Returns the sort key of events in time: their instant, then the order of recording.
     #[must_use]
     pub fn moment(&self, index: usize) -> (i64, usize) {
         (self.events[index].at_ms, index)
     }
 
-    /// The key of the event's company, by the links of its project.
+    /// Returns the key of the event's company, by the links of its project.
     #[must_use]
     pub fn company_in_project(&self, index: usize) -> Option<String> {
         let told = self.told_companies[index].clone()?;
@@ -125,20 +127,20 @@ impl<'a> Facts<'a> {
         Some(linked.map_or(told, |(_, domain)| domain.clone()))
     }
 
-    /// The event's account, by the links of its project.
+    /// Returns the event's account, by the links of its project.
     #[must_use]
     pub fn account(&self, index: usize) -> Option<Account> {
         let company = self.company_in_project(index).map(Account::Company);
         company.or_else(|| self.identities[index].clone().map(Account::Identity))
     }
 
-    /// The key of the event's company, organization-wide.
+    /// Returns the key of the event's company, organization-wide.
     #[must_use]
     pub fn company(&self, index: usize) -> Option<String> {
         self.told_companies[index].as_deref().map(|told| self.company_by_key(told))
     }
 
-    /// The company that a key means organization-wide: of the projects' links, the one reported first.
+    /// Resolves a company key organization-wide: among the links of all projects, the one reported first takes effect.
     #[must_use]
     pub fn company_by_key(&self, key: &str) -> String {
         let links = self.domains.iter().filter(|((_, told), _)| told == key);
@@ -146,7 +148,7 @@ impl<'a> Facts<'a> {
         earliest.map_or(key, |(_, domain)| domain).to_owned()
     }
 
-    /// The e-mail address of an identity (the most recently reported), and all it ever had.
+    /// Returns the most recently reported e-mail address of an identity, and all that it ever had.
     #[must_use]
     pub fn emails(&self, identity: &Identity) -> (Option<String>, BTreeSet<String>) {
         let mut told: Vec<_> = self
@@ -160,7 +162,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The first recorded link of each anonymous id.
+/// Returns the first recorded link of each anonymous id.
 fn links(events: &[Event]) -> BTreeMap<(&str, &str), &str> {
     let mut links = BTreeMap::new();
     for event in events {
@@ -210,7 +212,7 @@ fn sessions(events: &[Event], identities: &[Option<Identity>]) -> Vec<Session> {
     sessions
 }
 
-/// The e-mail address that an event reports.
+/// Returns the e-mail address that an event reports.
 #[must_use]
 pub fn told_email(event: &Event) -> Option<String> {
     let tells = event.name == "identify" || event.user_id.is_some();
@@ -218,14 +220,14 @@ pub fn told_email(event: &Event) -> Option<String> {
     trait_.or_else(|| event.user_id.as_deref().and_then(email))
 }
 
-/// The key of the company that an event names: the domain where it reads as one.
+/// Returns the key of the company that an event names; a domain if it is one.
 #[must_use]
 pub fn explicit_company(event: &Event) -> Option<String> {
     let (kind, id) = event.group.as_ref()?;
     (kind == "company").then(|| reads_as_domain(id).unwrap_or_else(|| id.clone()))
 }
 
-/// Each event's company: the one it names, else the first that was recorded for its identity in its project.
+/// Returns each event's company: the one it names, else the first recorded for its identity in its project.
 fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Option<String>> {
     let mut firsts = BTreeMap::new();
     for (event, identity) in events.iter().zip(identities) {
@@ -241,7 +243,8 @@ fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Opti
     events.iter().zip(identities).map(|(event, identity)| of(event, identity)).collect()
 }
 
-/// The first domain recorded for each company that is no domain itself, by project, and the earliest event that reports it.
+/// Returns the first recorded domain of each company whose key is not a domain, by project, and the earliest event that
+/// reports it.
 fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     let mut domains = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
@@ -249,7 +252,7 @@ fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
         let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
         if let (Some(key), Some(told)) = (key, told) {
             let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, told.clone()));
-            // The domain is pinned in the order of recording; when it was first reported goes by the events' times.
+            // The first recorded domain takes effect, from the earliest event time at which it was reported.
             if *pinned == told && event.at_ms < events[*pinned_by].at_ms {
                 *pinned_by = index;
             }
@@ -258,7 +261,7 @@ fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     domains
 }
 
-/// The domain that a company's key is, if it is one.
+/// Returns the domain of a company's key, if the key is one.
 #[must_use]
 pub fn domain_of(key: &str) -> Option<&str> {
     (reads_as_domain(key).as_deref() == Some(key)).then_some(key)

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A JSON value. Numbers are exact decimals: `2.50` and `2.5` are the same, 0.1 is not 0.1000000001.
+/// A JSON value. Numbers are exact decimals: `2.50` equals `2.5`, and 0.1 differs from 0.1000000001.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Json {
     /// `null`
@@ -20,18 +20,17 @@ pub enum Json {
     List(Vec<Json>),
     /// An object.
     Object(BTreeMap<String, Json>),
-    /// In an expected answer: an identifier whose spelling is the engine's own affair. The same name stands for the same
-    /// text in every answer, different names for different texts (see [`crate::compare::Ids`]).
+    /// In an expected answer, an identifier whose spelling is up to the engine. The same name stands for the same text in
+    /// every answer, different names for different texts (see [`crate::compare::Ids`]).
     Id(String),
 }
 
 static NULL: Json = Json::Null;
 
 impl Json {
-    /// Reads a JSON text.
+    /// Parses JSON.
     ///
-    /// # Errors
-    /// Says where the text stops being JSON.
+    /// # Errors The position at which the text is not valid JSON.
     pub fn parse(text: &str) -> Result<Json, String> {
         let trimmed = text.trim();
         let read = |what: serde_json::Error| format!("{what} in {trimmed:.200}");
@@ -57,19 +56,19 @@ impl Json {
         })
     }
 
-    /// An object of these fields.
+    /// Creates an object with these fields.
     #[must_use]
     pub fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
         Json::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// A list of what the iterator gives.
+    /// Creates a list from an iterator.
     #[must_use]
     pub fn list(items: impl IntoIterator<Item = Json>) -> Json {
         Json::List(items.into_iter().collect())
     }
 
-    /// A field of an object; `null` where there is none.
+    /// Returns a field of an object; `null` if there is none.
     #[must_use]
     pub fn field(&self, name: &str) -> &Json {
         match self {
@@ -78,7 +77,7 @@ impl Json {
         }
     }
 
-    /// What stands at a dotted path, list positions as numbers: `companies.0.company_id`.
+    /// Returns the value at a dotted path, with list positions as numbers: `companies.0.company_id`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Json> {
         path.split('.').try_fold(self, |at, step| match at {
@@ -88,7 +87,7 @@ impl Json {
         })
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if the value is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
@@ -97,13 +96,13 @@ impl Json {
         }
     }
 
-    /// The text, if it is one and not empty.
+    /// Returns the text, if the value is one and not empty.
     #[must_use]
     pub fn filled(&self) -> Option<&str> {
         self.text().filter(|text| !text.is_empty())
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if the value is one.
     #[must_use]
     pub fn number(&self) -> Option<Decimal> {
         match self {
@@ -112,7 +111,7 @@ impl Json {
         }
     }
 
-    /// The items of a list; none of anything else.
+    /// Returns the items of a list; none for other values.
     #[must_use]
     pub fn items(&self) -> &[Json] {
         match self {

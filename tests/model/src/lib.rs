@@ -1,23 +1,26 @@
-//! The naive model: what the service should answer, in the dumbest readable way.
+//! The naive model: the expected answers of the service, computed in the simplest readable way.
 //!
-//! It keeps the events as they were recorded and works every answer out from all of them, each time it is asked: no
-//! rollups, no caches, no incremental anything. It shares no code with the engine, so that the two can be compared.
-//! [`cases`] runs the worked cases, against the model or against a server.
+//! It stores the events as recorded and computes every answer from all of them: no rollups, no caches, nothing
+//! incremental. It shares no code with the engine, so that the two can be compared. [`cases`] runs the worked cases,
+//! against the model or against a server.
 //!
-//! # How it reads what the contract leaves open
+//! # Choices where the contract is open
 //!
-//! - A `value` of 0 is no money: it needs no rate, and puts no currency into `unconverted`.
-//! - `unconverted` is all such money of the project in the window (of all time in `ltv-cohorts`), of all identities and of nobody.
-//! - `metadata.email` goes before a `user_id` that is an e-mail, within one event.
-//! - An explicit company may be a free-mail domain: only e-mails are judged by that.
-//! - `group_id`, as a field, is as sent, not normalised; `referrer` is the host of an external referrer.
-//! - A hostname of the event and that of its `url` are both its own, where they differ.
-//! - Groups of an aggregate that tie go by the text of their value, without quotes; the number 5 before the text `"5"`.
-//! - Companies and groups that tie go by their name, or their key where they have none; then by their key.
-//! - A company's or a group's name stays, also if it was reported without consent or by an identity that was erased later.
-//! - A signal under the policy `anonymize` is a refusal of consent; under `drop` the reason is `consent`.
-//! - Money that the project takes from servers only is not in `unconverted` either; its `currency` is still a field.
-//! - What is wrong with a question's parameters (400) goes before whether what it is about is known (404).
+//! - A `value` of 0 is not money: it needs no rate, and adds no currency to `unconverted`.
+//! - `unconverted` covers all such money of the project in the window (of all time in `ltv-cohorts`), with and without an
+//!   identity.
+//! - Within one event, `metadata.email` takes precedence over a `user_id` that is an e-mail address.
+//! - An explicit company may be a free-mail domain; only e-mail addresses are checked for that.
+//! - The field `group_id` is as sent, not normalised; `referrer` is the host of an external referrer.
+//! - If an event's hostname and that of its `url` differ, both are its own.
+//! - Tied groups of an aggregate are sorted by the text of their value, without quotes; the number 5 precedes the text
+//!   `"5"`.
+//! - Tied companies and groups are sorted by name, or by key if they have no name; then by key.
+//! - The name of a company or group stays, even if it was reported without consent or by an identity that was erased
+//!   later.
+//! - A signal under the policy `anonymize` counts as refused consent; under `drop` the reason is `consent`.
+//! - Money that the project accepts from servers only is not in `unconverted` either; its `currency` is still a field.
+//! - Invalid parameters of a question (400) take precedence over an unknown subject (404).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 

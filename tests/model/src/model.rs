@@ -1,4 +1,4 @@
-//! The list of events, and how one gets onto it.
+//! The list of events, and the recording of new ones.
 
 use crate::answers::{Answer, Question, answer};
 use crate::event::{Event, Place, ProjectSetup, Rates, Refused, Sender, read};
@@ -9,29 +9,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An organization's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrganizationSetup {
-    /// Whose days count.
+    /// The timezone of its days.
     pub timezone: Tz,
-    /// What organization-wide money is in.
+    /// The currency of organization-wide figures.
     pub currency: String,
-    /// Worth of one unit of each currency in USD.
+    /// The value of one unit of each currency in USD.
     pub fx_rates: Rates,
 }
 
-/// What became of an event.
+/// The result of recording an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It counts.
+    /// It was recorded.
     Recorded,
-    /// The event with this index took its `external_id` first; `None` if that one was erased since.
+    /// The event with this index used its `external_id` first; `None` if that event has been erased.
     Duplicate(Option<usize>),
-    /// It does not count, for this reason.
+    /// It was dropped, for this reason.
     Dropped(&'static str),
 }
 
-/// The answer to an event that was not refused.
+/// The answer to an accepted event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// What became of it.
+    /// The result.
     pub status: Status,
     /// Whether its timestamp was too far ahead.
     pub clamped: bool,
@@ -42,9 +42,9 @@ pub struct Recorded {
 /// One organization.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// Its settings.
+    /// The settings.
     pub organization: OrganizationSetup,
-    /// Its projects, by name.
+    /// The projects, by name.
     pub projects: BTreeMap<String, ProjectSetup>,
     events: Vec<Event>,
     external_ids: BTreeMap<(String, String), usize>,
@@ -53,7 +53,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// An organization without projects.
+    /// Creates an organization without projects.
     #[must_use]
     pub fn new(organization: OrganizationSetup) -> Model {
         Model {
@@ -71,18 +71,16 @@ impl Model {
         self.projects.insert(name.to_owned(), setup);
     }
 
-    /// Replaces the rates; they hold for later events only.
+    /// Replaces the rates. They apply to later events only.
     pub fn set_rates(&mut self, fx_rates: Rates) {
         self.organization.fx_rates = fx_rates;
     }
 
     /// Records an event, as sent.
     ///
-    /// # Errors
-    /// The field for which it is refused; nothing is recorded then.
+    /// # Errors The field for which it is refused; then nothing is recorded.
     ///
-    /// # Panics
-    /// If there is no such project.
+    /// # Panics If there is no such project.
     pub fn record(&mut self, project: &str, body: &str, received_ms: i64, sender: &Sender) -> Result<Recorded, Refused> {
         let setup = self.projects.get(project).expect("a project of the model");
         let OrganizationSetup { currency, fx_rates, .. } = &self.organization;
@@ -118,12 +116,12 @@ impl Model {
         user || anonymous.is_some_and(|key| self.suppressed_anonymous.contains(&key))
     }
 
-    /// Erases identities: their events stop counting, and later ones of their ids are dropped.
+    /// Erases identities: their events no longer count, and later events with their ids are dropped.
     pub fn erase(&mut self, identities: &BTreeSet<Identity>) {
         let facts = Facts::of(&self.events);
         let is_theirs = |index: usize| facts.identities[index].as_ref().is_some_and(|of| identities.contains(of));
         let erased: Vec<_> = facts.all().filter(|&index| is_theirs(index)).collect();
-        // An anonymous id that is linked to somebody else stays theirs.
+        // An anonymous id linked to another user is kept.
         let anonymous = erased.iter().filter_map(|&index| {
             let event = &self.events[index];
             let id = event.anonymous_id.clone()?;
@@ -136,19 +134,19 @@ impl Model {
         }
     }
 
-    /// The recorded events, in order.
+    /// Returns the recorded events, in order.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// What the events say of each other.
+    /// Derives the facts of the events.
     #[must_use]
     pub fn facts(&self) -> Facts<'_> {
         Facts::of(&self.events)
     }
 
-    /// The answer to a question that is asked at `now_ms`.
+    /// Answers a question asked at `now_ms`.
     #[must_use]
     pub fn answer(&self, now_ms: i64, question: &Question) -> Answer {
         answer(self, now_ms, question)

@@ -1,4 +1,4 @@
-//! The model behind the requests of a server: what the worked cases need of one.
+//! The model behind the requests of a server, as the worked cases require.
 
 use crate::answers::{Question, company_id_name, find_identities};
 use crate::event::{ProjectSetup, Rates, Sender, Signals};
@@ -18,7 +18,7 @@ pub struct ServedModel {
 }
 
 impl ServedModel {
-    /// An organization without projects, in UTC and US dollars, whose clock stands still.
+    /// Creates an organization without projects, in UTC and US dollars, whose clock stands still.
     #[must_use]
     pub fn new(now_ms: i64) -> ServedModel {
         let organization = OrganizationSetup { timezone: chrono_tz::UTC, currency: "USD".to_owned(), fx_rates: Rates::new() };
@@ -138,13 +138,13 @@ impl Subject for ServedModel {
     }
 }
 
-/// Rates as `PATCH /organization` takes them.
+/// Reads rates in the form of `PATCH /organization`.
 #[must_use]
 pub fn rates(given: &BTreeMap<String, Json>) -> Rates {
     given.iter().filter_map(|(currency, rate)| Some((currency.clone(), rate.number()?))).collect()
 }
 
-/// A project's settings as `POST /projects` takes them.
+/// Reads a project's settings in the form of `POST /projects`.
 #[must_use]
 pub fn project_setup(body: &Json) -> ProjectSetup {
     ProjectSetup {
@@ -160,7 +160,7 @@ pub fn project_setup(body: &Json) -> ProjectSetup {
     }
 }
 
-/// The ids of an answer, spelled by their names.
+/// Replaces the ids of an answer by their names.
 fn spelled(answer: Json) -> Json {
     match answer {
         Json::Id(name) => Json::Text(name),
@@ -170,7 +170,7 @@ fn spelled(answer: Json) -> Json {
     }
 }
 
-/// The name of a company's identifier, by its key: a domain, or the reported id.
+/// Returns the name of a company's identifier, by its key: a domain, or the reported id.
 #[must_use]
 pub fn company_id(key: &str) -> String {
     company_id_name(key)

@@ -1,4 +1,4 @@
-//! The subject of a history: the model itself, or a server.
+//! The subject of a history: the model, or a server.
 
 use crate::json::Json;
 
@@ -13,46 +13,46 @@ pub enum Method {
     Patch,
 }
 
-/// What a request is sent with.
+/// The credential of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
-    /// An API token of role owner with every scope, as a bearer token.
+    /// An API token with the role owner and every scope, as a bearer token.
     Owner,
-    /// This public key, in `x-service-pk`, from a usual browser's user agent.
+    /// This public key, in `x-service-pk`, with the user agent of a typical browser.
     PublicKey(String),
 }
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path, without query.
+    /// The path, without query.
     pub path: String,
-    /// The fields of its query, not yet encoded.
+    /// The fields of the query, not yet encoded.
     pub query: Vec<(String, String)>,
-    /// Its body, JSON, exactly as it is to be sent.
+    /// The JSON body, exactly as sent.
     pub body: Option<String>,
-    /// What it is sent with.
+    /// The credential.
     pub credential: Credential,
 }
 
 impl Request {
-    /// A request of the owner with a JSON body.
+    /// Creates a request of the owner with a JSON body.
     #[must_use]
     pub fn owner(method: Method, path: &str, body: &str) -> Request {
         Request { method, path: path.to_owned(), query: Vec::new(), body: Some(body.to_owned()), credential: Credential::Owner }
     }
 }
 
-/// Answers requests. A new subject is an organization of its own, without events.
+/// Answers requests. A new subject is a separate organization without events.
 pub trait Subject {
-    /// Its clock, in milliseconds of the epoch.
+    /// Returns the subject's clock, in milliseconds since the epoch.
     fn now_ms(&mut self) -> i64;
 
-    /// Answers a request: the status, and the body as JSON (`null` where it has none).
+    /// Answers a request with a status and a JSON body, `null` if there is none.
     fn request(&mut self, request: &Request) -> (u16, Json);
 
-    /// Stops and starts again, keeping its data.
+    /// Restarts the subject, keeping its data.
     fn restart(&mut self) {}
 }

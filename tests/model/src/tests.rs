@@ -1,4 +1,4 @@
-//! Small histories, worked out by hand, beside those of the cases.
+//! Small histories with answers computed by hand, in addition to the cases.
 
 use crate::decimal::Decimal;
 use crate::event::{ProjectSetup, Rates, Refused, Sender};
@@ -15,7 +15,8 @@ fn now_ms() -> i64 {
     time::instant_ms("2026-11-20T15:00:00Z").unwrap()
 }
 
-/// An organization in dollars with the project `shop` in euros and `blog` in dollars; a euro is worth 1.25 dollars.
+/// Creates an organization in dollars with the project `shop` in euros and `blog` in dollars; a euro is worth 1.25
+/// dollars.
 fn model() -> Model {
     let fx_rates = rates(&[("EUR", "1.25")]);
     let mut model = Model::new(OrganizationSetup { timezone: chrono_tz::UTC, currency: "USD".to_owned(), fx_rates });
@@ -36,7 +37,7 @@ fn get(model: &Model, path: &str, query: &[(&str, &str)]) -> Json {
     answer.body
 }
 
-/// Some fields of an answer, as text.
+/// Formats some fields of an answer as text.
 fn fields(answer: &Json, names: &[&str]) -> String {
     let shown: Vec<_> = names.iter().map(|name| answer.field(name).to_string()).collect();
     shown.join(" ")
@@ -49,7 +50,7 @@ fn money_converts_through_dollars_and_is_pinned() {
     model.set_rates(Rates::new());
     track(&mut model, "shop", "10:01:00", r#""user_id": "ada", "value": 7, "currency": "USD""#);
     track(&mut model, "shop", "10:02:00", r#""user_id": "ada", "value": 3"#);
-    // 10 / 1.25 = 8 euros, and 3 that need no rate; 7 dollars have none any more.
+    // 10 / 1.25 = 8 euros, and 3 that need no rate; the 7 dollars no longer have one.
     let metrics = get(&model, "/projects/{shop}/revenue/metrics", &[]);
     assert_eq!(fields(&metrics, &["total_revenue", "orders", "aov"]), "11 2 5.5");
     assert_eq!(metrics.field("unconverted").to_string(), r#"{"USD": {"orders": 1, "revenue": 7}}"#);

@@ -1,20 +1,20 @@
-//! URLs, domains and e-mail addresses, taken apart.
+//! Parsing of URLs, domains and e-mail addresses.
 
-/// The parts of a URL that answers speak of. It may also be a bare path (`/pricing?ref=hn`).
+/// The parts of a URL that answers contain. It may also be a bare path (`/pricing?ref=hn`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Without query and fragment.
+    /// The URL without query and fragment.
     pub page: String,
-    /// Lower-cased, without port; `None` for a bare path.
+    /// The host, lower-cased, without port; `None` for a bare path.
     pub host: Option<String>,
-    /// The path alone; `None` where there is none.
+    /// The path; `None` if there is none.
     pub path: Option<String>,
-    /// The query's fields in order, decoded.
+    /// The fields of the query in order, decoded.
     pub query: Vec<(String, String)>,
 }
 
 impl Url {
-    /// Takes a URL apart.
+    /// Parses a URL.
     #[must_use]
     pub fn parse(text: &str) -> Url {
         let text = text.split('#').next().unwrap_or_default();
@@ -36,7 +36,7 @@ impl Url {
         }
     }
 
-    /// The first non-empty value of a field of the query.
+    /// Returns the first non-empty value of a field of the query.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
         let named = self.query.iter().find(|(key, value)| key == name && !value.trim().is_empty());
@@ -65,13 +65,13 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A host without `www.`.
+/// Removes a leading `www.` from a host.
 #[must_use]
 pub fn without_www(host: &str) -> &str {
     host.strip_prefix("www.").unwrap_or(host)
 }
 
-/// A domain as domains are compared: lower-cased, without scheme, `www.`, path, port and trailing dot.
+/// Normalizes a domain for comparison: lower-cased, without scheme, `www.`, path, port and trailing dot.
 #[must_use]
 pub fn domain(text: &str) -> String {
     let text = text.trim().to_lowercase();
@@ -81,7 +81,7 @@ pub fn domain(text: &str) -> String {
     without_www(text.trim_end_matches('.')).to_owned()
 }
 
-/// The domain that `text` reads as: it has a dot, and only `[a-z0-9.-]`, once normalised.
+/// Normalizes `text` if it is a domain: it then has a dot, and only `[a-z0-9.-]`.
 #[must_use]
 pub fn reads_as_domain(text: &str) -> Option<String> {
     let domain = domain(text);
@@ -89,7 +89,7 @@ pub fn reads_as_domain(text: &str) -> Option<String> {
     (domain.contains('.') && domain.chars().all(plain)).then_some(domain)
 }
 
-/// An e-mail address, trimmed and lower-cased, if `text` is one.
+/// Normalizes an e-mail address, trimmed and lower-cased; `None` if `text` is not one.
 #[must_use]
 pub fn email(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
@@ -98,10 +98,10 @@ pub fn email(text: &str) -> Option<String> {
     (!name.is_empty() && host.contains('.') && !host.contains('@') && !spaced).then_some(text)
 }
 
-/// Domains that say nothing of an employer: the clear-cut ones that the tests use.
+/// Domains that don't identify an employer: the well-known ones that the tests use.
 const FREE_MAIL: [&str; 6] = ["gmail.com", "outlook.com", "hotmail.com", "yahoo.com", "icloud.com", "gmx.de"];
 
-/// The company domain of an e-mail address; `None` for free mail.
+/// Returns the company domain of an e-mail address; `None` for free mail.
 #[must_use]
 pub fn company_of_email(email: &str) -> Option<String> {
     let domain = domain(email.split_once('@')?.1);

@@ -4,32 +4,32 @@ use crate::json::Json;
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use chrono_tz::Tz;
 
-/// How far ahead of the time of receipt an event may be before it is clamped to it.
+/// The number of milliseconds by which an event may be ahead of its time of receipt before it is clamped to it.
 pub const AHEAD_MS: i64 = 5 * 60 * 1000;
 
-/// 1990-01-01: nothing is older.
+/// 1990-01-01, the earliest accepted time.
 pub const OLDEST_MS: i64 = 631_152_000_000;
 
-/// An instant as RFC 3339, in milliseconds of the epoch; finer digits are cut.
+/// Parses an RFC 3339 instant as milliseconds since the epoch; finer digits are dropped.
 #[must_use]
 pub fn instant_ms(text: &str) -> Option<i64> {
     Some(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis())
 }
 
-/// The calendar day that holds the instant, in a timezone.
+/// Returns the calendar day of an instant in a timezone.
 #[must_use]
 pub fn day_of(at_ms: i64, timezone: Tz) -> NaiveDate {
     DateTime::from_timestamp_millis(at_ms).unwrap_or_default().with_timezone(&timezone).date_naive()
 }
 
-/// An instant as answers show it: RFC 3339, UTC, milliseconds.
+/// Formats an instant as answers show it: RFC 3339, UTC, milliseconds.
 #[must_use]
 pub fn shown(at_ms: i64) -> Json {
     let at = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
     Json::from(at.to_rfc3339_opts(SecondsFormat::Millis, true))
 }
 
-/// Whole days, both inclusive.
+/// A range of whole days, both ends inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first day.
@@ -39,26 +39,26 @@ pub struct Window {
 }
 
 impl Window {
-    /// The last `days` calendar days, `today` included.
+    /// Returns the last `days` calendar days, including `today`.
     #[must_use]
     pub fn last_days(today: NaiveDate, days: u64) -> Window {
         Window { first: today - Days::new(days - 1), last: today }
     }
 
-    /// Whether the day is in it.
+    /// Whether the window contains the day.
     #[must_use]
     pub fn holds(&self, day: NaiveDate) -> bool {
         self.first <= day && day <= self.last
     }
 
-    /// Its days, in order.
+    /// Returns the days, in order.
     pub fn days(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
         self.first.iter_days().take_while(move |day| *day <= last)
     }
 }
 
-/// A bound of a window: the day itself, or the day that holds the instant.
+/// Parses a bound of a window: a day, or an instant, which stands for its day.
 #[must_use]
 pub fn bound(text: &str, timezone: Tz) -> Option<NaiveDate> {
     if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {

@@ -1,20 +1,20 @@
-//! Sessions by what brought them: what the embedded engine answers, without an endpoint of its own.
+//! Sessions by source, medium, campaign and channel, which only the embedded engine reports.
 
 use crate::acquisition::{DIRECT, Origin, channel, origin};
 use crate::facts::Facts;
 use std::collections::BTreeMap;
 
-/// A name, its sessions and its bounces.
+/// A name, with its number of sessions and of bounces.
 pub type Row = (String, i64, i64);
 
 /// The sessions of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// How many.
+    /// The number of sessions.
     pub sessions: i64,
-    /// How many of them have exactly one event.
+    /// The number of sessions with exactly one event.
     pub bounces: i64,
-    /// By source, the most sessions first.
+    /// By source, sorted by sessions, descending.
     pub by_source: Vec<Row>,
     /// By medium.
     pub by_medium: Vec<Row>,
@@ -24,7 +24,7 @@ pub struct Traffic {
     pub by_channel: Vec<Row>,
 }
 
-/// The sessions of a project whose entries are at an instant that `is_in`.
+/// Counts the sessions of a project whose entries satisfy `is_in`.
 #[must_use]
 pub fn traffic(facts: &Facts<'_>, project: &str, is_in: impl Fn(i64) -> bool) -> Traffic {
     let entered = |entry: usize| facts.events[entry].project == project && is_in(facts.events[entry].at_ms);

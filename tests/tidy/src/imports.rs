@@ -72,6 +72,19 @@ impl Modules {
         edges
     }
 
+    /// Each folder or file directly in the sources with the others that it takes names from. The root module is none.
+    #[must_use]
+    pub fn folder_edges<'a>(&'a self, of: &Crate) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+        let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (file, to) in self.edges() {
+            let from = folder(&file[of.src.len()..]);
+            let to = to.into_iter().map(|to| folder(&to[of.src.len()..]));
+            edges.entry(from).or_default().extend(to.filter(|to| *to != from && *to != "lib"));
+        }
+        edges.remove("lib");
+        edges
+    }
+
     /// The file that defines what `path` names in the module `at`.
     fn definition(&self, at: &Path, path: &[String], depth: usize) -> Option<&str> {
         let (first, rest) = path.split_first()?;
@@ -113,6 +126,10 @@ impl Modules {
         }
         module.globs.iter().find_map(|glob| self.definition(at, &[glob.as_slice(), path].concat(), depth + 1))
     }
+}
+
+fn folder(file: &str) -> &str {
+    file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
 }
 
 fn module_path(file: &str) -> Path {

@@ -69,52 +69,67 @@ fn imports_go_one_way() {
     }
 }
 
-/// No two files import each other, directly or by way of others: each can be understood after those that it builds on.
+/// No two files and no two folders of a crate import each other, directly or through others: each can be understood after those
+/// that it builds on.
 #[test]
-#[ignore = "the tree does not pass yet"]
 fn no_files_import_each_other() {
     let sources = tree();
     let mut found = Vec::new();
     for one in &CRATES {
         let modules = Modules::read(one, &sources);
         let edges = modules.edges();
-        for circle in circles(&edges) {
-            found.push(format!("{} files:", circle.len()));
-            for file in &circle {
-                let to: Vec<_> = edges[file].iter().filter(|to| circle.contains(to)).collect();
-                found.push(format!("  {file} -> {to:?}"));
+        for edges in [modules.folder_edges(one), edges] {
+            for circle in circles(&edges) {
+                found.push(format!("{} of {}:", circle.len(), one.src));
+                for file in &circle {
+                    let to: Vec<_> = edges[file].iter().filter(|to| circle.contains(to)).collect();
+                    found.push(format!("  {file} -> {to:?}"));
+                }
             }
         }
     }
     assert!(found.is_empty(), "files that import each other:\n{}", found.join("\n"));
 }
 
+/// Types that share a name in a crate, each with its reason.
+const SHARED_NAMES: &[(&str, &str)] = &[];
+
+/// Items that only tests use, each with its reason.
+const FOR_TESTS: &[(&str, &str)] = &[
+    ("initialize", "programs that embed the engine create their first project with it"),
+    ("rearm", "part of the fault switch, which is built for tests only"),
+    ("spend_actions", "building company profiles will spend Actions; the balance is stored and managed already"),
+    ("verify_all", "what the tests of the log check it with"),
+];
+
+fn excepted(list: &[(&str, &str)], name: &str) -> bool {
+    list.iter().any(|(listed, reason)| *listed == name && !reason.is_empty())
+}
+
 /// One name, one thing: no two types of a crate share a name.
 #[test]
-#[ignore = "the tree does not pass yet"]
 fn types_have_names_of_their_own() {
     let found = names::types_of_one_name(&tree());
-    let found: Vec<_> = found.iter().map(|((_, name), files)| format!("{name}: {}", files.join(", "))).collect();
+    let found = found.iter().filter(|((_, name), _)| !excepted(SHARED_NAMES, name));
+    let found: Vec<_> = found.map(|((_, name), files)| format!("{name}: {}", files.join(", "))).collect();
     assert!(found.is_empty(), "{} names of several types:\n{}", found.len(), found.join("\n"));
 }
 
 #[test]
-#[ignore = "the tree does not pass yet"]
 fn what_is_public_is_used() {
     let found: Vec<_> = names::unused(&tree(), false).into_iter().map(|(file, name)| format!("{file}: {name}")).collect();
     assert!(found.is_empty(), "nobody uses:\n{}", found.join("\n"));
 }
 
 #[test]
-#[ignore = "the tree does not pass yet"]
 fn what_production_defines_it_uses() {
-    let found: Vec<_> = names::unused(&tree(), true).into_iter().map(|(file, name)| format!("{file}: {name}")).collect();
+    let found = names::unused(&tree(), true).into_iter().filter(|(_, name)| !excepted(FOR_TESTS, name));
+    let found: Vec<_> = found.map(|(file, name)| format!("{file}: {name}")).collect();
     assert!(found.is_empty(), "only tests use:\n{}", found.join("\n"));
 }
 
 /// What is dead is removed.
 #[test]
-#[ignore = "the tree does not pass yet"]
 fn nothing_dead_is_allowed() {
     let words = [concat!("allow(dead_", "code"), concat!("expect(dead_", "code")];
     let tree = tree();

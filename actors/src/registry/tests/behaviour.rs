@@ -1,4 +1,4 @@
-//! What the operations do.
+//! The behaviour of the operations.
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
@@ -187,7 +187,7 @@ fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
     limiter(&first).unwrap().take(now, 1).unwrap();
     assert!(is_used_up(&first) && !is_used_up(&second));
 
-    // What changes something else leaves it as it is.
+    // Changing another field preserves it.
     registry.update_project(id, project, ProjectPatch { bots: Some(BotPolicy::Record), ..Default::default() }).unwrap();
     registry.update_organization(id, OrganizationPatch { name: Some("new".into()), ..Default::default() }).unwrap();
     registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();

@@ -1,10 +1,10 @@
-//! Damaged, missing and foreign files: the state is whole, or the error says what is not.
+//! Damaged, missing and foreign files: opening either restores the complete state or names the damage.
 
 use headcount_storage::log::{Damage, LogError};
 
 use super::*;
 
-/// A registry with two snapshots whose log no longer begins at the first record.
+/// Creates a registry with two snapshots whose log no longer begins at the first record.
 fn rolled() -> (tempfile::TempDir, (State, Listing)) {
     let dir = tempfile::tempdir().unwrap();
     let registry = open(dir.path()).unwrap();
@@ -53,7 +53,7 @@ fn a_damaged_snapshot_is_made_up_for_by_the_one_before_and_the_log() {
         fs::write(&newest, &intact[..short]).unwrap();
         assert_eq!(everything(&open(dir.path()).unwrap()), expected, "{short} bytes");
     }
-    // It goes on from there, snapshots included.
+    // The registry keeps working, including its snapshots.
     let registry = open(dir.path()).unwrap();
     for i in 0..4 {
         let patch = OrganizationPatch { name: Some(format!("after {i}")), ..Default::default() };
@@ -71,7 +71,7 @@ fn without_an_intact_snapshot_nothing_is_made_up() {
     paths.iter().for_each(|path| flip(path, 200));
     let error = storage_error(dir.path());
     assert!(matches!(&error, ControlError::SnapshotLost { damaged, .. } if damaged.len() == 2), "{error}");
-    // The error changes nothing on disk: what can be mended is mended.
+    // The error leaves the files unchanged, so undoing the damage repairs the directory.
     paths.iter().for_each(|path| flip(path, 200));
     assert_eq!(everything(&open(dir.path()).unwrap()), expected);
     paths.iter().for_each(|path| fs::remove_file(path).unwrap());
@@ -106,7 +106,7 @@ fn damage_in_the_middle_of_the_log_is_an_error() {
     changes().into_iter().take(2).for_each(|change| change(&registry));
     drop(registry);
     let segment = dir.path().join(CONTROL_DIR).join("log").join(&segments(dir.path())[0]);
-    // The header of a segment has the first page; the first record follows.
+    // The first page is the segment's header; the first record follows.
     flip(&segment, 4096 + 100);
     let error = storage_error(dir.path());
     let is_checksum = matches!(&error, ControlError::Log(LogError::Damaged { reason: Damage::Checksum, offset: 4096, .. }));

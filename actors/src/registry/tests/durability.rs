@@ -1,4 +1,4 @@
-//! What was answered is there again after any stop.
+//! Acknowledged changes survive any stop.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -34,7 +34,7 @@ fn a_copy_of_the_files_between_any_two_changes_is_whole() {
     let mut expected = Vec::new();
     for (i, change) in changes().into_iter().enumerate() {
         change(&registry);
-        // The process is gone as far as the copy can tell: nothing was closed or flushed.
+        // The copy is what a crash would leave: nothing was closed or flushed.
         copy_dir(dir.path(), &copies.path().join(i.to_string()));
         expected.push(everything(&registry));
     }
@@ -47,7 +47,7 @@ fn a_copy_of_the_files_between_any_two_changes_is_whole() {
 fn a_change_whose_record_was_not_finished_never_happened() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    // No snapshot in between: one segment holds it all.
+    // No snapshot in between, so that one segment holds all records.
     let options = || JournalOptions { snapshot_every: 1000, segment_bytes: 64 * 1024 };
     for change in changes() {
         let registry = Registry::open_with(&data, options()).unwrap();
@@ -58,7 +58,7 @@ fn a_change_whose_record_was_not_finished_never_happened() {
         drop(registry);
         let differs = |(_, (a, b)): &(usize, (&u8, &u8))| a != b;
         let written: Vec<usize> = bytes_before.iter().zip(&bytes_after).enumerate().filter(differs).map(|(at, _)| at).collect();
-        // Nothing of the record, half of it, and all but its last byte.
+        // Cut before the record, in its middle, and before its last byte.
         for cut in [written[0], written[written.len() / 2], written[written.len() - 1]] {
             let torn = dir.path().join("torn");
             copy_dir(&data, &torn);

@@ -1,10 +1,10 @@
-//! Files of past versions stay readable: one fixture for each version of records and of snapshots.
+//! Files of past versions stay readable. There is one fixture for each version of records and of snapshots.
 
 use super::super::record::{decode, encode};
 use super::super::{snapshot, state};
 use super::*;
 
-/// Records, and the snapshot of what they lead to, of each version from the first to the current one.
+/// Records, and the snapshot that they result in, of each version from the first to the current one.
 const VERSIONS: [(&str, &str); 2] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
@@ -72,7 +72,7 @@ fn the_current_version_is_written_as_its_fixtures_are() {
     assert_eq!(fs::read_to_string(snapshot::path(dir.path(), POSITION)).unwrap(), snapshot.trim_end());
 }
 
-/// A directory that an earlier program left opens, and what is written to it next stands beside the records of before.
+/// A directory of an earlier program opens, and new records follow the old ones.
 #[test]
 fn a_control_log_of_version_1_is_opened_and_continued() {
     let dir = tempfile::tempdir().unwrap();

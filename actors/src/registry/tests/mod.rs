@@ -1,4 +1,4 @@
-//! Tests of the registry as its users see it, and of what it leaves on disk.
+//! Tests of the registry's interface, and of its files.
 
 mod behaviour;
 mod damage;
@@ -22,7 +22,7 @@ use super::*;
 
 pub(super) const NOW: Instant = Instant(1_700_000_000_000);
 
-/// Small enough that a handful of changes rolls files.
+/// Options under which a few changes are enough to roll files.
 pub(super) fn small() -> JournalOptions {
     JournalOptions { snapshot_every: 3, segment_bytes: 8 * 1024 }
 }
@@ -43,7 +43,7 @@ pub(super) fn euro() -> Currency {
     Currency::parse("EUR").unwrap()
 }
 
-/// Everything in memory: what a reopened registry must have again.
+/// The complete state in memory, which a reopened registry must restore.
 pub(super) fn everything(registry: &Registry) -> (State, Listing) {
     (registry.state().clone(), registry.cache.listing())
 }
@@ -52,7 +52,7 @@ pub(super) fn first_organization(registry: &Registry) -> OrganizationId {
     registry.organizations().iter().min_by_key(|organization| organization.created_at).unwrap().id
 }
 
-/// One of every kind of change, some of them twice.
+/// Changes of every kind, some of them twice.
 pub(super) fn changes() -> Vec<fn(&Registry)> {
     vec![
         |r| drop(r.initialize(NOW).unwrap()),
@@ -117,7 +117,7 @@ pub(super) fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// Names in a directory below the control directory, sorted.
+/// The file names in a directory below the control directory, sorted.
 pub(super) fn names(data_dir: &Path, below: &str) -> Vec<String> {
     let dir = data_dir.join(CONTROL_DIR).join(below);
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -133,7 +133,7 @@ pub(super) fn segments(data_dir: &Path) -> Vec<String> {
     names(data_dir, "log").into_iter().filter(|name| name.ends_with(".seg")).collect()
 }
 
-/// Appends bytes to the control log as another program might have.
+/// Appends bytes to the control log, as another program might.
 pub(super) fn append(dir: &Path, payload: &[u8]) {
     let options = LogOptions { prepare_ahead: false, ..LogOptions::default() };
     let (mut log, _) = Log::open(dir.join(CONTROL_DIR).join("log"), options).unwrap();

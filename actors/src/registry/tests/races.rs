@@ -1,4 +1,4 @@
-//! The first event against a change of the timezone, and readers against everybody.
+//! Races between the first event and a change of the timezone, and between readers and writers.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ fn an_event_never_gets_a_timezone_that_is_not_its_organizations() {
         let (id, barrier) = (keys.organization_id, Barrier::new(3));
         let (events, patch) = thread::scope(|scope| {
             let intake = || {
-                // What a request holds from before the race, as if it had been parsing its body all the while.
+                // The snapshot of a request that started before the race, as if it were still parsing its body.
                 let held = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
                 barrier.wait();
                 registry.pin_calendar(&held).unwrap().policy.timezone
@@ -35,7 +35,7 @@ fn an_event_never_gets_a_timezone_that_is_not_its_organizations() {
         assert_eq!(events, [timezone; 2], "round {round}");
         patched_first += u32::from(!is_fixed);
     }
-    // Either order occurs on any machine that this was tried on; it is no condition, and shows with --nocapture.
+    // Both orders usually occur, but the test does not require it; the line shows with --nocapture.
     println!("the patch came first in {patched_first} rounds of 100");
 }
 

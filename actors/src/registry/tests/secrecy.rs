@@ -1,4 +1,4 @@
-//! Secrets are in nobody's sight but their owner's.
+//! Secrets are visible only to their owners.
 
 use std::ops::ControlFlow;
 
@@ -38,7 +38,7 @@ fn no_secret_is_on_disk_or_in_debug_output() {
     let errors = format!("{:?}", registry.authenticate("sk_wrong", NOW));
     drop(registry);
 
-    // The log may compress what it stores: its records are looked at as they are read back, too.
+    // The log may compress its records, so also search the records as read back.
     let (control, mut stored) = (dir.path().join(CONTROL_DIR), files(dir.path()));
     let (log, _) = headcount_storage::log::Log::open(control.join("log"), Default::default()).unwrap();
     let visit = |record: headcount_storage::log::Record<'_>| {

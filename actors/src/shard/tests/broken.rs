@@ -1,4 +1,4 @@
-//! Faults of one partition, and what the others notice of them.
+//! Faults of one partition, and their effects on the others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -8,7 +8,7 @@ use headcount_domain::fault::FaultKind;
 use super::*;
 use crate::faulty_store::ReadFault;
 
-/// What the rig's questions are about.
+/// The query of these tests.
 fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
     let window = Window { start: Day(19_000), end: Day(19_001) };
     rig.shard.answer(project, &UniqueUsersQuery { window }).map(|users| users.total).map_err(|fault| fault.kind)
@@ -26,7 +26,7 @@ fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<
     answered
 }
 
-/// Lets the shard work until something is so.
+/// Runs the shard until a condition holds.
 fn work_until(rig: &mut Rig, mut is_so: impl FnMut(&mut Rig) -> bool) {
     for _ in 0..6_000 {
         rig.shard.advance();
@@ -42,7 +42,7 @@ fn is_well(rig: &Rig, project: ProjectId) -> bool {
     rig.shard.pipeline.context.health.check(partition_of(project)).is_ok()
 }
 
-/// Some of it saved, some not, and nothing in memory that a question could do without the store for.
+/// Creates a rig whose state is partly saved, and not in memory, so that queries must read the store.
 fn rig() -> (Rig, ProjectId, ProjectId) {
     let mut rig = Rig::new(NEVER, 1 << 30);
     let (project, other) = two();
@@ -79,10 +79,10 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     rig.store.change(partition, |faults| faults.reads = Some(ReadFault::Damage));
     assert_eq!(try_users(&mut rig, project), Err(FaultKind::DamagedStore));
     assert!(!is_well(&rig, project));
-    // What was under way is answered when the state is there again, once.
+    // Pending events are acknowledged once, after the state is restored.
     let mut answered = hand_over(&mut rig, project, users(project, 310..330));
     let mut of_other = hand_over(&mut rig, other, users(other, 20..25));
-    // One slice, unless the machine is slow.
+    // A single slice, unless the machine is slow.
     let first = (0..10).find_map(|_| {
         rig.shard.advance();
         of_other.try_recv().ok()
@@ -94,7 +94,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     let outcomes = answered.recv().unwrap();
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_duplicate()).count(), 10);
     assert_eq!((rig.users(project), rig.users(other)), (330, 25));
-    // It is saved elsewhere from now on, and breaks a second time.
+    // From now on it is saved elsewhere, and it fails a second time.
     rig.round();
     rig.store.change(partition + PARTITIONS, |faults| faults.reads = Some(ReadFault::Damage));
     rig.shard.break_partition((partition, headcount_domain::fault::Fault::damaged_store("planted")));
@@ -104,7 +104,7 @@ fn a_damaged_part_of_the_store_is_made_up_for_by_the_log_and_the_others_go_on() 
     work_until(&mut rig, |rig| !rig.shard.has_queued());
     assert_eq!((answered.recv().unwrap().len(), of_other.recv().unwrap().len()), (1, 1));
     assert_eq!((rig.users(project), rig.users(other)), (331, 26));
-    // The next start finds the partition where it always was, and the log makes up for what is missing there.
+    // The next start finds the partition at its usual path, and the log supplies what is missing there.
     rig.store.change(partition, |faults| faults.reads = None);
     rig.round();
     rig.restart();
@@ -170,7 +170,7 @@ fn where_only_a_start_helps_the_senders_hear_at_once_and_nothing_more_is_taken()
     assert_eq!((rig.users(project), rig.users(other)), (340, 30));
 }
 
-/// Starts again from what is on disk. The former writer must not go on meanwhile.
+/// Restarts from the data on disk. The former writer must not run meanwhile.
 fn kill(rig: &mut Rig, project: ProjectId) {
     let cancelled = rig.shard.checkpoints.cancel(partition_of(project));
     cancelled.wait(&rig.store);
@@ -191,7 +191,7 @@ fn checkpoints_between_projects_that_overtake_each_other_lose_and_double_nothing
     let mut sent: [u64; 2] = [0, 0];
     for _ in 0..60 {
         for (place, project) in [project, beside].into_iter().enumerate() {
-            // Some come twice.
+            // Some events are sent twice.
             let (from, to) = (sent[place].saturating_sub(3), sent[place] + u64::from(random(200)));
             drop(hand_over(&mut rig, project, users(project, from..to)));
             sent[place] = sent[place].max(to);

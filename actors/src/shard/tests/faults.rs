@@ -1,4 +1,5 @@
-//! Checkpoints on a disk whose every operation fails once: they are written after all, and nothing is lost or doubled.
+//! Checkpoints on a disk whose every operation fails once: they are eventually written, and nothing is lost or
+//! duplicated.
 
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{Check, DiskStore, StoreOptions};
@@ -16,9 +17,9 @@ const WAYS: [Plan; 4] = [
     Plan { at: 0, failures: 1, errno: Errno::Io, done: true },
 ];
 
-/// How many points of a round fail, at most: a round has fewer.
+/// The maximum number of failing points in a round, which exceeds the number of operations of a round.
 const POINTS: u64 = 400;
-/// A start after so many rounds.
+/// The number of rounds between restarts.
 const ROUNDS_A_START: u64 = 25;
 
 impl Rig<DiskStore> {
@@ -28,11 +29,11 @@ impl Rig<DiskStore> {
         Self::with(dir, store, NEVER, 1 << 30)
     }
 
-    /// Closes everything and opens it again, as the store and the log have it.
+    /// Closes everything and reopens it from the store and the log.
     fn start_again(self) -> Self {
         let Self { dir, log, store, memory, shard } = self;
         drop((shard, memory, store));
-        // The writer lets go of the store when it sees that the shard is gone.
+        // The writer releases the store when it notices that the shard is gone.
         let opened = (0..600).find_map(|_| {
             let opened = DiskStore::open(&dir.path().join("state/store"), OPTIONS);
             opened.inspect_err(|_| std::thread::sleep(Duration::from_millis(50))).ok()
@@ -42,7 +43,7 @@ impl Rig<DiskStore> {
         Self { dir, log, store, memory, shard }
     }
 
-    /// One round with a fault in it. Answers how many operations it took.
+    /// Runs one round with a fault, and returns the number of its operations.
     fn faulty_round(&mut self, switch: &Switch, plan: Plan) -> u64 {
         switch.rearm(plan);
         let next = self.shard.begin_checkpoints(true);
@@ -71,7 +72,7 @@ fn every_operation_of_a_checkpoint_may_fail() {
     let (mut round, mut known) = (0, 0);
     for way in WAYS {
         for at in 1..POINTS {
-            // New ones and known ones.
+            // New users and known users.
             rig.send(PROJECT, users(PROJECT, known.max(3) - 3..known + 5));
             known += 5;
             let switch = Switch::arm(&rig.dir.path().join("state"), Plan::default());

@@ -1,4 +1,4 @@
-//! A shard with its store, log and checkpoint writer, driven as the actor drives it.
+//! Tests of a shard with its store, log and checkpoint writer, driven as by its actor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
@@ -18,17 +18,17 @@ mod broken;
 mod faults;
 
 use super::checkpointer::Next;
-use super::stored::{PartitionMeta, position_key, read_meta};
 use super::*;
 use crate::checkpoint_writer::CheckpointWriter;
+use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
 use crate::event_codec::{self, Events};
 use crate::faulty_store::FaultyStore;
 
-/// Rounds begin only where a test says so.
+/// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
 
-/// One shard with all partitions.
+/// A shard with all partitions.
 struct Rig<S = FaultyStore> {
     dir: TempDir,
     log: Log,
@@ -42,7 +42,7 @@ impl Rig {
         Self::with(tempfile::tempdir().unwrap(), FaultyStore::default(), policy, memory)
     }
 
-    /// The state that the store and the log make.
+    /// Restarts the shard from the store and the log.
     fn restart(&mut self) {
         let (shard, memory) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
         (self.shard, self.memory) = (shard, memory);
@@ -66,7 +66,7 @@ impl<S: Store + Clone> Rig<S> {
         while self.shard.advance() {}
     }
 
-    /// What the actor does about checkpoints until nothing is left to do, beginning with `next`.
+    /// Handles checkpoints as the actor does, beginning with `next`, until there is nothing left to do.
     fn go_on(&mut self, mut next: Next) {
         while next != Next::Rest {
             next = if next.is_step() {
@@ -83,7 +83,7 @@ impl<S: Store + Clone> Rig<S> {
         self.go_on(next);
     }
 
-    /// Hears the writer until something is so.
+    /// Handles the writer's reports until a condition holds.
     fn until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
         for _ in 0..6_000 {
             self.shard.hear_writer();
@@ -143,13 +143,13 @@ fn open<S: Store + Clone>(
     (Shard::open(&numbers, context, Arc::new(log.reader()), applier, checkpoints, evictor).unwrap(), usage)
 }
 
-/// Two projects in different partitions.
+/// Returns two projects in different partitions.
 fn two() -> (ProjectId, ProjectId) {
     let other = (2..).map(ProjectId).find(|other| partition_of(*other) != partition_of(ProjectId(1))).unwrap();
     (ProjectId(1), other)
 }
 
-/// An event of this user.
+/// Creates an event of this user.
 fn event(project: ProjectId, user: u64) -> Event {
     Event {
         project,
@@ -176,7 +176,7 @@ fn a_checkpoint_does_not_count_before_its_external_ids_are_durable() {
     let mut rig = Rig::new(NEVER, 1 << 30);
     let (project, other) = two();
     rig.send(project, users(project, 0..10));
-    // Somebody still writes the ids of an earlier checkpoint.
+    // The ids of an earlier checkpoint are still being written.
     let earlier = rig.shard.pipeline.partitions.get_mut(&partition_of(project)).unwrap().freeze_ids();
     assert!(matches!(earlier, Freeze::Write(_)));
     rig.send(project, users(project, 10..20));
@@ -211,7 +211,7 @@ fn a_stuck_partition_leaves_the_others_their_checkpoints_and_memory() {
         assert!(sent < 20_000, "{:?}", rig.memory);
     }
     assert!(sent > 200 && rig.memory.resident() < MEMORY, "{sent}: {:?}", rig.memory);
-    // Some ten times what fits into memory.
+    // About ten times as much as fits in memory.
     for batch in 0..30 {
         rig.send(other, users(other, batch * 500..(batch + 1) * 500));
         rig.shard.evict_if_needed();
@@ -251,7 +251,7 @@ fn a_stop_tries_each_partition_once() {
         next == Next::Rest
     });
     let tries = rig.store.change(partition_of(stuck), |faults| faults.begun) - before;
-    // One by the stop, and perhaps one because its time had come.
+    // One attempt at the stop, and perhaps one that was due.
     assert!((1..=2).contains(&tries), "{tries}");
     assert_eq!((rig.saved(stuck), rig.saved(other)), (0, 30));
 }
@@ -266,7 +266,7 @@ fn external_ids_are_counted_once_however_often_they_are_written() {
     rig.round();
     rig.until(|rig| rig.saved(project) == 50);
     assert_eq!(rig.meta(project).external_ids, 50);
-    // A checkpoint that is lost after its ids were written: they are written by nobody again.
+    // A checkpoint that is lost after its ids were written: the ids are not written again.
     rig.send(project, users(project, 40..60));
     rig.store.change(partition, |faults| faults.no_begin = true);
     rig.round();
@@ -304,7 +304,7 @@ fn a_partition_that_changed_little_waits_longer() {
     let next = rig.shard.begin_checkpoints(false);
     rig.go_on(next);
     assert_eq!((rig.saved(slow), rig.saved(busy)), (101, 1_003), "so many are not even waited for");
-    // However long ago its last checkpoint was, one event is not many.
+    // A single event is not many, however old the last checkpoint is.
     rig.send(busy, users(busy, 0..999));
     rig.send(slow, users(slow, 4..5));
     rig.shard.evict_if_needed();

@@ -1,4 +1,4 @@
-//! The items of paged lists, and the numbers that order them.
+//! The items of paged lists, and their sort keys.
 
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ pub fn sort_key_in_day(day: Day, key: RecordKey) -> SortKey {
     first_in_day(day) | (key.0 >> 32).cast_signed()
 }
 
-/// The least sort key of a day in a list of [`sort_key_in_day`].
+/// The smallest sort key of a day in a list of [`sort_key_in_day`].
 #[must_use]
 pub fn first_in_day(day: Day) -> SortKey {
     SortKey::from(day.0) << 96
@@ -41,43 +41,43 @@ pub fn record_sort_key(key: RecordKey) -> SortKey {
     (key.0 ^ (1 << 127)).cast_signed()
 }
 
-/// An item of a list; lists are in the order of their sort keys.
+/// An item of a paged list, ordered by sort key.
 pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// A page, as it is stored.
+    /// The stored form of a page.
     type Page;
-    /// The digest of a page, known without reading it, beside its first and last sort key.
+    /// The digest of a page, available without loading it, in addition to its first and last sort key.
     type Digest: Default + Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync;
-    /// The number of the list among its owner's: keeps the serials of their pages apart.
+    /// The index of the list among its owner's lists, which keeps the serial numbers of their pages apart.
     const LIST: u32;
-    /// How many lists the owner has.
+    /// The number of lists of the owner.
     const LISTS: u32;
-    /// How many times larger than usual an item may be.
+    /// The factor by which an item may be larger than usual.
     const SIZE: usize = 1;
 
-    /// Its position in the list.
+    /// Returns the position in the list.
     fn sort_key(&self) -> SortKey;
 
-    /// A page of these.
+    /// Creates a page from items.
     fn to_page(items: &[Self]) -> Self::Page;
 
-    /// The items of a page, if it is one of this list.
+    /// Returns the items of a page, if it belongs to this list.
     fn of_page(page: Self::Page) -> Option<Vec<Self>>;
 
-    /// The digest of some items.
+    /// Computes the digest of items.
     fn digest(items: &[Self]) -> Self::Digest {
         let _ = items;
         Self::Digest::default()
     }
 }
 
-/// The items of a list with numbers from `first` to `last`.
+/// Returns the items with sort keys from `first` to `last`.
 pub(super) fn within<T: Item>(items: &[T], first: SortKey, last: SortKey) -> std::slice::Iter<'_, T> {
     let from = place_near_end(items, |item| item.sort_key() < first);
     let to = place_near_end(items, |item| item.sort_key() <= last);
     items[from..to.max(from)].iter()
 }
 
-/// As `partition_point`, for lists that mostly grow at their end: looks there first.
+/// As `partition_point`, but searches the end first, because lists mostly grow there.
 pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> usize {
     match list {
         [] => 0,
@@ -88,7 +88,7 @@ pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> u
     }
 }
 
-/// Adds at the end or in the middle, with little room to spare: most lists are short, and there are millions of them.
+/// Inserts an item with little spare capacity, because most lists are short and there are millions of them.
 pub(crate) fn insert_tight<T>(list: &mut Vec<T>, at: usize, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 2).max(1));

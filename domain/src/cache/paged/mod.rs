@@ -1,9 +1,9 @@
-//! What is known of one thing over all time, as an ordered list that is cut into pages, so that a record of a million items is
-//! never read or written as a whole.
+//! An ordered list divided into pages, so that a record with a million items is never read or written as a whole.
 //!
-//! Every item has a *number* that orders the list: a day and a key, or a moment. The pages cover all numbers without gaps: each
-//! from its first item up to the next one's, and the *recent* part covers the rest. The recent part changes all the time and is
-//! kept with the record itself; sealed pages are records of their own, which come and go by themselves.
+//! Every item has a *sort key* that orders the list: a day and a key, or a moment. The pages cover all sort keys without
+//! gaps: each page from its first item to the first of the next, and the *recent* part covers the rest. The recent part
+//! changes all the time and is stored with the record itself; sealed pages are separate records, loaded and evicted
+//! independently.
 
 mod item;
 mod list;

@@ -1,4 +1,4 @@
-//! The sealed pages of a list, and what is known of each without reading it.
+//! The sealed pages of a list, and their digests.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 struct Page<T: Item> {
-    /// The least number that belongs here, if that is not the first.
+    /// The smallest sort key that belongs to the page, if that is not `first`.
     from: Option<SortKey>,
-    /// Its first and last number; of an emptied page those that it had.
+    /// The first and the last sort key of its items; if it was emptied, those that it had.
     first: SortKey,
     last: SortKey,
-    /// Its name among the pages of its list; never used again.
+    /// The serial number among the pages of the owner's lists; never reused.
     serial: u32,
     items: u32,
     digest: T::Digest,
@@ -24,7 +24,7 @@ struct Page<T: Item> {
     chunk: Option<Arc<Vec<T>>>,
     #[serde(skip)]
     dirty: bool,
-    /// Whether it was asked for since it was last passed over by [`Sealed::shed`].
+    /// Whether it was used since the last pass of [`Sealed::shed`].
     #[serde(skip)]
     used: bool,
 }
@@ -47,12 +47,12 @@ impl<T: Item> Page<T> {
         page
     }
 
-    /// The least number that belongs here.
+    /// Returns the smallest sort key that belongs to the page.
     fn from(&self) -> SortKey {
         self.from.unwrap_or(self.first)
     }
 
-    /// Renews what is known of it without reading it.
+    /// Updates the metadata that is available without loading the page.
     fn describe(&mut self, chunk: &[T]) {
         let from = self.from();
         self.items = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
@@ -69,12 +69,12 @@ impl<T: Item> Page<T> {
     }
 }
 
-/// The pages of a list, in order.
+/// The sealed pages of a list, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Sealed<T: Item> {
     pages: Vec<Page<T>>,
-    /// The least number that belongs to the recent part.
+    /// The smallest sort key that belongs to the recent part.
     pub(super) recent_from: SortKey,
     next_serial: u32,
 }
@@ -132,12 +132,12 @@ impl<T: Item> Sealed<T> {
         page.chunk.as_deref().map(Vec::as_slice)
     }
 
-    /// The place of the page that `number` belongs to.
+    /// Returns the index of the page that `number` belongs to.
     fn place(&self, number: SortKey) -> usize {
         self.pages.partition_point(|page| page.from() <= number).saturating_sub(1)
     }
 
-    /// The places of the pages that can hold numbers from `first` to `last`.
+    /// Returns the indexes of the pages that may contain sort keys from `first` to `last`.
     fn places(&self, first: SortKey, last: SortKey) -> std::ops::Range<usize> {
         let from = if first >= self.recent_from { self.pages.len() } else { self.place(first) };
         let to = self.pages.partition_point(|page| page.from() <= last);
@@ -175,7 +175,7 @@ impl<T: Item> Sealed<T> {
         self.pages[end..].iter().map(|page| &page.digest)
     }
 
-    /// Changes the page that `number` belongs to, which is cut if it holds more than twice `most` items then.
+    /// Changes the page that `number` belongs to, and cuts it if it then has more than twice `most` items.
     pub(super) fn change<R>(&mut self, number: SortKey, most: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         let at = self.place(number);
         let page = &mut self.pages[at];
@@ -192,7 +192,7 @@ impl<T: Item> Sealed<T> {
         result
     }
 
-    /// Adds a page after all others; the recent part begins at `recent_from` then.
+    /// Appends a page; the recent part then begins at `recent_from`.
     pub(super) fn push(&mut self, chunk: Vec<T>, recent_from: SortKey) {
         let from = if self.pages.is_empty() { SortKey::MIN } else { self.recent_from };
         self.recent_from = recent_from;
@@ -201,7 +201,7 @@ impl<T: Item> Sealed<T> {
         self.pages.push(Page::new(from, serial, chunk));
     }
 
-    /// Cuts a page in two. Items of one number stay together.
+    /// Cuts a page in two. Items with equal sort keys stay together.
     fn cut(&mut self, at: usize) {
         let page = &mut self.pages[at];
         let Some(chunk) = &mut page.chunk else { return };

@@ -1,4 +1,4 @@
-//! A paged list against a plain one.
+//! Compares a paged list with a plain one.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ type Store = BTreeMap<u32, Vec<Numbered>>;
 fn save(list: &mut Paged<Numbered>, store: &mut Store) {
     list.dirty(&mut |serial, page| drop(store.insert(serial, page.clone())));
     list.saved();
-    // The first pass finds the pages that were used since the last one.
+    // The first pass only clears the marks of pages used since the last pass.
     list.shed();
     list.shed();
 }

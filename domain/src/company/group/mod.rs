@@ -1,11 +1,11 @@
-//! Companies and groups under their reported keys: who was active in them, and when. Read organization-wide.
+//! Companies and groups under their reported keys, with their active members. Read by organization-wide queries.
 //!
-//! A company has one record for each of its keys. Which keys are one company is decided when an answer is merged, since another
-//! project may have recorded the link.
+//! A company has one record per key. Which keys belong to the same company is decided when partial answers are merged,
+//! because another project may have recorded the link.
 //!
-//! A group has three lists: what it counted each day, its members by key (the roster), and its members' days. Most windows
-//! end today, and a member was active in such a one if its last day is not before it: so users are counted from the roster,
-//! or from the number of members by last day, and their days are read only where a window ends in the past.
+//! A group has three lists: its daily sums, its members by key (the roster), and its members' days. Most windows end
+//! today, and then the active members are those whose last day is not before the window. They are counted from the
+//! roster, or from the number of members by last day; member days are only read for windows that end in the past.
 
 mod pages;
 mod record;

@@ -15,13 +15,13 @@ pub(super) type DaySums = (Day, GroupSums);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
     pub(super) member: RecordKey,
-    /// Its last active day.
+    /// The last active day.
     pub(super) last: Day,
-    /// How many active days it has.
+    /// The number of active days.
     pub(super) days: u32,
 }
 
-/// A day of a member.
+/// An active day of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveDay {
     pub(super) day: Day,
@@ -33,10 +33,10 @@ pub struct ActiveDay {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias(pub(super) RecordKey);
 
-/// A sealed part of one of a group's lists.
+/// A sealed page of one of a group's lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GroupPage {
-    /// Sums by day.
+    /// Daily sums.
     Sums(Vec<DaySums>),
     /// Members.
     Roster(Vec<Membership>),
@@ -47,7 +47,7 @@ pub enum GroupPage {
 }
 
 impl GroupPage {
-    /// How many items it has.
+    /// Returns the number of items.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         match self {
@@ -59,7 +59,7 @@ impl GroupPage {
     }
 }
 
-/// A page of a group's, by its serial number: what brings those into memory that a method needs.
+/// Loads a page of a group by its serial number, for methods that need it in memory.
 pub trait LoadGroupPage: FnMut(u32) -> Result<GroupPage, Fault> {}
 
 impl<F: FnMut(u32) -> Result<GroupPage, Fault>> LoadGroupPage for F {}

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 /// The record of one company or group in one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its type; `company` for a company.
+    /// The type; `company` for a company.
     pub kind: Box<str>,
-    /// Its key: for a company its domain where there is one, else as sent.
+    /// The key: a company's domain if it has one, else as sent.
     pub key: Box<str>,
-    /// Its number among those of its type.
+    /// The number within its type.
     pub number: u32,
-    /// The most recently reported name, and when.
+    /// The most recently reported name and its time.
     pub name: Option<(Moment, Box<str>)>,
     /// The keys of the companies that are linked to this domain in this project.
     pub(super) aliases: Paged<Alias>,
@@ -34,7 +34,7 @@ pub struct Group {
     pub(super) by_last: Vec<(Day, u32)>,
     pub(super) first_seen: Edge,
     pub(super) last_seen: Edge,
-    /// The first and the last event without consent, which are never taken out.
+    /// The times of the first and the last event without consent. Such events are never taken out.
     pub(super) nobody: Option<(Instant, Instant)>,
 }
 
@@ -74,7 +74,7 @@ impl Record for Group {
     }
 }
 
-/// The key of a company by the hash that its public id shows.
+/// A company's record key, stored under the hash in its public id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompanyById(pub RecordKey);
 
@@ -88,12 +88,12 @@ impl Record for CompanyById {
     }
 }
 
-/// The first or last activity of members.
+/// The first or last activity of the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Edge {
     Never,
     At(Instant),
-    /// Taken out: to be looked up again.
+    /// Unknown after a removal; computed again on demand.
     Unknown,
 }
 
@@ -117,11 +117,11 @@ impl From<Option<Instant>> for Edge {
     }
 }
 
-/// An event of a day is at most so many days away from when that day began in UTC, in either direction, together.
+/// The maximum number of days, in both directions together, between an event of a day and the start of that day in UTC.
 const DAYS_OVERLAP: i32 = 5;
 
 impl Group {
-    /// An empty group.
+    /// Creates an empty group.
     #[must_use]
     pub fn new(kind: &str, key: &str, number: u32) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Group {
         }
     }
 
-    /// Records a name reported at a moment, unless a later one is known. Returns whether it is the latest.
+    /// Records a name reported at a moment, unless a later one is known. Returns whether it is now the latest.
     pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
@@ -162,16 +162,15 @@ impl Group {
         Ok(())
     }
 
-    /// The number of companies that are linked to this domain.
+    /// Returns the number of companies that are linked to this domain.
     #[must_use]
     pub fn count_aliases(&self) -> usize {
         self.aliases.len()
     }
 
-    /// The keys of the companies that are linked to this domain in this project.
+    /// Returns the keys of the companies that are linked to this domain in this project.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn aliases(&mut self, load: impl LoadGroupPage) -> Result<impl Iterator<Item = RecordKey>, Fault> {
         self.aliases.load(SortKey::MIN, SortKey::MAX, load)?;
         Ok(self.aliases.iter().map(|alias| alias.0))
@@ -295,10 +294,9 @@ impl Group {
         }
     }
 
-    /// Takes out all activity of a member on `day`.
+    /// Removes all activity of a member on `day`.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn remove_member(
         &mut self,
         day: Day,
@@ -358,10 +356,9 @@ impl Group {
         visits.find(|visit| visit.member == member).map(|visit| visit.day)
     }
 
-    /// The first and the last event ever. Reads the days at an end that has to be looked for.
+    /// Returns the times of the first and the last event ever. Reads the days at an unknown end.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
         if self.first_seen == Edge::Unknown {
             let first_day =

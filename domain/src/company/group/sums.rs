@@ -1,4 +1,4 @@
-//! What a group counts on a day, and what its members did.
+//! The daily sums of a group, and the daily activity of its members.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use crate::contribution::Sign;
 use crate::facts::SeenOnDay;
 use crate::money::Amount;
 
-/// What a group counts on one day.
+/// The sums of a group on one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupSums {
-    /// How many events.
+    /// The number of events.
     pub events: u64,
-    /// How many sessions began with an event of its own.
+    /// The number of sessions whose entry belongs to the group.
     pub sessions: u64,
     /// Orders less refunds, in the organization's currency.
     pub revenue: Amount,
-    /// How many orders.
+    /// The number of orders.
     pub orders: i64,
 }
 
@@ -42,11 +42,11 @@ impl GroupSums {
     }
 }
 
-/// What one member, or nobody, did on one day.
+/// The activity on one day of one member, or of events without consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberDay {
-    /// How many events.
+    /// The number of events.
     pub events: u32,
-    /// The first and the last of them.
+    /// The times of the first and the last event.
     pub seen: SeenOnDay,
 }

@@ -1,4 +1,4 @@
-//! A group against a list of what its members did.
+//! Compares a group with a plain list of its members' activity.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ fn members_are_those_of_the_days() {
     for round in 0..60 {
         let (mut group, mut days) = (Group::new("team", "a", 0), Days::new());
         for step in 0..200 {
-            // Spread over all first digits.
+            // Spread the keys over all first digits.
             let member = RecordKey(u128::from(below(20)).wrapping_mul(u128::MAX / 23));
             let day = i32::try_from(below(40)).unwrap() - 20;
             if below(3) > 0 || round % 2 == 0 {

@@ -1,4 +1,4 @@
-//! What a group did in a window, and who was active in it.
+//! The sums and the active members of a group in a window.
 
 use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day, sort_key_in_day};
 use crate::company::group::{Group, GroupSums, LoadGroupPage, MemberDay};
@@ -8,10 +8,9 @@ use crate::ids::RecordKey;
 use crate::time::{Day, Window};
 
 impl Group {
-    /// What was counted in `window`.
+    /// Returns the sums of `window`.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn sums(&mut self, window: Window, load: impl LoadGroupPage) -> Result<GroupSums, Fault> {
         let (first, last) = (day_sort_key(window.start), day_sort_key(window.end));
         self.sums.load(first, last, load)?;
@@ -25,17 +24,16 @@ impl Group {
         self.by_last.last().is_none_or(|(day, _)| *day <= window.end)
     }
 
-    /// How many members were active in `window`, if that is known without asking who.
+    /// Returns the number of members active in `window`, if it is known without listing them.
     #[must_use]
     pub fn count_members(&self, window: Window) -> Option<u64> {
         let from = self.by_last.partition_point(|(day, _)| *day < window.start);
         self.is_open(window).then(|| self.by_last[from..].iter().map(|(_, members)| u64::from(*members)).sum())
     }
 
-    /// Adds the members that were active in `window`, each once, to `members`.
+    /// Adds the members active in `window` to `members`, each once.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl LoadGroupPage) -> Result<(), Fault> {
         if !self.is_open(window) {
             let from = members.len();
@@ -51,10 +49,9 @@ impl Group {
         Ok(())
     }
 
-    /// Every day of every member in `window`.
+    /// Returns every active day of every member in `window`.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn visits(
         &mut self,
         window: Window,
@@ -65,10 +62,9 @@ impl Group {
         Ok(self.visits.range(first, last).map(|visit| (visit.member, visit.did)))
     }
 
-    /// Hands every day in `window` of the members with keys from `first` to `last` to `visit`.
+    /// Passes every active day in `window` of the members with keys from `first` to `last` to `visit`.
     ///
-    /// # Errors
-    /// A page could not be loaded.
+    /// # Errors A page could not be loaded.
     pub fn visits_of(
         &mut self,
         window: Window,
@@ -81,7 +77,7 @@ impl Group {
             let (from, to) = (sort_key_in_day(today, first), sort_key_in_day(today, last));
             self.visits.load(from, to, &mut load)?;
             self.visits.range(from, to).for_each(|known| visit(known.member, known.did));
-            // Days on which nobody did anything are passed over.
+            // Skip days without activity.
             let end = last_in_day(today);
             self.visits.load(end, end, &mut load)?;
             day = self.visits.after(end).and_then(|next| i32::try_from(next >> 96).ok()).map(Day);
@@ -89,7 +85,7 @@ impl Group {
         Ok(())
     }
 
-    /// How many days of members there are: what going through them costs.
+    /// Returns the number of member days, which is the cost of iterating over them.
     #[must_use]
     pub fn count_visits(&self) -> usize {
         self.visits.len()

@@ -1,5 +1,5 @@
-//! Which keys are one company organization-wide: only known when all projects were asked, since of several links of a company the
-//! one recorded first counts.
+//! The keys of a company in the whole organization. They depend on all projects, because the first recorded link of a
+//! company takes effect.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use serde::{Deserialize, Serialize};
 
-/// Asks for the links of some companies.
+/// Asks for the links of companies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct LinksQuery {
     companies: Keys,
@@ -57,7 +57,7 @@ impl Query for AliasesQuery {
     }
 }
 
-/// The reported keys of each company in all projects, its own first.
+/// Returns the reported keys of each company in all projects, its own key first.
 pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Result<Vec<Keys>, P::Error> {
     let mut told: Vec<Keys> = companies.iter().map(|key| vec![*key]).collect();
     for part in projects.scatter(AliasesQuery { domains: companies.clone() }).await? {
@@ -67,7 +67,7 @@ pub(super) async fn aliases_of<P: Projects>(projects: &P, companies: Keys) -> Re
         }
     }
     if projects.count() > 1 && told.iter().any(|keys| keys.len() > 1) {
-        // Another project may have linked an alias to another domain, and earlier.
+        // Another project may have linked an alias to another domain earlier.
         let all: Keys = told.iter().flat_map(|keys| &keys[1..]).copied().collect();
         let means: HashMap<RecordKey, RecordKey> = all.iter().copied().zip(resolve(projects, all.clone()).await?).collect();
         for (keys, company) in told.iter_mut().zip(&companies) {

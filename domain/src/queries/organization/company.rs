@@ -1,4 +1,4 @@
-//! Companies, over all projects of their organization.
+//! Queries about companies, over all projects of their organization.
 
 use super::aliases::aliases_of;
 use super::parts::{self, Description};
@@ -12,10 +12,11 @@ use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::Source;
 use crate::time::Window;
 
-use crate::company::GROUP_TYPE as COMPANY;
+use crate::ids::COMPANY_TYPE as COMPANY;
 use serde::{Deserialize, Serialize};
 
-/// Asks for the key of a company by its public id, and for its link. A project that knows the link knows the company.
+/// Asks for the key of a company by its public id, and for its link. A project that knows the link also knows the
+/// company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CompanyByIdQuery {
     company: PublicCompany,
@@ -31,7 +32,7 @@ impl Query for CompanyByIdQuery {
     }
 }
 
-/// The company of a public id. The id of a company that was linked to a domain later refers to the domain.
+/// Returns the company of a public id. If the company was linked to a domain later, the id refers to the domain.
 pub(super) async fn by_id<P: Projects>(projects: &P, id: &str) -> Result<Option<RecordKey>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
     let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
@@ -39,10 +40,9 @@ pub(super) async fn by_id<P: Projects>(projects: &P, id: &str) -> Result<Option<
     Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
 }
 
-/// What the company of a domain (in any spelling) did in a window. `None`: there is no such company.
+/// Returns the activity in a window of the company of a domain in any spelling; `None` if there is no such company.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn company_by_domain<P: Projects>(
     projects: &P,
     domain: &str,
@@ -52,10 +52,9 @@ pub async fn company_by_domain<P: Projects>(
     metrics(projects, projects.hasher().company(company.as_str()), window).await
 }
 
-/// What the company of a public id did in a window. `None`: there is no such company.
+/// Returns the activity in a window of the company of a public id; `None` if there is no such company.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
     match by_id(projects, id).await? {
         Some(key) => metrics(projects, key, window).await,
@@ -91,10 +90,9 @@ fn domain(named: &Description) -> Option<String> {
     normalise_domain(key).filter(|domain| domain == key)
 }
 
-/// The most active companies of a window.
+/// Returns the most active companies of a window.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn top_companies<P: Projects>(projects: &P, window: Window, limit: usize) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {

@@ -19,22 +19,22 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// Asks which identified users were active at a company.
+/// Asks for the identified users who were active at a company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct MembersQuery {
     keys: Keys,
     window: Window,
-    /// How many of the most active are enough; no other project has a say then.
+    /// The number of users that suffices if no other project is involved.
     enough: Option<usize>,
-    /// Only of these members, where all are too many for one message.
+    /// The range of members to return, if all of them are too many for one message.
     only: Option<(RecordKey, RecordKey)>,
 }
 
-/// The active users of a company in one project, with their events.
+/// The active users of a company in one project, with their number of events.
 #[derive(Debug, Serialize, Deserialize)]
 enum MembersPartial {
     Users(Vec<(MemberRef, u64)>),
-    /// There are so many days of members: they are to be asked for in parts.
+    /// The number of member days, if it is too large for one message.
     TooMany(usize),
 }
 
@@ -63,7 +63,7 @@ impl Query for MembersQuery {
         };
         let mut members: Vec<(MemberRef, u64)> = events.into_iter().filter_map(identified).collect();
         if let Some(enough) = self.enough {
-            // One more than is listed, so that it is known whether the list was cut; and all that tie with the last.
+            // One more than the list holds, to detect whether it is cut; and all that tie with the last.
             candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
         Ok(MembersPartial::Users(members))
@@ -73,7 +73,7 @@ impl Query for MembersQuery {
 /// An id, and the most recently reported e-mail address with its time.
 type Told = (IdentityId, Option<(Moment, Box<str>)>);
 
-/// Asks for the ids of some users and their latest e-mail addresses.
+/// Asks for the ids and the latest e-mail addresses of users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct UserNamesQuery {
     users: Vec<MemberRef>,
@@ -92,7 +92,7 @@ impl Query for UserNamesQuery {
     }
 }
 
-/// Asks when some users were last seen at a company.
+/// Asks for the times at which users were last seen at a company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct LastSeenAtQuery {
     users: Vec<MemberRef>,
@@ -116,11 +116,11 @@ impl Query for LastSeenAtQuery {
     }
 }
 
-/// The record of an identity in this project, if there is one.
+/// Returns the record of an identity in this project, if any.
 fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     let key = match who {
         MemberRef::User(user) => user,
-        // Who is no user goes by its own key everywhere.
+        // An identity that is not a user has the same key in all lists.
         MemberRef::Of(project, member) if project == reader.id => member,
         MemberRef::Of(..) => return Ok(None),
     };
@@ -138,7 +138,7 @@ fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> 
     days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max()
 }
 
-/// Who was active at a company, with how many events: those that can be among the first `limit`, and whether there are more.
+/// Returns the candidates for the first `limit` active users of a company with their events, and whether there are more.
 async fn most_active<P: Projects>(
     projects: &P,
     keys: &Keys,
@@ -180,7 +180,7 @@ fn users_of(parts: Vec<MembersPartial>) -> Vec<Vec<(MemberRef, u64)>> {
     parts.into_iter().map(users).collect()
 }
 
-/// All keys, in as many parts as it takes for each to have few of so many visits: keys are hashes.
+/// Divides all keys into ranges, so that each has few of the visits: keys are hashes.
 fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
     let parts = visits.div_ceil(together / 2).clamp(1, 1 << 20) as u128;
     let first = move |part: u128| u128::MAX / parts * part;
@@ -190,10 +190,9 @@ fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, Re
     })
 }
 
-/// A company's most active identified users in a window. `None`: there is no such company.
+/// Returns a company's most active identified users in a window; `None` if there is no such company.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn company_top_users<P: Projects>(
     projects: &P,
     id: &str,
@@ -229,12 +228,12 @@ struct UserRow {
     id: IdentityId,
     name: String,
     events: u64,
-    /// Their public id, and when they were last seen at the company: known later.
+    /// The public id and the time of the last event at the company; filled in later.
     public: String,
     last_seen: Option<Instant>,
 }
 
-/// Some users with their names.
+/// Names users.
 async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> Result<Vec<UserRow>, P::Error> {
     let told = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
     let row = |(at, (who, events)): (usize, &(MemberRef, u64))| {
@@ -247,7 +246,7 @@ async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> R
     Ok(users.iter().enumerate().filter_map(row).collect())
 }
 
-/// Finds out when users were last seen at a company, and what their public ids are.
+/// Looks up the public ids of users, and when they were last seen at a company.
 async fn see_users<P: Projects>(projects: &P, rows: &mut [UserRow], keys: &Keys) -> Result<(), P::Error> {
     let seen = projects.scatter(LastSeenAtQuery { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
     for (at, row) in rows.iter_mut().enumerate() {
@@ -258,7 +257,7 @@ async fn see_users<P: Projects>(projects: &P, rows: &mut [UserRow], keys: &Keys)
     Ok(())
 }
 
-/// Whether anything ever happened at a company.
+/// Whether a company has any event.
 async fn is_seen<P: Projects>(projects: &P, keys: &Keys) -> Result<bool, P::Error> {
     let named = parts::named(projects, vec![keys.clone()], None).await?.pop();
     Ok(named.is_some_and(|named| named.seen.is_some()))

@@ -1,4 +1,4 @@
-//! Groups, over all projects of their organization.
+//! Queries about groups, over all projects of their organization.
 
 use super::parts::{self, Description, Figures};
 use super::top_k::{self, Leading, TopRow};
@@ -6,10 +6,9 @@ use crate::queries::answers::{GroupMetrics, Listed};
 use crate::queries::partial::Projects;
 use crate::time::{Instant, Window};
 
-/// What a group did in a window. `None`: there is no such group.
+/// Returns the activity of a group in a window; `None` if there is no such group.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn group_metrics<P: Projects>(
     projects: &P,
     group_type: &str,
@@ -34,10 +33,9 @@ fn metrics(group_type: &str, named: &Description, figures: &Figures, last_seen: 
     }
 }
 
-/// The most active groups of a type in a window.
+/// Returns the most active groups of a type in a window.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn top_groups<P: Projects>(
     projects: &P,
     group_type: &str,

@@ -1,4 +1,4 @@
-//! One identity, over all projects of its organization.
+//! Queries about one identity, over all projects of its organization.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,12 +15,12 @@ use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
 use serde::{Deserialize, Serialize};
 
-/// The identity that a query is about: a user is the same in all projects, any other is of one.
+/// The identity that a query is about. A user is shared by all projects; any other identity belongs to one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Subject {
-    /// Its canonical id.
+    /// The canonical id.
     pub(super) id: IdentityId,
-    /// The only project that knows it, if it is no user.
+    /// The only project that knows it, unless it is a user.
     pub(super) project: Option<ProjectId>,
 }
 
@@ -31,7 +31,7 @@ impl Subject {
 }
 
 impl<S: Source> Reader<'_, S> {
-    /// The record of an identity of this project, with the pages of `window`.
+    /// Returns the record of an identity of this project, with the pages of `window` loaded.
     pub(super) fn identity(&mut self, key: RecordKey, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         let source = self.source;
         let Some(IdentitySlot::Canonical(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
@@ -50,7 +50,7 @@ impl<S: Source> Reader<'_, S> {
             .map(|identity| &**identity))
     }
 
-    /// The record of a subject, if this project knows it.
+    /// Returns the record of a subject, if this project knows it.
     fn subject(&mut self, subject: &Subject, window: Option<Window>) -> Result<Option<&Identity>, Fault> {
         if subject.project.is_some_and(|project| project != self.id) {
             return Ok(None);
@@ -59,19 +59,19 @@ impl<S: Source> Reader<'_, S> {
     }
 }
 
-/// Asks who has an e-mail address.
+/// Asks for the identities that had an e-mail address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct EmailOwnersQuery {
     email: String,
-    /// From which owner on; there may be any number of them.
+    /// The smallest owner to return, as there may be any number of owners.
     from: RecordKey,
 }
 
-/// How many owners of an address, or last times, are asked for with one message.
+/// The number of owners or last-seen times per message.
 const OWNERS_TOGETHER: usize = 256;
 
 impl Query for EmailOwnersQuery {
-    /// Some of them, and from which key on there may be more.
+    /// Some owners, and the key from which on there may be more.
     type Partial = (Vec<Subject>, Option<RecordKey>);
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
@@ -98,7 +98,7 @@ impl Query for EmailOwnersQuery {
     }
 }
 
-/// Asks when some identities were last seen.
+/// Asks for the times of the last events of identities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct LastSeenQuery {
     subjects: Vec<Subject>,
@@ -113,7 +113,7 @@ impl Query for LastSeenQuery {
     }
 }
 
-/// Finds the identity of a selector: of several that share an e-mail address, the one seen last.
+/// Finds the identity of a selector. If several had the e-mail address, the one seen last.
 async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Option<Subject>, P::Error> {
     let email = match who {
         IdentitySelector::User(user) => return Ok(Some(Subject { id: IdentityId::User(user.as_str().into()), project: None })),
@@ -124,7 +124,7 @@ async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Optio
     let mut from = Some(RecordKey(0));
     while let Some(first) = from {
         let parts = projects.scatter(EmailOwnersQuery { email: email.clone(), from: first }).await?;
-        // Owners that a project reported beyond the point where another stopped are reported again.
+        // Owners beyond the point at which another project stopped are reported again.
         from = parts.iter().filter_map(|(_, next)| *next).min();
         let mut known: HashSet<Subject> = HashSet::new();
         let mut subjects: Vec<Subject> = parts.into_iter().flat_map(|(subjects, _)| subjects).collect();
@@ -202,22 +202,21 @@ impl ProfilePartial {
     }
 }
 
-/// Milliseconds as seconds.
+/// Converts milliseconds to seconds.
 fn seconds(ms: i64) -> Amount {
     Amount::from_micros(i128::from(ms) * 1000)
 }
 
-/// The nearest-rank 90th percentile: the least value that at least 90 % of all are not above.
+/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all values.
 fn p90(mut values: Vec<i64>) -> i64 {
     let rank = (values.len() * 9).div_ceil(10);
     let Some(at) = rank.checked_sub(1) else { return 0 };
     *values.select_nth_unstable(at).1
 }
 
-/// What an identity did in a window. `None`: there is no such identity.
+/// Returns the activity of an identity in a window; `None` if there is no such identity.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: Window) -> Result<Option<Profile>, P::Error> {
     let Some(subject) = find(projects, who).await? else { return Ok(None) };
     let parts = projects.scatter(ProfileQuery { subject: subject.clone(), window }).await?;
@@ -239,7 +238,7 @@ pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: 
     }))
 }
 
-/// What of an identity is counted.
+/// The counts of an identity that a query asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CountOf {
     /// Events by their external referrer.
@@ -275,10 +274,9 @@ impl Query for CountsQuery {
     }
 }
 
-/// How often an identity had each referrer or page in a window. `None`: there is no such identity.
+/// Returns the number of events of an identity in a window per referrer or page; `None` if there is no such identity.
 ///
-/// # Errors
-/// A project did not answer.
+/// # Errors A project did not answer.
 pub async fn counts<P: Projects>(
     projects: &P,
     who: &IdentitySelector,

@@ -1,4 +1,4 @@
-//! Answers about an organization: asked of each of its projects, and merged.
+//! Queries about an organization: scattered to its projects, and merged.
 
 mod aliases;
 mod company;

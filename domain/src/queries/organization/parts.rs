@@ -1,4 +1,4 @@
-//! What companies and groups have in common: the partial answers of one project, and how they are merged.
+//! The common part of queries about companies and groups: partial answers of projects, and their merging.
 
 use crate::company::group::{Group, GroupSums, LoadGroupPage};
 use crate::contribution::Sign;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(super) type Keys = Vec<RecordKey>;
 
 impl<S: Source> Reader<'_, S> {
-    /// The record of a company or group of this project, and what loads its pages.
+    /// Returns the record of a company or group of this project, and the loader of its pages.
     pub(super) fn group(&mut self, key: RecordKey) -> Result<Option<(&mut Group, impl LoadGroupPage)>, Fault> {
         let source = self.source;
         let group = self.project.groups.get_to_load(key, || source.record(key))?;
@@ -23,26 +23,26 @@ impl<S: Source> Reader<'_, S> {
     }
 }
 
-/// Asks for names of companies or groups, and when they were seen.
+/// Asks for the names of companies or groups, and the times of their events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribeQuery {
     groups: Vec<Keys>,
-    /// Of which type they are, and the window whose events are asked for, too.
+    /// Their type and a window, if their number of events in the window is requested.
     events: Option<(Box<str>, Window)>,
 }
 
-/// The name of a group, and when it was seen.
+/// The name of a group, and the times of its events.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Description {
-    /// Its canonical key, as text.
+    /// The canonical key, as text.
     pub(super) key: Option<Box<str>>,
-    /// The most recently reported name, and when.
+    /// The most recently reported name and its time.
     pub(super) name: Option<(Moment, Box<str>)>,
-    /// Its first and its last event ever.
+    /// The times of the first and the last event ever.
     pub(super) seen: Option<(Instant, Instant)>,
-    /// How many events it had in the window that was asked for, if one was.
+    /// The number of events in the requested window, if any.
     pub(super) events: i64,
-    /// How many projects know it.
+    /// The number of projects that know the group.
     pub(super) projects: usize,
 }
 
@@ -60,7 +60,7 @@ impl Description {
         self.name.as_ref().map(|(_, name)| name.to_string())
     }
 
-    /// The order of equals: by name, or key where there is none; then by key.
+    /// Returns the sort key for ties: the name, or the key if there is none; then the key.
     pub(super) fn rank(&self) -> (String, String) {
         let key = self.key.as_deref().unwrap_or_default().to_owned();
         (self.name().unwrap_or_else(|| key.clone()), key)
@@ -72,7 +72,7 @@ impl Query for DescribeQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Description>, Fault> {
         let mut named = Vec::with_capacity(self.groups.len());
-        // Whose number each is: the place of the group that it counts for.
+        // The numbers of the groups, and for each the index of the group that it counts for.
         let (mut places, mut numbers) = (Vec::new(), Vec::new());
         for (place, keys) in self.groups.iter().enumerate() {
             let mut all = Description::default();
@@ -96,8 +96,8 @@ impl Query for DescribeQuery {
     }
 }
 
-/// What some companies or groups are called, and when they were seen, anywhere; with their events of a window, if one is given
-/// (and their type).
+/// Returns the names of companies or groups in all projects, and the times of their events; and their number of events if
+/// a type and a window are given.
 pub(super) async fn named<P: Projects>(
     projects: &P,
     groups: Vec<Keys>,
@@ -114,7 +114,8 @@ pub(super) async fn named<P: Projects>(
 /// Asks for the figures of companies or groups.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FiguresQuery {
-    /// Each with whether several projects know it, and so perhaps the same users: then their number alone doesn't do.
+    /// The groups, and for each whether several projects know it. Their users may then overlap, so counts alone don't
+    /// suffice.
     groups: Vec<(Keys, bool)>,
     window: Window,
 }
@@ -123,16 +124,16 @@ pub(super) struct FiguresQuery {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FiguresPartial {
     sums: GroupSums,
-    /// The number of its distinct identities that only this project knows.
+    /// The number of distinct identities that only this project knows.
     own: u64,
-    /// The others: users, whom other projects may know. Mostly in order.
+    /// The other identities: users, whom other projects may know. Almost sorted.
     users: Vec<RecordKey>,
 }
 
 /// An identity of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum MemberRef {
-    /// A user: the same in all projects.
+    /// A user, shared by all projects.
     User(RecordKey),
     /// An identity of one project.
     Of(ProjectId, RecordKey),
@@ -160,7 +161,7 @@ impl FiguresQuery {
             lists += 1;
         }
         if lists > 1 {
-            // A member who was active under several keys occurs once per key. Each list is sorted already.
+            // A member who was active under several keys occurs once per key. Each list is already sorted.
             part.users.sort();
             part.users.dedup();
         }
@@ -175,7 +176,7 @@ impl FiguresQuery {
 }
 
 impl<S> Reader<'_, S> {
-    /// Who a member of a group is, and whether anything identifies it. Reads no record.
+    /// Resolves a member of a group, and returns whether the member is identified. Reads no record.
     pub(super) fn who(&self, member: RecordKey) -> (MemberRef, bool) {
         if member.is_user() {
             return (MemberRef::User(member), true);
@@ -187,7 +188,7 @@ impl<S> Reader<'_, S> {
         }
     }
 
-    /// Leaves the users among the members, and counts the others.
+    /// Keeps the users among the members, and counts the others.
     fn tell_users_apart(&self, part: &mut FiguresPartial) {
         let members = part.users.len();
         part.users.retain_mut(|member| match self.who(*member).0 {
@@ -201,14 +202,15 @@ impl<S> Reader<'_, S> {
     }
 }
 
-/// The figures of a company or group in all projects.
+/// The figures of a company or group over all projects.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
     pub(super) sums: GroupSums,
     pub(super) users: u64,
 }
 
-/// What some companies or groups did in a window, anywhere. Each comes with how many projects know it.
+/// Returns the figures of companies or groups in a window over all projects. For each, the number of projects that know
+/// it is given.
 pub(super) async fn figures<P: Projects>(
     projects: &P,
     groups: Vec<(Keys, usize)>,
@@ -225,7 +227,7 @@ pub(super) async fn figures<P: Projects>(
         }
     }
     for (total, mut users) in total.iter_mut().zip(users) {
-        // Some lists that are in order, or nearly: this sort merges them.
+        // The concatenated lists are almost sorted, so this sort merges them.
         users.sort();
         users.dedup();
         total.users += users.len() as u64;

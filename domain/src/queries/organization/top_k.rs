@@ -11,7 +11,6 @@ use std::collections::{BinaryHeap, HashMap};
 use super::aliases;
 use super::parts::{self, Description, Figures, Keys};
 use crate::cache::table::KeyHashBuilder;
-use crate::company;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
@@ -25,28 +24,28 @@ use serde::{Deserialize, Serialize};
 struct TopQuery {
     kind: Box<str>,
     window: Window,
-    /// How many to report.
+    /// The number of groups to report.
     most: usize,
 }
 
-/// The place of a group in its project's list: the most active first, of equals the one whose name begins with less.
+/// The rank of a group in its project's list: by activity, descending, then by name prefix.
 type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
 #[derive(Debug, Serialize, Deserialize)]
 struct TopPartial {
-    /// Their keys, each with its events of the window, in order of their places.
+    /// The keys and ranks of these groups, in order of rank.
     reported: Vec<(RecordKey, Rank)>,
-    /// The place of the first of the others, if there are any.
+    /// The rank of the first of the other groups, if any.
     others: Option<Rank>,
-    /// Whether the project knows any group of the type, whatever the window.
+    /// Whether the project has any group of the type, in any window.
     knows: bool,
-    /// How many keys this project knows one company by, beside its own.
+    /// The largest number of additional keys that this project has for one company.
     aliases: i64,
 }
 
 impl TopPartial {
-    /// How many events any other had at most.
+    /// Returns the maximum number of events of any other group.
     fn others(&self) -> i64 {
         self.others.map_or(0, |(Reverse(events), _)| events)
     }
@@ -60,7 +59,7 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
-        // The reported ones and one more, the last of them on top.
+        // The groups to report and one more, with the last of them on top.
         let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
         for (number, prefix) in rollups.group_names.of_kind(kind) {
             let sum = sums.get(number as usize).copied().unwrap_or_default();
@@ -84,27 +83,27 @@ impl Query for TopQuery {
     }
 }
 
-/// The bounds of the events of one company or group that some projects reported.
+/// The bounds of the events of a company or group that some projects reported.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct EventBounds {
-    /// Its events in the projects that reported it.
+    /// The number of events in the projects that reported it.
     lower: i64,
-    /// The bounds of the projects that reported it, for groups that they did not report.
+    /// The sum of the bounds of these projects for groups that they did not report.
     unreported: i64,
 }
 
-/// Who may be in a top list.
+/// The candidates for a top list.
 #[derive(Debug)]
 pub(super) struct Leading {
-    /// All that can be in it, whatever they are called, and perhaps some more; for companies the keys that they go by.
+    /// All groups that may be in the list, whatever their names, and possibly more; for companies, their canonical keys.
     pub(super) keys: Keys,
-    /// Whether any may have other keys, too.
+    /// Whether any of them may have additional keys.
     pub(super) aliases: bool,
-    /// Whether there are more than fit into the list.
+    /// Whether there are more groups than fit the list.
     pub(super) truncated: bool,
 }
 
-/// Who may be among the `limit` most active groups of a type.
+/// Returns the candidates for the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
     let mut most = first_asked(limit, projects.limits().top_margin);
     loop {
@@ -120,7 +119,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         }
         let told: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
         // A company may have several keys; the projects know the maximum.
-        let aliases: i64 = if kind == company::GROUP_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
+        let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, told).await? } else { told };
         if let Some(leading) = cut(&parts, means, aliases, limit) {
             return Ok(leading);
@@ -129,12 +128,12 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     }
 }
 
-/// How many groups each project is asked for first: mostly enough.
+/// Returns the number of groups that each project reports first, which usually suffices.
 fn first_asked(limit: usize, margin: usize) -> usize {
     limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
-/// As [`cut`], where only one project knows groups of the type and each goes by one key: its order is that of the list. `None`:
+/// As [`cut`], for a single project whose groups have one key each: its order is the order of the list. Returns `None` if
 /// there are several projects, or companies with several keys.
 fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     let mut knowing = parts.iter().filter(|part| part.knows);
@@ -152,8 +151,8 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     Some(Some(Leading { keys: told.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
-/// The candidates for the list, if the reports decide that; `means` has the companies of the reported keys,
-/// mean, one after the other.
+/// Returns the candidates for the list, if the reports are conclusive. `means` holds the company of each reported key, in
+/// the same order.
 fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
     let mut means = means.into_iter();
     let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
@@ -179,7 +178,7 @@ fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<
     Some(Leading { keys, aliases: aliases > 0, truncated })
 }
 
-/// How many are named with one message, so that a shard can do something else in between.
+/// The number of groups that are named per message, so that a shard can do other work in between.
 pub(super) const NAMED_TOGETHER: usize = 256;
 
 /// One row of a top list.
@@ -189,7 +188,7 @@ pub(super) struct TopRow {
     pub(super) figures: Figures,
 }
 
-/// The first `limit` of some companies or groups, in order.
+/// Returns the first `limit` of some companies or groups, in order.
 pub(super) async fn rows<P: Projects>(
     projects: &P,
     kind: &str,
@@ -216,7 +215,7 @@ mod tests {
 
     const KEYS: usize = 30;
 
-    /// The report of a project with so many events of each key.
+    /// Builds the report of a project from the number of events of each key.
     fn told(events: &[i64; KEYS], most: usize) -> TopPartial {
         let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
@@ -237,7 +236,7 @@ mod tests {
         };
         let (mut decided, mut left_out) = (0, 0);
         for _ in 0..20_000 {
-            // Every third key is an alias of the one before it, in some rounds.
+            // In some rounds, every third key is an alias of the key before it.
             let aliases = below(2) == 0;
             let company = |key: usize| if aliases && key % 3 == 2 { key - 1 } else { key };
             let scale = 1 + below(40);

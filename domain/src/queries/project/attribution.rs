@@ -16,18 +16,18 @@ use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
 use serde::{Deserialize, Serialize};
 
-/// Asks for the orders of a window by what brought the buyers.
+/// Asks for the orders of a window by attribution.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct AttributionQuery {
     /// First or last touch.
     pub model: TouchModel,
-    /// Of accounts or of identities.
+    /// Touches of accounts or of identities.
     pub level: EntityLevel,
     /// By source, medium or campaign.
     pub dimension: Dimension,
-    /// Of which days.
+    /// The days.
     pub window: Window,
-    /// At most so many rows.
+    /// The maximum number of rows.
     pub limit: usize,
 }
 
@@ -36,7 +36,7 @@ impl Query for AttributionQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
         let mut sums = self.sums(reader.project);
-        // What has no source has no medium and no campaign either, and shows as they do where only these are missing.
+        // Orders without a source also lack a medium and a campaign, and appear as orders that only lack these.
         let nothing = if self.dimension == Dimension::Source { DIRECT } else { NONE };
         if let Some(missing) = sums.remove(&None) {
             let id = reader.project.dictionary.find(nothing, reader.hasher, reader.source)?;
@@ -62,7 +62,7 @@ impl Query for AttributionQuery {
 }
 
 impl AttributionQuery {
-    /// Sums by the name of the dimension; none is that of a session without a source.
+    /// Returns the sums by term of the dimension; `None` for sessions without a source.
     fn sums(&self, project: &Project) -> HashMap<Option<TermId>, TouchSums> {
         let rollups = &project.rollups;
         let (first, last, bundles) = match self.level {
@@ -94,12 +94,12 @@ impl AttributionQuery {
     }
 }
 
-/// Asks for lifetime value by month of first sight.
+/// Asks for lifetime value by month of the first event.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct CohortsQuery {
-    /// Of accounts or of identities.
+    /// Cohorts of accounts or of identities.
     pub level: EntityLevel,
-    /// At most so many months, the newest first.
+    /// The maximum number of months, newest first.
     pub limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Answers about one project.
+//! Queries about one project.
 
 mod attribution;
 mod revenue;

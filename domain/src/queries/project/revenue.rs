@@ -14,7 +14,7 @@ use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
 
-/// Asks for revenue, orders and averages of a window.
+/// Asks for the revenue, orders and averages of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RevenueMetricsQuery {
     /// The days.
@@ -29,7 +29,7 @@ impl Query for RevenueMetricsQuery {
     }
 }
 
-/// Asks for revenue and orders by day of a window.
+/// Asks for the revenue and orders of a window by day.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RevenueSeriesQuery {
     /// The days.
@@ -45,7 +45,7 @@ impl Query for RevenueSeriesQuery {
 }
 
 impl Project {
-    /// Revenue, orders and averages of `window`.
+    /// Returns the revenue, orders and averages of `window`.
     #[must_use]
     pub fn revenue_metrics(&self, window: Window) -> RevenueMetrics {
         let sums = self.rollups.revenue.sums(window.start, window.end);
@@ -60,7 +60,7 @@ impl Project {
         }
     }
 
-    /// Revenue and orders by day of `window`.
+    /// Returns the revenue and orders of `window` by day.
     #[must_use]
     pub fn revenue_series(&self, window: Window) -> RevenueSeries {
         let cells = &self.rollups.revenue;

@@ -1,4 +1,4 @@
-//! Sessions of a window, by what brought them.
+//! The sessions of a window, by source, medium, campaign and channel.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// Asks for the sessions that began in a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TrafficQuery {
-    /// Of which days.
+    /// The days.
     pub window: Window,
 }
 
@@ -56,7 +56,7 @@ fn sums<K: Eq + Hash>(rows: impl Iterator<Item = (K, Visits)>) -> HashMap<K, Vis
     sums
 }
 
-/// The rows with their names. What has no source shows as `nothing`, as what lacks only a medium or a campaign does.
+/// Names the rows. Rows without a source get the name `nothing`, as do rows that only lack a medium or a campaign.
 fn named<S: Source>(
     mut sums: HashMap<Option<TermId>, Visits>,
     nothing: &str,

@@ -26,7 +26,7 @@ impl Query for UniqueUsersQuery {
 }
 
 impl Project {
-    /// Unique users per day of `window`.
+    /// Returns the unique users of `window` per day and in total.
     #[must_use]
     pub fn unique_users(&self, window: Window) -> UniqueUsers {
         let cells = &self.rollups.unique_users;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::ingest::Permit;
+use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};

@@ -5,6 +5,7 @@ use super::numbers::{self, NumbersReader};
 use super::pair::EncodedPair;
 use super::prefix::{self, PrefixReader};
 use crate::sstable::error::TableError;
+use crate::sstable::key::compare_keys;
 
 /// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have it.
 pub(in crate::sstable) fn find<'b>(
@@ -45,34 +46,35 @@ pub(in crate::sstable) struct BlockCursor {
 
 impl BlockCursor {
     /// A cursor over no pairs.
-    pub(in crate::sstable) fn empty() -> Self {
-        Self {
-            bytes: Vec::new(),
-            pairs: PairReader::Prefix(PrefixReader::default()),
-            key: Vec::new(),
-            value: None,
-            is_at_pair: false,
-        }
+    pub(in crate::sstable) fn new(encoding: Encoding) -> Self {
+        let pairs = match encoding {
+            Encoding::Prefix => PairReader::Prefix(PrefixReader::default()),
+            Encoding::Numbers => PairReader::Numbers(NumbersReader::default()),
+        };
+        Self { bytes: Vec::new(), pairs, key: Vec::new(), value: None, is_at_pair: false }
     }
 
-    /// A cursor before the first pair.
-    pub(in crate::sstable) fn new(encoding: Encoding, bytes: Vec<u8>) -> Result<Self, TableError> {
-        let (pairs, key) = match encoding {
-            Encoding::Prefix => (PairReader::Prefix(PrefixReader::default()), Vec::new()),
-            Encoding::Numbers => {
-                let pairs = NumbersReader::new(&bytes)?;
-                let key = pairs.prefix(&bytes).to_vec();
-                (PairReader::Numbers(pairs), key)
+    /// Goes before the first pair of a block.
+    pub(in crate::sstable) fn load(&mut self, block: &[u8]) -> Result<(), TableError> {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(block);
+        self.key.clear();
+        self.is_at_pair = false;
+        match &mut self.pairs {
+            PairReader::Prefix(pairs) => *pairs = PrefixReader::default(),
+            PairReader::Numbers(pairs) => {
+                *pairs = NumbersReader::new(block)?;
+                self.key.extend_from_slice(pairs.prefix(block));
             }
-        };
-        Ok(Self { bytes, pairs, key, value: None, is_at_pair: false })
+        }
+        Ok(())
     }
 
     /// Advances to the next pair; returns `false` at the end.
     pub(in crate::sstable) fn advance(&mut self) -> Result<bool, TableError> {
         let Some(pair) = self.pairs.next(&self.bytes)? else { return Ok(false) };
         let rest = &self.bytes[pair.rest];
-        if self.key.get(pair.shared..).is_none_or(|before| before >= rest && self.is_at_pair) {
+        if self.key.get(pair.shared..).is_none_or(|before| self.is_at_pair && compare_keys(before, rest).is_ge()) {
             return Err(TableError::damaged("the order of the pairs of a block"));
         }
         self.key.truncate(pair.shared);
@@ -80,6 +82,20 @@ impl BlockCursor {
         self.value = pair.value;
         self.is_at_pair = true;
         Ok(true)
+    }
+
+    /// Advances to the last pair, and returns how many pairs it advanced.
+    pub(in crate::sstable) fn skip_to_last(&mut self) -> Result<u64, TableError> {
+        let mut skipped = match &mut self.pairs {
+            PairReader::Numbers(pairs) if self.is_at_pair => pairs.skip_to_last(&self.bytes)?,
+            _ => 0,
+        };
+        // Only the order of the pairs that were skipped was checked, so the last one is compared with none.
+        self.is_at_pair = skipped == 0;
+        while self.advance()? {
+            skipped += 1;
+        }
+        Ok(skipped)
     }
 
     /// The key of the current pair.

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 
 use super::pair::EncodedPair;
 use crate::sstable::error::TableError;
+use crate::sstable::key::compare_keys;
 
 const HEADER_BYTES: usize = 3;
 const VALUE_BYTES: usize = 8;
@@ -25,8 +26,8 @@ pub(super) fn push(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) -> Res
     let refused = || TableError::Io { action: NOT_A_NUMBER, source: std::io::ErrorKind::InvalidInput.into() };
     let value = value.filter(|value| value.len() <= VALUE_BYTES).ok_or_else(refused)?;
     bytes.extend_from_slice(key);
-    bytes.resize(bytes.len() + VALUE_BYTES - value.len(), 0);
-    bytes.extend_from_slice(value);
+    let number = value.iter().fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    bytes.extend_from_slice(&number.to_be_bytes());
     Ok(())
 }
 
@@ -89,6 +90,23 @@ impl NumbersReader {
         }
         Some(EncodedPair { shared: self.shared, rest: std::mem::replace(&mut self.at, end)..value, value: Some(value..end) })
     }
+
+    /// Skips the pairs between the one that was read and the last, and returns how many they are. Checks the order of all of them.
+    pub(super) fn skip_to_last(&mut self, bytes: &[u8]) -> Result<u64, TableError> {
+        let pair_len = self.rest + self.width;
+        let pairs = self.at.checked_sub(pair_len).and_then(|current| bytes.get(current..)).unwrap_or_default();
+        let mut rests = pairs.chunks_exact(pair_len).map(|pair| &pair[..self.rest]);
+        let skipped = rests.len().saturating_sub(2);
+        let mut before = rests.next().unwrap_or_default();
+        for rest in rests {
+            if compare_keys(before, rest).is_ge() {
+                return Err(TableError::damaged("the order of the pairs of a block"));
+            }
+            before = rest;
+        }
+        self.at += skipped * pair_len;
+        Ok(skipped as u64)
+    }
 }
 
 /// Looks the value of a key up.
@@ -100,7 +118,7 @@ pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<&'b [u8]>, 
     while low < high {
         let middle = low.midpoint(high);
         let (rest, value) = pairs_bytes[middle * pair_len..][..pair_len].split_at(pairs.rest);
-        match rest.cmp(wanted) {
+        match compare_keys(rest, wanted) {
             Ordering::Less => low = middle + 1,
             Ordering::Greater => high = middle,
             Ordering::Equal => return Ok(Some(value)),

@@ -5,7 +5,8 @@ use crate::sstable::error::TableError;
 type Pairs = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 fn read(bytes: &[u8]) -> Result<Pairs, TableError> {
-    let mut cursor = BlockCursor::new(Prefix, bytes.to_vec())?;
+    let mut cursor = BlockCursor::new(Prefix);
+    cursor.load(bytes)?;
     let mut pairs = Vec::new();
     while cursor.advance()? {
         pairs.push((cursor.key().to_vec(), cursor.value().map(<[u8]>::to_vec)));
@@ -71,19 +72,33 @@ fn numbers_come_back_and_damaged_blocks_are_noticed() {
         }
         let bytes = block.encode().unwrap().into_owned();
         let number_of = |value: &[u8]| value.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte));
-        let mut cursor = BlockCursor::new(Numbers, bytes.clone()).unwrap();
+        let mut cursor = BlockCursor::new(Numbers);
+        cursor.load(&bytes).unwrap();
         for (key, number) in &pairs {
             assert!(cursor.advance().unwrap());
             assert_eq!((cursor.key(), number_of(cursor.value().unwrap())), (key.as_slice(), *number));
             assert_eq!(find(Numbers, &bytes, key).unwrap().unwrap().map(number_of), Some(*number));
         }
         assert!(!cursor.advance().unwrap());
+        cursor.load(&bytes).unwrap();
+        assert!(cursor.advance().unwrap());
+        assert_eq!(cursor.skip_to_last().unwrap(), keys - 1);
+        assert_eq!(cursor.key(), pairs[pairs.len() - 1].0.as_slice());
+        if let [.., last_but_one, last] = pairs.as_slice() {
+            // Nothing but the order of the last two keys changes.
+            let mut swapped = BlockBuilder::new(Numbers);
+            for (key, number) in pairs[..pairs.len() - 2].iter().chain([last, last_but_one]) {
+                swapped.push(key, Some(&number.to_be_bytes())).unwrap();
+            }
+            cursor.load(&swapped.encode().unwrap()).unwrap();
+            assert!(cursor.advance().unwrap() && cursor.skip_to_last().is_err());
+        }
         for strange in [[0; 16].as_slice(), &[0xff; 16], &pairs[0].0[..15], &[], &(7_u128 << 120 | 1).to_be_bytes()] {
             assert_eq!(find(Numbers, &bytes, strange).unwrap(), None);
         }
         for cut in [0, 2, 3, bytes.len() - 1] {
             let cut = bytes[..cut].to_vec();
-            assert!(find(Numbers, &cut, &pairs[0].0).is_err() && BlockCursor::new(Numbers, cut).is_err());
+            assert!(find(Numbers, &cut, &pairs[0].0).is_err() && cursor.load(&cut).is_err());
         }
     }
     assert!(BlockBuilder::new(Numbers).push(&[1; 16], None).is_err());

@@ -3,14 +3,14 @@
 use crate::rng::Rng;
 use crate::times::Times;
 
-/// Users by name; an address is its own e-mail.
+/// Users by name; a user id that is an address is its own e-mail address.
 const NAMES: [&str; 4] = ["ada", "ben", "cleo", "dana"];
 const ADDRESSES: [&str; 3] = ["mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com"];
-/// Shared between users, as devices are.
+/// Anonymous ids, shared between users as devices are.
 const ANONYMOUS: [&str; 4] = ["a1", "a2", "tablet", "kiosk"];
-/// Of one user.
+/// The anonymous ids of a single user.
 const DEVICES: [&str; 8] = ["a1", "a2", "tablet", "kiosk", "phone", "watch", "car", "tv"];
-/// Addresses as clients send them: company and free mail, in any case, with space around.
+/// Addresses as clients send them: company and free mail, in any case, with surrounding space.
 const EMAILS: [&str; 6] =
     ["ada@acme.com", " Ben@Globex.io ", "TEAM@acme.com", "team@acme.com ", "cleo@gmail.com", "Dana@Outlook.com"];
 const COMPANIES: [&str; 6] = ["acct_1", "acct_1", "acct_2", "acme.com", "https://www.Globex.io/about", "Umbrella.co."];
@@ -60,14 +60,14 @@ const REFUSED: [(&str, &str); 8] = [
     ("name", "null"),
 ];
 
-/// Makes bodies that have to do with each other.
+/// Generates related bodies.
 #[derive(Debug)]
 pub(super) struct Bodies {
     live: bool,
     now_ms: i64,
-    /// Whether there is one user only, so that several anonymous ids that have a past become the same one, and few companies.
+    /// Whether there is a single user, into whom several anonymous ids with a past are merged, and few companies.
     few: bool,
-    /// The ids, instant and project of earlier events.
+    /// The ids, instants and projects of earlier events.
     made: Vec<Made>,
 }
 
@@ -79,22 +79,22 @@ struct Made {
     at_ms: i64,
 }
 
-/// Fields of a JSON object, as they are written.
+/// Fields of a JSON object, in writing order.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, String)>);
 
 impl Fields {
-    /// Adds a field, whose value is JSON.
+    /// Adds a field with a JSON value.
     fn add(&mut self, name: &'static str, json: impl Into<String>) {
         self.0.push((name, json.into()));
     }
 
-    /// Adds a text.
+    /// Adds a text field.
     fn text(&mut self, name: &'static str, text: &str) {
         self.add(name, format!("\"{text}\""));
     }
 
-    /// Puts a value in the place of what a field has, if it has any.
+    /// Replaces the value of a field, if present.
     fn replace(&mut self, name: &'static str, json: &str) {
         self.0.retain(|(field, _)| *field != name);
         self.add(name, json);
@@ -112,10 +112,10 @@ impl Bodies {
         Bodies { live, now_ms, few, made: Vec::new() }
     }
 
-    /// The next event of a project.
+    /// Generates the next event of a project.
     pub(super) fn next(&mut self, rng: &mut Rng, times: &mut Times, project: usize) -> String {
         let mut fields = Fields::default();
-        // Events with traits have instants of their own, so that the latest one is well defined.
+        // Events with traits have unique instants, so that the latest one is well defined.
         let kind = rng.below(100);
         let tells = kind < 22;
         let made = self.who_and_when(rng, times, project, tells);
@@ -147,13 +147,13 @@ impl Bodies {
         if !earlier.is_empty() && !tells && rng.chance(45) {
             let before = *rng.pick(&earlier);
             let at_ms = if rng.chance(15) { before.at_ms } else { Times::near(rng, before.at_ms) };
-            // What has a timestamp happened before the run.
+            // Events with a timestamp happened before the run.
             let at_ms = at_ms.min(self.now_ms - 60_000);
             return Made { at_ms, ..before.clone() };
         }
         let names = if self.few { &NAMES[..1] } else { &NAMES[..] };
         let user = match rng.below(10) {
-            // The one user comes late.
+            // The single user appears late.
             0..6 if self.few && self.made.len() < 20 => None,
             0..4 => Some((rng.word(names)).to_owned()),
             4..6 if !self.few => Some((rng.word(&ADDRESSES)).to_owned()),
@@ -201,7 +201,7 @@ fn is_address(made: &Made) -> bool {
 
 fn identify(rng: &mut Rng, fields: &mut Fields, made: &Made) {
     fields.text("name", "identify");
-    // A user whose user_id is an address reports no other one.
+    // A user whose user_id is an address reports no other address.
     let email = if is_address(made) || rng.chance(15) { "" } else { rng.word(&EMAILS) };
     fields.add("metadata", format!(r#"{{"email": "{email}", "plan": {}}}"#, rng.word(&PLANS)));
 }
@@ -286,7 +286,7 @@ fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
         entries.push((rng.word(&[r#""a.b": 1"#, r#""a": {"b": 2}"#, r#""a": {"b": "1"}, "a.b": "x""#])).to_owned());
     }
     if rng.chance(8) {
-        // Only a `group` event reports these.
+        // Only `group` events report these.
         entries.push(format!(r#""name": "{}", "domain": "{}""#, rng.word(&TITLES), rng.word(&DOMAINS)));
     }
     if !is_address(made) && rng.chance(4) {
@@ -302,11 +302,11 @@ fn metadata(rng: &mut Rng, fields: &mut Fields, made: &Made) {
 
 fn money(rng: &mut Rng, fields: &mut Fields, is_refund: bool) {
     if rng.chance(12) {
-        // Nothing, in a currency that needs no rate.
+        // Zero, in a currency that needs no rate.
         return fields.add("value", rng.word(&["0", "0.00", "-0", "null"]));
     }
     if is_refund && rng.chance(15) {
-        // It comes to nothing in any other currency, and is a refund still.
+        // Zero in any other currency, but still a refund.
         fields.add("value", "-0.000001");
         return fields.text("currency", "INR");
     }

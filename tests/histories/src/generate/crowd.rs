@@ -1,5 +1,5 @@
-//! Crowds: many companies, groups and users with few events each, in up to eight projects. Lists of them are long, full of
-//! ties, and cut somewhere among equals.
+//! Crowds: many companies, groups and users with few events each, in up to eight projects. Their lists are long, full of
+//! ties, and cut among ties.
 
 use crate::history::History;
 use crate::rng::Rng;
@@ -12,7 +12,7 @@ const LIMITS: [&str; 8] = ["1", "2", "3", "5", "8", "13", "20", "100"];
 const RANGES: [&str; 8] = ["1", "2", "3", "8", "30", "31", "61", "365"];
 const MOST_COMPANIES: usize = 40;
 
-/// How many there are of each.
+/// The number of companies, groups and users.
 #[derive(Debug)]
 pub(super) struct Crowd {
     companies: usize,
@@ -22,13 +22,13 @@ pub(super) struct Crowd {
     linked: usize,
 }
 
-/// A number below `bound`; small ones are more frequent, so that a few lead.
+/// Returns a number below `bound`; small ones are more frequent, so that a few lead.
 fn skewed(rng: &mut Rng, bound: usize) -> usize {
     let number = rng.below(bound);
     if rng.chance(40) { number.min(rng.below(bound)) } else { number }
 }
 
-/// A group's key: two of three begin alike for longer than what the order of a list is kept by.
+/// Returns a group's key. Two of three share a prefix longer than the one that lists are sorted by.
 fn team(number: usize) -> String {
     if number.is_multiple_of(3) { format!("t{number}") } else { format!("the team of the north {number}") }
 }
@@ -43,13 +43,13 @@ impl Crowd {
         }
     }
 
-    /// A company by one of its keys: half of them are domains from the start, the others may become one of those.
+    /// Returns a key of a company: half of them are domains from the start, the others may be linked to one.
     fn company(&self, rng: &mut Rng) -> String {
         let number = skewed(rng, self.companies);
         if number.is_multiple_of(2) { format!("c{number}.example") } else { format!("acct_{number}") }
     }
 
-    /// The next event.
+    /// Generates the next event.
     pub(super) fn next(&self, rng: &mut Rng, times: &mut Times) -> String {
         let user = format!("u{}", skewed(rng, self.users));
         let mut fields = Vec::new();
@@ -96,7 +96,7 @@ impl Crowd {
         let mut traits = Vec::new();
         if kind < 10 {
             let host = if rng.chance(80) { format!("c{}.example", rng.below(self.companies)) } else { "gmail.com".to_owned() };
-            // Some share an address, by which lists name them.
+            // Some share an address, under which lists name them.
             let user = if rng.chance(30) { "team" } else { user };
             traits.push(("email", Json::from(format!("{user}@{host}").as_str())));
         } else if kind < 25 {
@@ -111,9 +111,9 @@ impl Crowd {
     }
 }
 
-/// A question about a crowd: mostly lists.
+/// Generates a question about a crowd, usually a list.
 pub(crate) fn question(rng: &mut Rng) -> Question {
-    // The first few are known best.
+    // Events of the first few are most frequent.
     let most = *rng.pick(&[4, 4, 8, MOST_COMPANIES]);
     let number = rng.below(most);
     let key = if number.is_multiple_of(2) { format!("c{number}.example") } else { format!("acct_{number}") };
@@ -137,7 +137,7 @@ pub(crate) fn question(rng: &mut Rng) -> Question {
     question
 }
 
-/// The top lists of a whole year, cut at every other place.
+/// Returns the top lists of a whole year, cut at every second position.
 pub(crate) fn closing() -> Vec<Question> {
     let of_limit = |limit: &&str| {
         let query = [("range_days", "365"), ("limit", *limit)];
@@ -149,7 +149,7 @@ pub(crate) fn closing() -> Vec<Question> {
     LIMITS.iter().flat_map(of_limit).collect()
 }
 
-/// Whether a history is one of a crowd: every fifth is.
+/// Whether a history is one of a crowd, as every fifth is.
 pub(crate) fn is_crowd(history: &History) -> bool {
     !history.live && of_seed(history.seed)
 }

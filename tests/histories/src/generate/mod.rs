@@ -1,4 +1,4 @@
-//! Making a history from a seed.
+//! The generation of a history from a seed.
 
 mod body;
 pub(crate) mod crowd;
@@ -17,7 +17,7 @@ const TIMEZONES: [&str; 6] =
 
 const PROJECTS: [&str; 8] = ["shop", "blog", "app", "docs", "help", "jobs", "news", "labs"];
 
-/// The history of a seed.
+/// Generates the history of a seed.
 pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     let mut rng = Rng::new(seed);
     let timezone = rng.pick(&TIMEZONES).parse().expect("a timezone");
@@ -56,7 +56,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
         asked.push(Step::Restart);
     }
     if !live {
-        // Ids shown early must keep working.
+        // Ids shown early must remain valid.
         asked.push(Step::Ask(all_companies()));
     }
     for step in asked {
@@ -67,7 +67,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     history
 }
 
-/// Arrival: as made, a little out of order, or in any order.
+/// Reorders arrival: as generated, slightly out of order, or in any order.
 fn disorder(rng: &mut Rng, events: &mut [(String, String)]) {
     match rng.below(3) {
         0 => rng.shuffle(events),
@@ -80,7 +80,7 @@ fn disorder(rng: &mut Rng, events: &mut [(String, String)]) {
     }
 }
 
-/// Some runs of events of one project are sent as a batch.
+/// Sends some runs of events of one project as a batch.
 fn batched(rng: &mut Rng, events: Vec<(String, String)>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for (project, body) in events {
@@ -94,7 +94,7 @@ fn batched(rng: &mut Rng, events: Vec<(String, String)>) -> Vec<Step> {
     steps
 }
 
-/// Rates: never one for CHF, and each of the others may be missing.
+/// Generates rates: never one for CHF; any other may be missing.
 fn rates(rng: &mut Rng) -> Rates {
     let all = [("EUR", "1.08"), ("GBP", "1.2705"), ("INR", "0.0119833"), ("JPY", "0.0067")];
     let mut rates = Rates::new();

@@ -1,4 +1,4 @@
-//! The cases. `why` each number is what it is stands beside it.
+//! The cases. The reason for each number is stated next to it.
 
 use super::Act::{Batch, Restart, Send};
 use super::{Case, USUAL};
@@ -7,7 +7,7 @@ const TWO_PROJECTS: &[&str] = &[r#"{"name": "shop"}"#, r#"{"name": "blog"}"#];
 
 #[rustfmt::skip]
 pub(super) static CASES: &[Case] = &[
-    // 10:00 and 10:50 are two sessions; 10:25 makes one of them, which begins at 10:00 and so has no source any more.
+    // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00 and so no longer has a source.
     Case {
         name: "a late event bridges two sessions, the second of which had the only touch",
         acts: &[
@@ -24,7 +24,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The other way round: what comes late, before all, brings the touch.
+    // The inverse: a late event before all others brings the touch.
     Case {
         name: "a late event becomes the entry of a session, and its day is the day before",
         acts: &[
@@ -39,7 +39,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // First touch is of the whole history; last touch is of what began by the order.
+    // The first touch is that of the whole history; the last touch must begin at or before the order.
     Case {
         name: "the first touch is later than the order",
         acts: &[
@@ -52,7 +52,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // ada was first seen in March; the visits of a1 in January are hers since April.
+    // ada was first seen in March; since April, the visits of a1 in January are hers.
     Case {
         name: "a link moves the first month",
         acts: &[
@@ -69,8 +69,8 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The shop recorded it first, the blog earlier by event time: organization-wide acct_1 is globex.io, and acme.com has
-    // only who named it.
+    // The shop recorded it first, the blog earlier by event time: organization-wide, acct_1 is globex.io, and acme.com
+    // only has the users who named it.
     Case {
         name: "a company is told its domain in two projects that disagree",
         projects: TWO_PROJECTS,
@@ -87,12 +87,12 @@ pub(super) static CASES: &[Case] = &[
             ("/companies/lookup?domain=globex.io", "users", "2"),
             ("/companies/lookup?domain=globex.io", "revenue", "10"),
             ("/companies/lookup?domain=acme.com", "events", "1"),
-            // In the shop itself ada and cleo are of one account: the link of the blog does not apply here.
+            // In the shop itself, ada and cleo share an account: the link of the blog does not apply here.
             ("/projects/{shop}/revenue/metrics", "arpa", "10"),
         ],
         ..USUAL
     },
-    // Whom the address finds changes with who was seen last; a link counts as being seen.
+    // The identity found for the address depends on who was seen last; a link counts as being seen.
     Case {
         name: "an e-mail that two users share finds the one seen last",
         acts: &[
@@ -110,7 +110,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The larger history is the anonymous one. The user's company was recorded first, so it is that of both.
+    // The larger history is the anonymous one. The user's company was recorded first, so it applies to both.
     Case {
         name: "the anonymous history is larger than the user's at the link",
         acts: &[
@@ -133,7 +133,7 @@ pub(super) static CASES: &[Case] = &[
             ("/companies/lookup?domain=globex.io", "revenue", "5"),
             ("/identities/profile?user_id=ada", "events", "9"),
             ("/identities/profile?user_id=ada", "revenue", "13"),
-            // The touch of globex.io's order is not globex.io's: that session began at acme.com.
+            // The order of globex.io does not have globex.io's touch: that session began at acme.com.
             ("/projects/{shop}/revenue/by-attribution", "rows.0.dimension", r#""news""#),
             ("/projects/{shop}/revenue/by-attribution", "rows.0.revenue", "8"),
             ("/projects/{shop}/revenue/by-attribution", "rows.1.dimension", r#""(direct)""#),
@@ -141,7 +141,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // Recorded first, the visit is the entry of both, and it began at the order.
+    // The visit was recorded first, so it is the entry of both, and it began at the order.
     Case {
         name: "a touch and an order at the same millisecond, the touch first",
         acts: &[
@@ -151,8 +151,8 @@ pub(super) static CASES: &[Case] = &[
         says: &[("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#)],
         ..USUAL
     },
-    // Recorded first, the order is the entry of its session, which so has no source; but a colleague's session that began at
-    // that very millisecond did begin at or before the order.
+    // The order was recorded first, so it is the entry of its session, which has no source; but a colleague's session
+    // that began in the same millisecond did begin at or before the order.
     Case {
         name: "a touch and an order at the same millisecond, the order first",
         acts: &[
@@ -166,7 +166,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // 0.00001 INR are 0.00000012 dollars, which round to 0: a refund and an order all the same.
+    // 0.00001 INR are 0.00000012 dollars, which round to 0; the event is still a refund and an order.
     Case {
         name: "a refund and an order that convert to nothing",
         rates: &[("INR", "0.0119833")],
@@ -184,7 +184,7 @@ pub(super) static CASES: &[Case] = &[
         ..USUAL
     },
     // The clocks went back by an hour one minute past midnight: 02:30:30Z is 00:00:30 of the 30th, a minute later it is
-    // 23:01:30 of the 29th again, and the 30th comes back at 03:30:00Z. All of it is one session, which began on the 30th.
+    // 23:01:30 of the 29th again, and the 30th resumes at 03:30:00Z. All of it is one session, which began on the 30th.
     Case {
         name: "local dates go back where the clocks change a minute past midnight",
         timezone: "America/St_Johns",
@@ -222,7 +222,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // Within one event the explicit company counts; an e-mail before it is the first.
+    // Within one event the explicit company takes precedence; an e-mail address in an earlier event is recorded first.
     Case {
         name: "an explicit company and an e-mail in one event, and an e-mail before an explicit company",
         acts: &[
@@ -240,7 +240,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // It belongs to nobody, but its company is an active account, and its money counts.
+    // It has no identity, but its company is an active account, and its money counts.
     Case {
         name: "an event without consent that names a company",
         acts: &[
@@ -261,7 +261,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The latest report by event time holds, whenever it arrives.
+    // The latest report by event time takes effect, in any order of arrival.
     Case {
         name: "a group is renamed by a late event",
         acts: &[
@@ -279,7 +279,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The first link holds, also where it was recorded with a later time; the second user gets nothing of a1.
+    // The first link takes effect, even if it was recorded with a later time; the second user gets nothing of a1.
     Case {
         name: "a second link of an anonymous id, earlier by its time",
         acts: &[
@@ -298,7 +298,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // A gap of 30 minutes to the millisecond is none; one millisecond more is one.
+    // A gap of exactly 30 minutes continues the session; one more millisecond starts another.
     Case {
         name: "a gap of exactly half an hour",
         acts: &[
@@ -312,9 +312,9 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // 23:30 and 00:00:01 UTC are two sessions of one New York day until 23:40 comes. With small pages the first session was
-    // sealed by then, and what follows extends a session that is not in the recent part. It showed: the dictionary's numbers,
-    // though no answer, depend on pages.
+    // 23:30 and 00:00:01 UTC are two sessions of one New York day until 23:40 arrives. With small pages the first session
+    // was already sealed, and the following event extends a session outside of the recent part. It revealed that the
+    // dictionary's numbers, although no answers, depend on pages.
     Case {
         name: "a session is bridged back over the end of a sealed page",
         timezone: "America/New_York",

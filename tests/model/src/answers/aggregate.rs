@@ -14,7 +14,7 @@ struct Group {
     summed: usize,
 }
 
-/// What events are grouped by.
+/// The property that events are grouped by.
 enum By {
     Field(String),
     Metadata(String),
@@ -34,7 +34,7 @@ impl By {
         }
     }
 
-    /// The value of an event: a scalar; objects and lists count as null.
+    /// Returns the property's value for an event: a scalar; objects and lists count as null.
     fn value(&self, asked: &Asked<'_>, index: usize) -> Json {
         let value = match self {
             By::Field(field) => built_in(asked, index, field).expect("a field of the model"),
@@ -85,7 +85,7 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
     ]))
 }
 
-/// What orders groups among equals: the text of the value, null last; a number before the text that reads like it.
+/// The sort key for ties: the text of the value, null last; a number precedes the text with the same spelling.
 fn name(value: &Json) -> (bool, String, Json) {
     let text = value.text().map_or_else(|| value.to_string(), str::to_owned);
     (*value == Json::Null, text, value.clone())

@@ -46,7 +46,7 @@ pub(super) fn by_attribution(asked: &Asked<'_>, project: &str, mut params: Param
     ]))
 }
 
-/// Whose touches an event is under: its account, or its identity; nobody's where it has no identity.
+/// Returns the entity whose touches apply to an event: its account or its identity, if it has an identity.
 pub(super) fn entity(asked: &Asked<'_>, index: usize, level: &str) -> Option<Account> {
     match level {
         "account" => asked.facts.account(index),
@@ -54,7 +54,8 @@ pub(super) fn entity(asked: &Asked<'_>, index: usize, level: &str) -> Option<Acc
     }
 }
 
-/// The touch of an order: of the sessions of its entity with a source, the first or the last that began by then.
+/// Returns the touch of an order: among the sessions of its entity with a source, the first, or the last that began by
+/// then.
 fn touch(asked: &Asked<'_>, project: &str, order: usize, level: &str, model: &str) -> Origin {
     if asked.facts.identities[order].is_none() {
         return Origin::direct();

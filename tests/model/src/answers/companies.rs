@@ -1,4 +1,4 @@
-//! `GET /companies/…`: organization-wide.
+//! `GET /companies/…`: organization-wide queries.
 
 use super::params::Params;
 use super::revenue::Till;
@@ -18,11 +18,11 @@ pub(crate) fn id_name(key: &str) -> String {
     format!("{ID}{key}")
 }
 
-/// What an answer says of a company, or of a group: its events in a window, and ever.
+/// The activity of a company or a group.
 pub(super) struct Activity {
-    /// Those in the window.
+    /// The events in the window.
     pub(super) events: Vec<usize>,
-    /// The first and the last ever.
+    /// The times of the first and the last event ever.
     pub(super) seen: Option<(i64, i64)>,
 }
 
@@ -57,7 +57,7 @@ impl Activity {
     }
 }
 
-/// The latest name that a `group` event reported, among the events about the company.
+/// Returns the latest name that a `group` event reported, among the events about the company.
 pub(super) fn latest_name(asked: &Asked<'_>, about: impl Fn(usize) -> bool) -> Option<String> {
     let told = (0..asked.facts.events.len()).filter(|&index| asked.facts.events[index].name == "group" && about(index));
     let named = told.filter_map(|index| {
@@ -86,7 +86,7 @@ pub(super) fn lookup(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wron
     figures(asked, &reads_as_domain(&given).ok_or(Wrong::NotFound)?, range)
 }
 
-/// By the company's id, given by its name or by that of a key it had before.
+/// Answers by the company's id, given by its name or by that of a former key.
 pub(super) fn metrics(asked: &Asked<'_>, id: &str, mut params: Params) -> Result<Json, Wrong> {
     let range = params.range(asked)?;
     params.done()?;
@@ -147,12 +147,12 @@ pub(super) fn top(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wrong> 
     Ok(Json::object([("companies", Json::list(rows.iter().take(limit).map(row))), ("truncated", Json::from(rows.len() > limit))]))
 }
 
-/// What orders equals: the name, the key where there is none; then the key.
+/// The sort key for ties: the name, or the key if there is none; then the key.
 pub(super) fn rank_name(name: &Option<String>, key: &str) -> (String, String) {
     (name.clone().unwrap_or_else(|| key.to_owned()), key.to_owned())
 }
 
-/// What a user goes by, if identified: the e-mail, else the `user_id`.
+/// The displayed identifier of an identified user: the e-mail address, or the `user_id`.
 fn resolved(asked: &Asked<'_>, identity: &Identity) -> Option<String> {
     asked.facts.emails(identity).0.or_else(|| match identity {
         Identity::User(user) => Some(user.clone()),
@@ -166,7 +166,7 @@ pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Resu
     params.done()?;
     let key = by_id(asked, id)?;
 
-    // Per user: the events in the range, and the last time at this company.
+    // For each user, the events in the range and the time of the last event at this company.
     let mut users: BTreeMap<&Identity, (usize, i64)> = BTreeMap::new();
     let mut known = false;
     for index in asked.facts.all().filter(|&index| is_of(asked, index, &key)) {

@@ -1,4 +1,4 @@
-//! Properties of events by name, and filters over them.
+//! Properties of events by name, and filters on them.
 
 use super::params::Params;
 use super::{Asked, Wrong};
@@ -6,7 +6,7 @@ use crate::acquisition::{channel, value};
 use crate::event::Event;
 use crate::json::Json;
 
-/// The property of an event that a name means: built-in, or `metadata.<path>`. `None` for an unknown one.
+/// Returns the property with this name: built-in, or `metadata.<path>`. `None` for unknown names.
 fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     match name.strip_prefix("metadata.") {
         Some(path) => Some(metadata(&asked.facts.events[index], path)),
@@ -14,7 +14,7 @@ fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     }
 }
 
-/// What stands in the metadata at a dotted path: the whole key first, then nested.
+/// Returns the metadata at a dotted path, trying the whole path as a key first.
 pub(super) fn metadata(event: &Event, path: &str) -> Json {
     let Json::Object(fields) = &event.metadata else {
         return Json::Null;
@@ -30,8 +30,8 @@ fn nested<'a>(at: &'a Json, step: &str) -> Option<&'a Json> {
     }
 }
 
-/// A built-in field of an event; `null` where the event has none. Fields that only a user agent or an address tells
-/// (browser, os, device, country) are not the model's.
+/// Returns a built-in field of an event; `null` if the event has none. The model does not have the fields derived from a
+/// user agent or an address (browser, os, device, country).
 pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     let event = &asked.facts.events[index];
     let utm = || event.url.as_ref().and_then(|url| url.query(name)).map(value);
@@ -55,7 +55,7 @@ pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
     }))
 }
 
-/// One condition.
+/// A condition on a property.
 struct Filter {
     field: String,
     operator: String,
@@ -100,7 +100,7 @@ impl Filter {
     }
 }
 
-/// Which events a question is about: `event_name` and `filters`.
+/// The predicate of a question: `event_name` and `filters`.
 pub(super) struct Chosen {
     event_name: Option<String>,
     filters: Vec<Filter>,
@@ -124,10 +124,9 @@ impl Chosen {
         Ok(Chosen { event_name, filters })
     }
 
-    /// Whether the event is one of them.
+    /// Whether the predicate holds for the event.
     ///
-    /// # Panics
-    /// For fields that the model does not have.
+    /// # Panics For fields that the model does not have.
     pub(super) fn holds(&self, asked: &Asked<'_>, index: usize) -> bool {
         let named = self.event_name.as_ref().is_none_or(|name| asked.facts.events[index].name == *name);
         let property = |filter: &Filter| property(asked, index, &filter.field).expect("a field of the model");

@@ -1,4 +1,4 @@
-//! `GET /groups/…`: organization-wide.
+//! `GET /groups/…`: organization-wide queries.
 
 use super::companies::{Activity, latest_name, rank_name};
 use super::params::Params;
@@ -7,7 +7,7 @@ use crate::event::is_group_type;
 use crate::json::Json;
 use std::collections::BTreeSet;
 
-/// A group type that these operations know: not `company`.
+/// Reads a group type that these operations support: any but `company`.
 fn group_type(params: &mut Params) -> Result<String, Wrong> {
     let given = params.text("group_type")?.filter(|kind| is_group_type(kind) && kind != "company");
     given.ok_or_else(|| Wrong::param("group_type"))

@@ -10,12 +10,12 @@ use crate::text::email;
 use crate::time::shown;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The identifier of an identity in answers.
+/// Returns the identifier of an identity in answers.
 pub(super) fn id(identity: &Identity) -> Json {
     Json::Id(format!("{identity:?}"))
 }
 
-/// The identities that an e-mail or a `user_id` names.
+/// Returns the identities with an e-mail address or a `user_id`.
 pub(crate) fn find(facts: &Facts<'_>, by: &str, value: &str) -> BTreeSet<Identity> {
     let all: BTreeSet<Identity> = facts.identities.iter().flatten().cloned().collect();
     match by {
@@ -27,7 +27,7 @@ pub(crate) fn find(facts: &Facts<'_>, by: &str, value: &str) -> BTreeSet<Identit
     }
 }
 
-/// The one identity that a question is about: of several that share an e-mail, the one seen last.
+/// Returns the identity that a question is about: if several share an e-mail address, the one seen last.
 fn named(asked: &Asked<'_>, params: &mut Params) -> Result<Identity, Wrong> {
     let found = match (params.text("email")?, params.text("user_id")?) {
         (Some(email), None) => find(&asked.facts, "email", &email),
@@ -41,7 +41,7 @@ fn named(asked: &Asked<'_>, params: &mut Params) -> Result<Identity, Wrong> {
     seen_last.ok_or(Wrong::NotFound)
 }
 
-/// All events of an identity, in order of time.
+/// Returns all events of an identity, in order of time.
 fn events_of(asked: &Asked<'_>, identity: &Identity) -> Vec<usize> {
     let mut events: Vec<_> =
         asked.facts.all().filter(|&index| asked.facts.identities[index].as_ref() == Some(identity)).collect();
@@ -83,12 +83,12 @@ pub(super) fn profile(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wro
     ]))
 }
 
-/// A session's duration in millionths of a second.
+/// Returns a session's duration in millionths of a second.
 fn duration(facts: &Facts<'_>, session: &Session) -> Micros {
     Micros::from(facts.events[session.last()].at_ms - facts.events[session.entry()].at_ms) * 1000
 }
 
-/// The nearest-rank 90th percentile: the smallest value that 90 % of all are not above.
+/// Returns the nearest-rank 90th percentile: the smallest value that is not below 90 % of all values.
 fn p90(mut durations: Vec<Micros>) -> Micros {
     durations.sort_unstable();
     let rank = (durations.len() * 9).div_ceil(10);
@@ -106,7 +106,7 @@ pub(super) fn top_pages(asked: &Asked<'_>, params: Params) -> Result<Json, Wrong
     })
 }
 
-/// The events of an identity in a window, counted by something that they have.
+/// Counts the events of an identity in a window by a property.
 fn counts(
     asked: &Asked<'_>,
     mut params: Params,

@@ -1,4 +1,4 @@
-//! The questions and their answers.
+//! Questions and their answers.
 
 mod aggregate;
 mod attribution;
@@ -23,35 +23,35 @@ use params::Params;
 pub(crate) use companies::id_name as company_id_name;
 pub(crate) use identities::find as find_identities;
 
-/// A request that changes nothing. In its path the project is named: `/projects/{shop}/revenue/metrics`.
+/// A read-only request. Its path names the project: `/projects/{shop}/revenue/metrics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// `Get` or `Post`.
     pub method: Method,
-    /// Its path. `{…}` stands for the id of the project of that name, or for an id that an answer showed.
+    /// The path. `{…}` stands for the id of the project with this name, or for an id in an earlier answer.
     pub path: String,
-    /// The fields of its query.
+    /// The fields of the query.
     pub query: Vec<(String, String)>,
-    /// Its body.
+    /// The body.
     pub body: Option<Json>,
 }
 
 impl Question {
-    /// A `GET`.
+    /// Creates a `GET` request.
     #[must_use]
     pub fn get(path: &str, query: &[(&str, &str)]) -> Question {
         let query = query.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         Question { method: Method::Get, path: path.to_owned(), query, body: None }
     }
 
-    /// A `POST`.
+    /// Creates a `POST` request.
     #[must_use]
     pub fn post(path: &str, body: Json) -> Question {
         Question { method: Method::Post, path: path.to_owned(), query: Vec::new(), body: Some(body) }
     }
 }
 
-/// An answer. Identifiers are [`Json::Id`]s, and fields that follow from nothing (messages, ids of requests) are left out.
+/// An answer. Identifiers are [`Json::Id`]s; fields that the model can't derive (messages, ids of requests) are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -63,7 +63,7 @@ pub struct Answer {
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// 400, with the code and the field where the contract says which.
+    /// 400, with the code and the field if the contract specifies them.
     Invalid { code: Option<&'static str>, param: Option<String> },
     /// 404
     NotFound,
@@ -93,7 +93,7 @@ impl Wrong {
     }
 }
 
-/// What an answer is worked out from.
+/// The inputs of an answer.
 struct Asked<'a> {
     model: &'a Model,
     facts: Facts<'a>,
@@ -102,16 +102,15 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The day of an event.
+    /// Returns the day of an event.
     fn day(&self, index: usize) -> NaiveDate {
         day_of(self.facts.events[index].at_ms, self.timezone)
     }
 }
 
-/// Works out the answer.
+/// Computes the answer.
 ///
-/// # Panics
-/// If the model knows no such path.
+/// # Panics If the model does not know the path.
 pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer {
     let timezone = model.organization.timezone;
     let asked = Asked { model, facts: model.facts(), timezone, today: day_of(now_ms, timezone) };
@@ -152,12 +151,12 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
     }
 }
 
-/// `{shop}` is `shop`.
+/// Converts `{shop}` to `shop`.
 fn unbraced(name: &str) -> &str {
     name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
 }
 
-/// Orders rows by their main figure, descending, ties by name, ascending in byte order.
+/// Sorts rows by their main figure, descending, and ties by name, ascending in byte order.
 fn ranked<Row, Figure: Ord, Name: Ord>(
     mut rows: Vec<Row>,
     figure: impl Fn(&Row) -> Figure,

@@ -1,4 +1,4 @@
-//! The parameters of a question, each asked for once.
+//! The parameters of a question, each read once.
 
 use super::{Asked, Question, Wrong};
 use crate::json::Json;
@@ -7,10 +7,10 @@ use chrono::Days;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// A window holds no more days than this.
+/// The maximum number of days in a window.
 const MOST_DAYS: i64 = 3_660;
 
-/// What is left of a question's parameters.
+/// The parameters of a question that were not read yet.
 #[derive(Debug)]
 pub(super) struct Params(BTreeMap<String, Json>);
 
@@ -24,17 +24,17 @@ impl Params {
         Params(fields)
     }
 
-    /// The value of a parameter; `null` is absent.
+    /// Takes the value of a parameter; `null` counts as absent.
     pub(super) fn take(&mut self, name: &str) -> Option<Json> {
         self.0.remove(name).filter(|value| *value != Json::Null)
     }
 
-    /// Whether a parameter is given, and was not asked for yet.
+    /// Whether a parameter is present and was not read yet.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|value| *value != Json::Null)
     }
 
-    /// A text of at least one character.
+    /// Reads non-empty text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Wrong> {
         match self.take(name) {
             None => Ok(None),
@@ -43,7 +43,7 @@ impl Params {
         }
     }
 
-    /// One of a few words.
+    /// Reads one of the allowed words.
     pub(super) fn word(&mut self, name: &str, allowed: &[&'static str]) -> Result<&'static str, Wrong> {
         let Some(given) = self.text(name)? else {
             return Ok(allowed[0]);
@@ -51,7 +51,7 @@ impl Params {
         allowed.iter().find(|word| **word == given).copied().ok_or_else(|| Wrong::param(name))
     }
 
-    /// A whole number: in a query written out, in a body a JSON number.
+    /// Reads a whole number, written in digits in a query or as a JSON number in a body.
     pub(super) fn count(&mut self, name: &str, allowed: RangeInclusive<usize>, default: usize) -> Result<usize, Wrong> {
         let count = match self.take(name) {
             None => return Ok(default),
@@ -62,7 +62,7 @@ impl Params {
         count.filter(|count| allowed.contains(count)).ok_or_else(|| Wrong::param(name))
     }
 
-    /// `start_date` and `end_date`: from 30 days ago, to today.
+    /// Reads `start_date` and `end_date`, which default to 30 days ago and today.
     pub(super) fn window(&mut self, asked: &Asked<'_>) -> Result<Window, Wrong> {
         let mut day = |name: &str, default| match self.text(name)? {
             None => Ok(default),
@@ -77,13 +77,13 @@ impl Params {
         Err(Wrong::Invalid { code: None, param: None })
     }
 
-    /// `range_days`: the last so many days.
+    /// Reads `range_days`: the last days up to today.
     pub(super) fn range(&mut self, asked: &Asked<'_>) -> Result<Window, Wrong> {
         let days = self.count("range_days", 1..=365, 30)?;
         Ok(Window::last_days(asked.today, days as u64))
     }
 
-    /// Refuses what nobody asked for.
+    /// Rejects parameters that were not read.
     pub(super) fn done(self) -> Result<(), Wrong> {
         match self.0.into_keys().next() {
             None => Ok(()),

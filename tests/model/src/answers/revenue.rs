@@ -1,4 +1,4 @@
-//! `GET /projects/{project_id}/revenue/metrics` and `…/timeseries`, and what all money has in common.
+//! `GET /projects/{project_id}/revenue/metrics` and `…/timeseries`, and shared rules about money.
 
 use super::params::Params;
 use super::{Asked, Wrong};
@@ -7,12 +7,12 @@ use crate::event::{Event, Money};
 use crate::json::Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Money added up.
+/// Sums of money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Till {
     /// Orders less refunds.
     pub(super) revenue: Micros,
-    /// How many orders.
+    /// The number of orders.
     pub(super) orders: usize,
 }
 
@@ -22,7 +22,7 @@ impl Till {
         self.orders += usize::from(value > 0);
     }
 
-    /// Adds what an event is worth in its project's currency.
+    /// Adds the value of an event in its project's currency.
     pub(super) fn add_in_project(&mut self, event: &Event) {
         if let Some(money) = counted(event)
             && let Some(amount) = money.in_project
@@ -31,7 +31,7 @@ impl Till {
         }
     }
 
-    /// Adds what an event is worth in the organization's currency.
+    /// Adds the value of an event in the organization's currency.
     pub(super) fn add_in_organization(&mut self, event: &Event) {
         if let Some(money) = counted(event)
             && let Some(amount) = money.in_organization
@@ -40,18 +40,18 @@ impl Till {
         }
     }
 
-    /// As `revenue` and `orders`.
+    /// Returns `revenue` and `orders` as JSON.
     pub(super) fn revenue_json(&self) -> Json {
         Json::from(Decimal::of_micros(self.revenue))
     }
 }
 
-/// The money of an event that is an order or a refund, and counts.
+/// Returns the money of an order or refund that counts.
 pub(super) fn counted(event: &Event) -> Option<&Money> {
     event.money.as_ref().filter(|money| money.counted && money.value != 0)
 }
 
-/// Money without a rate, by currency: never added to anything.
+/// Returns the money without a rate, by currency. It is never added to other money.
 pub(super) fn unconverted<'e>(events: impl Iterator<Item = &'e Event>) -> Json {
     let mut tills: BTreeMap<String, Till> = BTreeMap::new();
     for money in events.filter_map(counted).filter(|money| money.in_project.is_none()) {

@@ -19,9 +19,9 @@ use headcount_storage::format::{Format, Incarnation};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store, StoreError, StoreOptions};
 
+use crate::checkpoint_writer::stored_types;
 use crate::engine::{OpenError, directory};
 use crate::fault;
-use crate::shard::stored_types;
 
 /// The key of the store's check value, under a partition that no project has.
 const CHECK_VALUE: Key = Key::Meta { partition: PartitionId(u16::MAX), item: 0 };

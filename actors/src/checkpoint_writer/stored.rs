@@ -17,7 +17,7 @@ use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint_writer::Entries;
+use super::entries::Entries;
 use crate::fault;
 
 /// Versions of the values beside the domain's records. Raise one when its shape changes: stores of an earlier version are
