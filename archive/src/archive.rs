@@ -34,11 +34,12 @@ impl Archive {
         if dir.exists() && paths_in(&dir)?.iter().any(|path| path.extension().is_some_and(|extension| extension == "parquet")) {
             return Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing));
         }
+        let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
         let create = || {
             files::create_private_dir(root)?;
             files::create_private_dir(&dir)?;
             // A failed attempt may have created folders whose names are not durable.
-            root.parent().map_or(Ok(()), files::sync_dir)?;
+            files::sync_dir(parent.unwrap_or(Path::new(".")))?;
             files::sync_dir(root)
         };
         create().map_err(ArchiveError::io("create", &dir))?;
