@@ -36,6 +36,7 @@ const ORIGIN_FORBIDDEN: &Refusal =
     &Refusal("OriginForbidden", "403", "The project accepts no events from pages of this origin: `origin_forbidden`.", &[]);
 const NOT_FOUND: &Refusal = &Refusal("NotFound", "404", "There is no such thing, or it is another organization's.", &[]);
 const CONFLICT: &Refusal = &Refusal("Conflict", "409", "It contradicts the current state; the code names the reason.", &[]);
+const GONE: &Refusal = &Refusal("Gone", "410", "It was there, and is not any more: `cursor_expired`.", &[]);
 const TOO_LARGE: &Refusal = &Refusal("TooLarge", "413", "The body is over its limit, as sent or decompressed.", &[]);
 const UNSUPPORTED_MEDIA: &Refusal =
     &Refusal("UnsupportedMedia", "415", "The body has a type or an encoding that is not accepted.", &[]);
@@ -57,7 +58,7 @@ const INTERNAL: &Refusal = &Refusal(
 const UNAVAILABLE: &Refusal =
     &Refusal("Unavailable", "503", "There is no capacity for it now. Nothing was recorded or changed.", RETRY);
 
-const ALL: [&Refusal; 13] = [
+const ALL: [&Refusal; 14] = [
     BAD_REQUEST,
     UNAUTHORIZED,
     KEY_UNKNOWN,
@@ -65,6 +66,7 @@ const ALL: [&Refusal; 13] = [
     ORIGIN_FORBIDDEN,
     NOT_FOUND,
     CONFLICT,
+    GONE,
     TOO_LARGE,
     UNSUPPORTED_MEDIA,
     TOO_MANY,
@@ -98,6 +100,8 @@ groups! {
     QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, UNAVAILABLE;
     /// The errors of changes that the current state can contradict.
     ConflictErrors: CONFLICT;
+    /// The errors of operations with cursors.
+    GoneErrors: GONE;
     /// The errors of operations that have a body.
     BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
     /// The errors of operations that need the engine.
