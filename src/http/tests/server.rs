@@ -44,7 +44,7 @@ impl TestServer {
         let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let state =
-            AppState { engine, trusted_proxies: Vec::new(), geo_header: None, request_metrics: RequestMetrics::default() };
+            AppState { engine, trusted_proxies: Vec::new(), geo_header: None, request_metrics: RequestMetrics::new().unwrap() };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }
 
