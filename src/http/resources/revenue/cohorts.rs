@@ -75,7 +75,6 @@ impl From<Cohort> for CohortRow {
     get, path = "/projects/{project_id}/revenue/ltv-cohorts", tag = "revenue", operation_id = "revenue_ltv_cohorts",
     params(ProjectPath, CohortsParameters),
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;

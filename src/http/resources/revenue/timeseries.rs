@@ -54,7 +54,6 @@ pub(crate) struct RevenueDay {
     get, path = "/projects/{project_id}/revenue/timeseries", tag = "revenue", operation_id = "revenue_timeseries",
     params(ProjectPath, TimeseriesParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
