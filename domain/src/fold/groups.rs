@@ -10,7 +10,7 @@ use crate::identity::{Identity, IdentityId};
 use crate::ids::{PublicCompany, RecordKey};
 use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
-use crate::intake::submission::metadata_text;
+use crate::intake::fields::metadata_text;
 use crate::project::Project;
 use crate::records::{Source, page_key};
 use crate::time::Day;

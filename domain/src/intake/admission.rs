@@ -8,10 +8,9 @@ use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, Money, SentIds};
+use crate::intake::fields::metadata_text;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::intake::submission::{
-    Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
-};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, text};
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
 use crate::time::{Instant, clamp_timestamp};

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
+use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -47,8 +48,7 @@ json_body! {
 }
 
 fn capability_names() -> String {
-    let names: Vec<&str> = Capability::ALL.iter().map(|capability| capability.as_str()).collect();
-    format!("a list of: {}", names.join(", "))
+    format!("a list of: {}", Capability::names().join(", "))
 }
 
 /// An organization.
