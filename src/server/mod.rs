@@ -6,8 +6,8 @@ mod thread;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix_http::HttpService;
@@ -23,6 +23,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, ResponseError};
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
+use parking_lot::Mutex;
 
 use crate::http::app::AppState;
 use crate::http::endpoints::routes;
@@ -339,7 +340,7 @@ async fn compress<B: MessageBody + 'static>(
 fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
     type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
     static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if let Some((.., name, bytes)) = known.iter().find(|(of, by, ..)| of == tag && *by == encoding) {
         return Ok((name, bytes.clone()));
     }

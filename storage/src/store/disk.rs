@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
@@ -22,6 +22,7 @@ use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
 use crate::keyspace::{PartitionId, Room, manifest_key, room_of};
 use crate::sstable::{TableList, UncheckedTables};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The file whose presence says that damage was found while the store was in use.
 const DAMAGED: &str = "DAMAGED";
@@ -88,10 +89,9 @@ impl DiskStore {
         for path in [dir, &tables_dir] {
             make_private_dir(path).map_err(StoreError::io("create a directory"))?;
         }
-        match files::read(&dir.join(DAMAGED)) {
-            Ok(what) => return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("look for a note of damage")(error)),
+        let note = files::read_if_there(&dir.join(DAMAGED)).map_err(StoreError::io("look for a note of damage"))?;
+        if let Some(what) = note {
+            return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() });
         }
         let database = Database::open(&sled_dir(dir), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
         let found = database.with(read_states)?;
@@ -133,7 +133,7 @@ impl DiskStore {
     /// Whether nothing was ever committed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inner.commits().states.is_empty()
+        self.inner.commits.lock().states.is_empty()
     }
 
     /// Reads everything and checks it. Checkpoints wait meanwhile.
@@ -185,14 +185,6 @@ fn manifests(handle: &Handle, states: &States) -> Result<Vec<(PartitionId, Vec<u
 }
 
 impl Inner {
-    fn commits(&self) -> MutexGuard<'_, Commits> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashSet<PartitionId>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves a note of damage for the next open, which then does not trust the store again.
     fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Damaged { what }) = &outcome {
@@ -204,7 +196,7 @@ impl Inner {
 
     /// The commits, all decided, with sled open.
     fn settled(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
-        let mut commits = self.commits();
+        let mut commits = self.commits.lock();
         self.settle(&mut commits)?;
         Ok(commits)
     }
@@ -297,7 +289,7 @@ impl Drop for Inner {
             }
         }
         // The next open decides, and removes the files if the commit does not count.
-        if let Some(Undecided { tables: Some(tables), .. }) = self.commits().undecided.take() {
+        if let Some(Undecided { tables: Some(tables), .. }) = self.commits.lock().undecided.take() {
             tables.keep();
         }
     }
@@ -374,14 +366,14 @@ struct Claim {
 
 impl Claim {
     fn of(store: Arc<Inner>, partition: PartitionId) -> Result<Self, StoreError> {
-        let is_free = store.open().insert(partition);
+        let is_free = store.open.lock().insert(partition);
         if is_free { Ok(Self { store, partition }) } else { Err(StoreError::Busy { partition }) }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.store.open().remove(&self.partition);
+        self.store.open.lock().remove(&self.partition);
     }
 }
 
