@@ -84,6 +84,12 @@ impl CompanyKey {
         domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(CompanyKey)
     }
 
+    /// The key that was recorded as `key`, without normalising it again.
+    #[must_use]
+    pub fn from_recorded(key: &str) -> CompanyKey {
+        CompanyKey(key.to_owned())
+    }
+
     /// Whether the key is a domain.
     #[must_use]
     pub fn is_domain(&self) -> bool {

@@ -22,6 +22,12 @@ impl Country {
         Country::new(code.map(|letter| letter.to_ascii_uppercase())).filter(|country| !matches!(&country.0, b"XX" | b"ZZ"))
     }
 
+    /// The country of a recorded code; `None` if it is not two upper-case letters.
+    #[must_use]
+    pub fn from_recorded(code: &[u8]) -> Option<Country> {
+        Country::new(code.try_into().ok()?)
+    }
+
     fn new(code: [u8; 2]) -> Option<Country> {
         code.iter().all(u8::is_ascii_uppercase).then_some(Country(code))
     }

@@ -45,6 +45,14 @@ impl Currency {
         iso4217::is_listed(code).then_some(Currency(code))
     }
 
+    /// The currency of a recorded code; `None` if it is not three upper-case letters. ISO 4217 may have dropped it since, and what
+    /// was recorded must stay readable.
+    #[must_use]
+    pub fn from_recorded(code: &[u8]) -> Option<Currency> {
+        let code: [u8; 3] = code.try_into().ok()?;
+        code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
+    }
+
     /// The code, in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -86,8 +94,7 @@ impl<'de> Deserialize<'de> for Currency {
             return Currency::parse(&text).map_err(D::Error::custom);
         }
         let code = <[u8; 3]>::deserialize(deserializer)?;
-        // Data recorded under an older list must stay readable, so any three letters are accepted.
-        if code.iter().all(u8::is_ascii_uppercase) { Ok(Currency(code)) } else { Err(D::Error::custom(CurrencyError)) }
+        Currency::from_recorded(&code).ok_or_else(|| D::Error::custom(CurrencyError))
     }
 }
 

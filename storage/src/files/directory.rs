@@ -53,7 +53,10 @@ pub fn make_private(path: &Path) {
 }
 
 /// Renames a file or a directory.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     run_at(Operation::Rename, from, || fs::rename(from, to))
 }
 
@@ -63,7 +66,10 @@ pub(crate) fn remove_dir_all(dir: &Path) -> io::Result<()> {
 }
 
 /// The paths of the entries of a directory, in no particular order.
-pub(crate) fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     run_at(Operation::List, dir, || fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path())).collect())
 }
 

@@ -11,7 +11,7 @@ use super::switch::{Origin, run_at};
 
 /// A file of the data directory.
 #[derive(Debug)]
-pub(crate) struct File {
+pub struct File {
     inner: std::fs::File,
     origin: Origin,
 }
@@ -23,7 +23,10 @@ impl File {
     }
 
     /// Opens a file for reading.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true))
     }
 
@@ -33,7 +36,10 @@ impl File {
     }
 
     /// Creates an empty file with mode 0600 for reading and writing; truncates a file that exists.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn create(path: &Path) -> io::Result<Self> {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
@@ -49,7 +55,11 @@ impl File {
     }
 
     /// The length of the file.
-    pub(crate) fn len(&self) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks whether a file is empty")]
+    pub fn len(&self) -> io::Result<u64> {
         self.origin.run(Operation::Read, || self.inner.metadata()).map(|about| about.len())
     }
 
@@ -62,11 +72,19 @@ impl File {
         self.origin.run(Operation::Read, || self.inner.read_at(bytes, offset))
     }
 
-    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    /// Fills `bytes` with the contents from `offset` on.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.origin.run(Operation::Read, || self.inner.read_exact_at(bytes, offset))
     }
 
-    pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.origin.write(bytes, |bytes| self.inner.write_all_at(bytes, offset))
     }
 
@@ -88,7 +106,11 @@ impl File {
         self.origin.run(Operation::Sync, || self.inner.sync_data())
     }
 
-    pub(crate) fn sync_all(&self) -> io::Result<()> {
+    /// Makes the contents and the length durable.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn sync_all(&self) -> io::Result<()> {
         self.origin.run(Operation::Sync, || self.inner.sync_all())
     }
 }

@@ -1,4 +1,4 @@
-//! The only place where this crate touches files: open files, small files that are replaced as a whole, and directories that only
+//! The only place where this crate and the archive touch files: open files, small files that are replaced as a whole, and directories that only
 //! their owner can read.
 //!
 //! All operations pass through here (except sled's own), so that a test can make any of them fail: see `switch`, which exists
@@ -17,11 +17,11 @@ mod switch;
 mod whole;
 
 pub(crate) use cache::{CachedFile, Dir, OpenFiles};
-pub use directory::{create_private_dir, make_private, make_private_dir, sync_dir};
-pub(crate) use directory::{list, parent_of, remove_dir_all, rename};
-pub(crate) use file::File;
+pub use directory::{create_private_dir, list, make_private, make_private_dir, rename, sync_dir};
+pub(crate) use directory::{parent_of, remove_dir_all};
+pub use file::File;
 pub use mode::{PRIVATE_DIR, PRIVATE_FILE};
 pub use operation::Operation;
 pub(crate) use switch::run_at;
-pub use whole::write_atomically;
-pub(crate) use whole::{probe_space, read, read_to_string, remove_file, remove_if_there, write};
+pub(crate) use whole::{probe_space, read_to_string, remove_if_there, write};
+pub use whole::{read, remove_file, write_atomically};

@@ -45,7 +45,10 @@ pub(crate) fn probe_space(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes a file.
-pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn remove_file(path: &Path) -> io::Result<()> {
     run_at(Operation::Remove, path, || fs::remove_file(path))
 }
 
@@ -58,7 +61,10 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Reads a file.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     (&File::open(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)

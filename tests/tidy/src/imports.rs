@@ -16,10 +16,11 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 5] = [
+pub const CRATES: [Crate; 6] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "domain/src/", root: "lib.rs" },
     Crate { src: "storage/src/", root: "lib.rs" },
+    Crate { src: "archive/src/", root: "lib.rs" },
     Crate { src: "actors/src/", root: "lib.rs" },
     Crate { src: "src/", root: "lib.rs" },
 ];

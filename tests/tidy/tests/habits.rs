@@ -56,6 +56,7 @@ fn imports_go_one_way() {
             &["headcount_storage", "headcount_actors", "actix", "sled::", "tokio", "std::fs", "std::net", "SystemTime"][..],
         ),
         ("storage/src", &["headcount_domain", "headcount_actors", "actix"]),
+        ("archive/src", &["headcount_actors", "actix", "tokio", "std::fs::", "std::thread", "SystemTime", "time::Instant::now"]),
         ("actors/src", &["actix_web"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),
         ("tests/histories", &["headcount_domain", "headcount_storage", "headcount_actors"]),

@@ -1,0 +1,166 @@
+//! The archive of one project: a folder of files and the list of them.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::files;
+
+use crate::error::{ArchiveError, Damage};
+use crate::file::{ArchiveFile, FileEntry, verify};
+use crate::manifest::{MANIFEST_NAME, Manifest};
+use crate::row::Row;
+
+/// The archive of one project. One owner changes it. A reader opens the folder for itself, and opens it again if a file is missing,
+/// which was merged then.
+#[derive(Debug)]
+pub struct Archive {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+impl Archive {
+    /// Opens the archive of `project` in the directory `root`; creates it if it does not exist.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list is damaged, or missing although there are files; [`ArchiveError::Io`].
+    pub fn open(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
+        let dir = root.join(format!("project={project}"));
+        if let Some(manifest) = Manifest::read(&dir, project)? {
+            return Ok(Self { dir, manifest });
+        }
+        if dir.exists() && paths_in(&dir)?.iter().any(|path| path.extension().is_some_and(|extension| extension == "parquet")) {
+            return Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing));
+        }
+        let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let create = || {
+            files::create_private_dir(root)?;
+            files::create_private_dir(&dir)?;
+            // A failed attempt may have created folders whose names are not durable.
+            files::sync_dir(parent.unwrap_or(Path::new(".")))?;
+            files::sync_dir(root)
+        };
+        create().map_err(ArchiveError::io("create", &dir))?;
+        // Written before the first file, so that files without a list mean damage.
+        let manifest = Manifest::empty(project);
+        manifest.write(&dir)?;
+        Ok(Self { dir, manifest })
+    }
+
+    /// The project's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The list of files.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Replaces the list of files. The files that it names must be durable.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    pub(crate) fn publish(&mut self, sealed_until: Position, files: Vec<FileEntry>) -> Result<(), ArchiveError> {
+        let manifest = Manifest::new(self.manifest.project(), sealed_until, files).map_err(ArchiveError::Encode)?;
+        manifest.write(&self.dir)?;
+        self.manifest = manifest;
+        Ok(())
+    }
+
+    /// Opens a file of the list.
+    ///
+    /// # Errors
+    /// As [`ArchiveFile::open`].
+    pub fn file(&self, entry: &FileEntry) -> Result<ArchiveFile, ArchiveError> {
+        ArchiveFile::open(&self.dir, self.manifest.project(), entry)
+    }
+
+    /// Calls `visit` with each row from the position `from` on, in order. Stops at the first error.
+    ///
+    /// # Errors
+    /// Those of [`ArchiveFile::open`] and of `visit`.
+    pub fn for_each_row<E: From<ArchiveError>>(
+        &self,
+        from: Position,
+        mut visit: impl FnMut(Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for entry in self.manifest.files().iter().filter(|entry| entry.name.last >= from) {
+            self.file(entry)?.rows(from).try_for_each(|row| visit(row?))?;
+        }
+        Ok(())
+    }
+
+    /// Checks the length and the footer of each file, and its SHA-256 if `whole`. Returns an error for each damaged file.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`].
+    pub fn damaged_files(&self, whole: bool) -> Result<Vec<ArchiveError>, ArchiveError> {
+        let mut damaged = Vec::new();
+        for entry in self.manifest.files() {
+            let check = if whole { verify(&self.dir, self.manifest.project(), entry) } else { self.file(entry).map(drop) };
+            match check {
+                Err(error) if error.is_damage() => damaged.push(error),
+                other => other?,
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// The files that no list names: sources of merges, and remains of failed attempts.
+    ///
+    /// A list that could not be made durable may be in the folder while this archive has the former one, so a file that either names is
+    /// not left over.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list in the folder is; [`ArchiveError::Io`].
+    pub fn left_overs(&self) -> Result<Vec<PathBuf>, ArchiveError> {
+        let stored = Manifest::read(&self.dir, self.manifest.project())?;
+        let lists = [Some(&self.manifest), stored.as_ref()];
+        let listed = lists.into_iter().flatten().flat_map(Manifest::files).map(|entry| self.dir.join(entry.name.to_string()));
+        let listed: BTreeSet<PathBuf> = listed.chain([self.dir.join(MANIFEST_NAME)]).collect();
+        let mut left = paths_in(&self.dir)?;
+        left.retain(|path| !listed.contains(path));
+        Ok(left)
+    }
+
+    /// Removes the files that [`Archive::left_overs`] lists. Readers that have one open can still read it.
+    ///
+    /// # Errors
+    /// As [`Archive::left_overs`]; some files may remain.
+    pub fn remove_left_overs(&self) -> Result<(), ArchiveError> {
+        let left = self.left_overs()?;
+        if !left.is_empty() {
+            // No power cut may bring a former list back once its files are gone.
+            files::sync_dir(&self.dir).map_err(ArchiveError::io("sync", &self.dir))?;
+        }
+        for path in left {
+            match files::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(ArchiveError::io("remove", &path)(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The paths of lists, Parquet files and temporary files in a project's folder and in its months, in order.
+fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
+    let list = |dir: &Path| files::list(dir).map_err(ArchiveError::io("list", dir));
+    let mut paths = Vec::new();
+    for path in list(dir)? {
+        let is_month = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("month="));
+        if is_month && path.is_dir() { paths.extend(list(&path)?) } else { paths.push(path) }
+    }
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        [MANIFEST_NAME, ".parquet", ".tmp"].iter().any(|end| name.ends_with(end))
+    };
+    paths.retain(is_ours);
+    paths.sort();
+    Ok(paths)
+}

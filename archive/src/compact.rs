@@ -1,0 +1,67 @@
+//! Merges the files of a month, so that small projects have few files.
+
+use headcount_domain::time::Month;
+
+use crate::archive::Archive;
+use crate::error::ArchiveError;
+use crate::file::FileEntry;
+use crate::manifest::Manifest;
+use crate::metadata::PathCounts;
+use crate::seal::{FilesWriter, MAX_FILE_ROWS, SealOptions};
+
+/// Options of merging.
+#[derive(Debug, Clone, Copy)]
+pub struct CompactOptions {
+    /// The current month is merged when it has more files than this.
+    pub month_files: usize,
+    /// Options of the merged files.
+    pub seal: SealOptions,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        Self { month_files: 32, seal: SealOptions::default() }
+    }
+}
+
+/// Returns the files to merge next: adjacent files of one month. `now` is the current month.
+///
+/// A month is due if it is over or has too many files. Of a due month, adjacent files that are less than half full are merged. At most the
+/// last merged file is less than half full, so that a row is rewritten a few times at most, and merging terminates.
+#[must_use]
+pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptions) -> Option<&'m [FileEntry]> {
+    let months = manifest.files().chunk_by(|one, next| one.name.month == next.name.month);
+    let due = months.filter(|files| files[0].name.month < now || files.len() > options.month_files);
+    let is_small = |file: &FileEntry| file.rows < options.seal.file_rows.min(MAX_FILE_ROWS).div_ceil(2);
+    due.flat_map(|files| files.chunk_by(move |one, next| is_small(one) && is_small(next))).find(|series| series.len() > 1)
+}
+
+/// Merges the files that [`next_merge`] returns. Returns false if there are none.
+///
+/// The merged files are durable before the list names them; the sources become left-overs. A failed call can be repeated, and writes the
+/// same files again.
+///
+/// # Errors
+/// As [`Archive::file`], and [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
+pub fn merge_next(archive: &mut Archive, now: Month, options: &CompactOptions) -> Result<bool, ArchiveError> {
+    let manifest = archive.manifest();
+    let Some(sources) = next_merge(manifest, now, options) else { return Ok(false) };
+    let mut counts = PathCounts::default();
+    for entry in sources {
+        archive.file(entry)?.count_paths(&mut counts);
+    }
+    let month = sources[0].name.month;
+    let project = manifest.project();
+    let mut writer = FilesWriter::new(archive.dir().to_owned(), project, month, Some(counts.columns()), options.seal);
+    for entry in sources {
+        let file = archive.file(entry)?;
+        file.rows(0).try_for_each(|row| writer.push(&row?))?;
+    }
+    let merged = writer.finish()?;
+    let range = sources[0].name.first..=sources[sources.len() - 1].name.last;
+    let (before, rest): (Vec<_>, Vec<_>) = manifest.files().iter().cloned().partition(|file| file.name.last < *range.start());
+    let after = rest.into_iter().filter(|file| file.name.first > *range.end());
+    let files = before.into_iter().chain(merged).chain(after).collect();
+    archive.publish(manifest.sealed_until(), files)?;
+    Ok(true)
+}

@@ -1,0 +1,21 @@
+//! One file of the archive: an immutable Parquet file, with rows in the order of positions.
+//!
+//! Every byte that is decoded is covered by a checksum that is verified before. The footer has a CRC-32C of each column chunk, which includes
+//! page headers, and one of itself. Each page also has Parquet's own checksum, for other programs. The list of files has a SHA-256 of the
+//! whole file.
+
+mod buffers;
+mod chunk;
+mod footer;
+mod name;
+mod page;
+mod reader;
+mod row_group;
+mod rows;
+mod writer;
+
+pub use name::{FileEntry, FileName};
+pub(crate) use reader::verify;
+pub use reader::{ArchiveFile, Batches, Columns, RowGroup, Selection};
+pub use rows::Rows;
+pub use writer::{FileWriter, WriterOptions};

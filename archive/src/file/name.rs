@@ -1,0 +1,95 @@
+//! The names of files, and their entries in the list.
+
+use std::fmt;
+use std::str::FromStr;
+
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::{Day, Month};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The name of a file: `month=2026-11/<first>-<last>.parquet`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileName {
+    /// The position of its first row.
+    pub first: Position,
+    /// The position of its last row.
+    pub last: Position,
+    /// The UTC month of receipt.
+    pub month: Month,
+}
+
+impl FileName {
+    /// The name of the month's folder.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        folder_of(self.month)
+    }
+
+    /// The name without the folder, for messages.
+    #[must_use]
+    pub fn base(&self) -> String {
+        format!("{:020}-{:020}.parquet", self.first, self.last)
+    }
+}
+
+/// The name of the folder of a month.
+pub(crate) fn folder_of(month: Month) -> String {
+    format!("month={month}")
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.folder(), self.base())
+    }
+}
+
+/// The text is not the name of an archive file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of an archive file")]
+pub struct NameError;
+
+impl FromStr for FileName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let parse = || {
+            let (month, range) = text.strip_prefix("month=")?.split_once('/')?;
+            let (first, last) = range.strip_suffix(".parquet")?.split_once('-')?;
+            let name = Self { month: Month::parse(month)?, first: first.parse().ok()?, last: last.parse().ok()? };
+            Some(name).filter(|name| name.to_string() == text && name.first <= name.last)
+        };
+        parse().ok_or(NameError)
+    }
+}
+
+/// The entry of a file in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its name.
+    #[serde(serialize_with = "to_text", deserialize_with = "parse_name")]
+    pub name: FileName,
+    /// The number of rows.
+    pub rows: u64,
+    /// The earliest day of its events.
+    #[serde(serialize_with = "to_text", deserialize_with = "parse_day")]
+    pub first_day: Day,
+    /// The latest day of its events.
+    #[serde(serialize_with = "to_text", deserialize_with = "parse_day")]
+    pub last_day: Day,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// The SHA-256 of the contents, in hexadecimal.
+    pub sha256: String,
+}
+
+fn to_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn parse_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FileName, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+fn parse_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
+    Day::parse(&String::deserialize(deserializer)?).ok_or_else(|| de::Error::custom("not a day"))
+}

@@ -1,0 +1,60 @@
+//! Iterates over the rows of a file.
+
+use headcount_domain::intake::event::Position;
+
+use super::reader::{ArchiveFile, Batches, Columns, Selection};
+use crate::error::ArchiveError;
+use crate::row::Row;
+use crate::schema::decode;
+
+/// An iterator over the rows of a file from a position on. It ends after an error.
+#[derive(Debug)]
+pub struct Rows<'f> {
+    file: &'f ArchiveFile,
+    batches: Batches<'f>,
+    batch: std::vec::IntoIter<Row>,
+    from: Position,
+    last: Option<Position>,
+    has_failed: bool,
+}
+
+impl ArchiveFile {
+    /// Returns the rows from the position `from` on.
+    #[must_use]
+    pub fn rows(&self, from: Position) -> Rows<'_> {
+        let selection = Selection { positions: from..=Position::MAX, ..Selection::all(Columns::Row) };
+        let batch = Vec::new().into_iter();
+        Rows { file: self, batches: self.batches(&selection), batch, from, last: None, has_failed: false }
+    }
+}
+
+impl Rows<'_> {
+    fn next_row(&mut self) -> Result<Option<Row>, ArchiveError> {
+        loop {
+            for row in self.batch.by_ref() {
+                if self.last.is_some_and(|last| last >= row.position) {
+                    return Err(self.file.contradiction("its positions don't rise"));
+                }
+                self.last = Some(row.position);
+                if row.position >= self.from {
+                    return Ok(Some(row));
+                }
+            }
+            let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+            self.batch = decode(&batch, self.file.project()).map_err(|error| self.file.contradiction(error))?.into_iter();
+        }
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Row, ArchiveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let row = self.next_row().transpose();
+        self.has_failed = matches!(row, Some(Err(_)));
+        row
+    }
+}

@@ -1,0 +1,20 @@
+//! Stores sealed events in Parquet files, which other programs can read directly.
+//!
+//! - [`row`]: an event with its position and the fields that only the archive and exports have.
+//! - [`schema`]: the table of columns that the archive and exports share, and decoding of columns to rows.
+//! - [`metadata`]: the scalars of metadata by path, and the selection of paths that become columns.
+//! - [`file`](mod@file): the name, the writer and the reader of one file.
+//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder.
+//! - [`seal`]: adds rows. [`compact`]: merges the files of a month.
+//!
+//! The crate starts no thread and reads no clock. All operations on files pass through [`headcount_storage::files`].
+
+pub mod archive;
+pub mod compact;
+pub mod error;
+pub mod file;
+pub mod manifest;
+pub mod metadata;
+pub mod row;
+pub mod schema;
+pub mod seal;

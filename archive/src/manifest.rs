@@ -1,0 +1,142 @@
+//! The list of a project's files. It is replaced atomically; files that it does not name are left-overs.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ArchiveError, Damage};
+use crate::file::FileEntry;
+
+/// The file name of the list.
+pub const MANIFEST_NAME: &str = "manifest.json";
+/// The version of the list's format.
+const FORMAT: u32 = 1;
+/// The text before the checksum. The checksum covers everything before this text.
+const CHECKSUM_KEY: &str = ",\"crc32c\":\"";
+/// The text after the checksum.
+const END: &str = "\"}\n";
+const CHECKSUM_DIGITS: usize = 8;
+
+/// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    project: ProjectId,
+    sealed_until: Position,
+    files: Vec<FileEntry>,
+}
+
+/// The list as JSON, without its checksum.
+#[derive(Serialize, Deserialize)]
+struct Json {
+    format: u32,
+    project_id: String,
+    sealed_until: Position,
+    files: Vec<FileEntry>,
+}
+
+impl Manifest {
+    /// Creates the list of a project without sealed events.
+    #[must_use]
+    pub fn empty(project: ProjectId) -> Self {
+        Self { project, sealed_until: 0, files: Vec::new() }
+    }
+
+    /// Creates a list of `files`.
+    ///
+    /// # Errors
+    /// A message if files overlap, are out of order, or exceed `sealed_until`.
+    pub fn new(project: ProjectId, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
+        for pair in files.windows(2) {
+            let (one, next) = (pair[0].name, pair[1].name);
+            if one.last >= next.first || one.month > next.month {
+                return Err(format!("{one} and {next} are not in order"));
+            }
+        }
+        if let Some(last) = files.last().filter(|last| last.name.last > sealed_until) {
+            return Err(format!("{} lies behind the position {sealed_until}", last.name));
+        }
+        if let Some(file) = files.iter().find(|file| file.rows == 0 || file.rows > file.name.last - file.name.first + 1) {
+            return Err(format!("{} can't have {} rows", file.name, file.rows));
+        }
+        Ok(Self { project, sealed_until, files })
+    }
+
+    /// The project.
+    #[must_use]
+    pub fn project(&self) -> ProjectId {
+        self.project
+    }
+
+    /// The position up to which all events are sealed; 0 if none are.
+    #[must_use]
+    pub fn sealed_until(&self) -> Position {
+        self.sealed_until
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &[FileEntry] {
+        &self.files
+    }
+
+    /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
+    pub fn read(dir: &Path, project: ProjectId) -> Result<Option<Self>, ArchiveError> {
+        let path = dir.join(MANIFEST_NAME);
+        let bytes = match files::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ArchiveError::io("read", &path)(error)),
+        };
+        let damaged = |reason| ArchiveError::damaged(MANIFEST_NAME, Damage::Manifest(reason));
+        parse(&bytes, project).map(Some).map_err(damaged)
+    }
+
+    /// Replaces the list in the folder `dir`.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one, complete.
+    pub fn write(&self, dir: &Path) -> Result<(), ArchiveError> {
+        let path = dir.join(MANIFEST_NAME);
+        let text = self.text().map_err(ArchiveError::encode)?;
+        write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))
+    }
+
+    fn text(&self) -> serde_json::Result<String> {
+        let Self { project, sealed_until, files } = self;
+        let json = Json { format: FORMAT, project_id: project.to_string(), sealed_until: *sealed_until, files: files.clone() };
+        let mut text = serde_json::to_string(&json)?;
+        // The closing brace follows the checksum.
+        text.pop();
+        let checksum = crc32c::crc32c(text.as_bytes());
+        Ok(format!("{text}{CHECKSUM_KEY}{checksum:08x}{END}"))
+    }
+}
+
+fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let has_checksum = || {
+        let rest = text.strip_suffix(END)?;
+        let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(CHECKSUM_DIGITS)?)?;
+        let rest = rest.strip_suffix(CHECKSUM_KEY)?;
+        (digits == format!("{:08x}", crc32c::crc32c(rest.as_bytes()))).then_some(())
+    };
+    has_checksum().ok_or("it does not match its checksum")?;
+    let json: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if json.format != FORMAT {
+        return Err(format!("its format is {}, which this program does not know", json.format));
+    }
+    if json.project_id != project.to_string() {
+        return Err(format!("it is the list of {}", json.project_id));
+    }
+    Manifest::new(project, json.sealed_until, json.files)
+}
+
+#[cfg(test)]
+mod tests;

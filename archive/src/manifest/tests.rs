@@ -1,0 +1,62 @@
+use super::*;
+use crate::file::FileName;
+use headcount_domain::time::{Day, Month};
+
+const PROJECT: ProjectId = ProjectId(5);
+
+fn entry(first: Position, last: Position, month: i32) -> FileEntry {
+    let name = FileName { first, last, month: Month(2026 * 12 + month) };
+    FileEntry { name, rows: 1, first_day: Day(20_000), last_day: Day(20_001), bytes: 9, sha256: "ab".repeat(32) }
+}
+
+#[test]
+fn the_list_is_the_documented_json() {
+    let manifest = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9)]).unwrap();
+    let text = manifest.text().unwrap();
+    let expected = concat!(
+        r#"{"format":1,"project_id":"prj_00000000005","sealed_until":20,"files":["#,
+        r#"{"name":"month=2026-10/00000000000000000001-00000000000000000007.parquet","rows":1,"#,
+        r#""first_day":"2024-10-04","last_day":"2024-10-05","bytes":9,"sha256":""#
+    );
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(parse(text.as_bytes(), PROJECT).unwrap(), manifest);
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_noticed() {
+    let text = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9), entry(8, 9, 10)]).unwrap().text().unwrap();
+    for at in 0..text.len() {
+        assert!(parse(&text.as_bytes()[..at], PROJECT).is_err(), "cut at {at}");
+        for bit in 0..8 {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1 << bit;
+            assert!(parse(&bytes, PROJECT).is_err(), "bit {bit} of byte {at}");
+        }
+    }
+    assert!(parse(text.as_bytes(), ProjectId(6)).is_err(), "another project's");
+}
+
+#[test]
+fn files_are_in_order_and_sealed() {
+    let new = |sealed_until, files: &[FileEntry]| Manifest::new(PROJECT, sealed_until, files.to_vec());
+    assert!(new(9, &[entry(1, 7, 9), entry(8, 9, 9)]).is_ok());
+    assert!(new(9, &[entry(1, 8, 9), entry(8, 9, 9)]).is_err(), "they overlap");
+    assert!(new(9, &[entry(1, 7, 9), entry(8, 9, 8)]).is_err(), "the month falls");
+    assert!(new(8, &[entry(1, 7, 9), entry(8, 9, 9)]).is_err(), "the last one is not sealed");
+    assert!(new(9, &[FileEntry { rows: 8, ..entry(1, 7, 9) }]).is_err(), "more rows than positions");
+}
+
+#[test]
+fn names_are_read_in_one_spelling() {
+    let name = entry(1, 7, 9).name;
+    assert_eq!(name.to_string().parse(), Ok(name));
+    for wrong in [
+        "month=2026-10/1-7.parquet",
+        "month=2026-1/00000000000000000001-00000000000000000007.parquet",
+        "month=2026-10/00000000000000000008-00000000000000000007.parquet",
+        "month=2026-10/../00000000000000000001-00000000000000000007.parquet",
+        "00000000000000000001-00000000000000000007.parquet",
+    ] {
+        assert!(wrong.parse::<FileName>().is_err(), "{wrong}");
+    }
+}

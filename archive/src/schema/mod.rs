@@ -1,0 +1,17 @@
+//! The columns of the archive and of exports. One table has the name and the type of each, and functions that read its value from a row and
+//! restore it.
+
+mod column;
+mod decode;
+mod draft;
+mod parquet_type;
+mod table;
+
+pub use column::{Access, Column, Value};
+pub use decode::decode;
+pub use draft::{Draft, Malformed};
+pub use parquet_type::{METADATA_PREFIX, message};
+pub use table::{COLUMNS, DAY, METADATA, POSITION};
+
+/// The version of the schema, which each file records.
+pub const SCHEMA_VERSION: &str = "1";
