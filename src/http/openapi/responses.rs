@@ -29,7 +29,7 @@ refusals! {
     BAD_REQUEST "BadRequest" "400" NO_HEADERS "The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.";
     UNAUTHORIZED "Unauthorized" "401" CHALLENGE "The token is missing, malformed, unknown, expired or revoked.";
     KEY_UNKNOWN "KeyUnknown" "401" CHALLENGE "The public key is missing or unknown.";
-    FORBIDDEN "Forbidden" "403" NO_HEADERS "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`.";
+    FORBIDDEN "Forbidden" "403" NO_HEADERS "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `operator_required`.";
     ORIGIN_FORBIDDEN "OriginForbidden" "403" NO_HEADERS "The project accepts no events from pages of this origin: `origin_forbidden`.";
     NOT_FOUND "NotFound" "404" NO_HEADERS "There is no such thing, or it is another organization's.";
     CONFLICT "Conflict" "409" NO_HEADERS "It contradicts the current state; the code names the reason.";
