@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::store::{Checkpoint, MemoryStore, Store, StoreError, Visit};
+use headcount_storage::store::{OpenCheckpoint, MemoryStore, Store, StoreError, Visit};
 use parking_lot::Mutex;
 
 /// See the module. Clones are the same store.
@@ -35,7 +35,7 @@ pub(crate) struct PartitionFaults {
     /// Number of attempted commits.
     pub(crate) commits: u32,
     stopped: bool,
-    pending: Option<Box<dyn Checkpoint>>,
+    pending: Option<Box<dyn OpenCheckpoint>>,
 }
 
 /// The error of a failing read.
@@ -75,7 +75,7 @@ impl Store for FaultyStore {
         self.inner.scan(prefix, visit)
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
         let mut partitions = self.partitions.lock();
         let faults = partitions.entry(partition).or_default();
         faults.begun += 1;
@@ -106,10 +106,10 @@ impl Store for FaultyStore {
 struct FaultyCheckpoint {
     store: FaultyStore,
     partition: PartitionId,
-    inner: Box<dyn Checkpoint>,
+    inner: Box<dyn OpenCheckpoint>,
 }
 
-impl Checkpoint for FaultyCheckpoint {
+impl OpenCheckpoint for FaultyCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.inner.put(key, value)
     }

@@ -115,8 +115,8 @@ impl Default for Unchecked {
 }
 
 /// The time that a start spends on verification: the configured one, or [`BEFORE_SERVING`].
-pub(crate) fn before_serving(told: Option<Duration>) -> Duration {
-    told.unwrap_or(BEFORE_SERVING)
+pub(crate) fn before_serving(set: Option<Duration>) -> Duration {
+    set.unwrap_or(BEFORE_SERVING)
 }
 
 /// The thread that verifies the rest.

@@ -224,7 +224,7 @@ impl Engine {
         project: ProjectId,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
     ) -> Result<Pending<R>, AskError> {
-        let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
+        let organization = self.registry().policy(project).map(|config| config.policy.organization);
         self.inner.shards.send(project, organization, request)
     }
 

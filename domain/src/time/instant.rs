@@ -76,7 +76,7 @@ impl fmt::Display for Instant {
 
 /// The time of an event, as resolved from its timestamp and its time of receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settled {
+pub struct ClampedTime {
     /// The resolved time.
     pub at: Instant,
     /// Whether the timestamp was too far ahead and was replaced by the time of receipt.
@@ -92,12 +92,12 @@ pub struct TooEarly;
 /// [`MAX_AHEAD_MS`] ahead.
 ///
 /// # Errors [`TooEarly`] if the timestamp is before [`EARLIEST`].
-pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
+pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<ClampedTime, TooEarly> {
     match timestamp {
-        None => Ok(Settled { at: received, clamped: false }),
+        None => Ok(ClampedTime { at: received, clamped: false }),
         Some(timestamp) if timestamp < EARLIEST => Err(TooEarly),
-        Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS) => Ok(Settled { at: received, clamped: true }),
-        Some(timestamp) => Ok(Settled { at: timestamp, clamped: false }),
+        Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS) => Ok(ClampedTime { at: received, clamped: true }),
+        Some(timestamp) => Ok(ClampedTime { at: timestamp, clamped: false }),
     }
 }
 
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_told_counts_unless_it_lies_too_far_ahead() {
+    fn the_reported_time_counts_unless_it_lies_too_far_ahead() {
         let received = Instant(1_712_916_300_000);
         let clamp = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
-        assert_eq!(clamp_timestamp(None, received), Ok(Settled { at: received, clamped: false }));
-        assert_eq!(clamp(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
-        assert_eq!(clamp(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
-        assert_eq!(clamp(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
-        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
+        assert_eq!(clamp_timestamp(None, received), Ok(ClampedTime { at: received, clamped: false }));
+        assert_eq!(clamp(-1000), Ok(ClampedTime { at: Instant(received.0 - 1000), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS), Ok(ClampedTime { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS + 1), Ok(ClampedTime { at: received, clamped: true }));
+        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(ClampedTime { at: EARLIEST, clamped: false }));
         assert_eq!(clamp_timestamp(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
     }
 

@@ -86,7 +86,7 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
         total_unique_users: users.total,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
-        timezone: question.subject.keyed.policy.timezone.name().to_owned(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
     question.reply(users, answer).await
 }

@@ -97,7 +97,7 @@ fn objects_are_closed_but_for_events() {
 }
 
 #[test]
-fn every_field_is_told_about() {
+fn every_field_is_described() {
     for (name, schema) in parsed()["components"]["schemas"].as_object().unwrap() {
         for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
             assert!(schema.to_string().contains("\"description\""), "{name}.{field}: {schema}");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
+use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
 use super::options::{Check, StoreOptions};
 use super::sled::{
@@ -141,7 +141,7 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
     pub fn verify(&self) -> Result<(), StoreError> {
-        let commits = self.inner.settled()?;
+        let commits = self.inner.resolved()?;
         self.inner.watch(self.inner.database.with(|handle| verify_states(handle, &commits.states)))?;
         drop(commits);
         self.inner.watch(self.inner.tables.verify())
@@ -195,14 +195,14 @@ impl Inner {
     }
 
     /// The commits, all decided, with sled open.
-    fn settled(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
+    fn resolved(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
         let mut commits = self.commits.lock();
-        self.settle(&mut commits)?;
+        self.resolve(&mut commits)?;
         Ok(commits)
     }
 
     /// Opens sled again if it is closed, and decides the commit that failed: it counts if sled holds its state.
-    fn settle(&self, commits: &mut Commits) -> Result<(), StoreError> {
+    fn resolve(&self, commits: &mut Commits) -> Result<(), StoreError> {
         if self.database.is_open() {
             return Ok(());
         }
@@ -244,7 +244,7 @@ impl Inner {
         if let Some(tables) = &tables {
             changes.insert(manifest_key(partition), Some(tables.manifest.clone()));
         }
-        let mut commits = self.settled()?;
+        let mut commits = self.resolved()?;
         let slot = self.tables.of(partition);
         let one_state = slot.change();
         let before = commits.states.get(&partition).copied().unwrap_or_default();
@@ -258,7 +258,7 @@ impl Inner {
         drop(one_state);
         tracing::warn!(partition = partition.number(), %error, "a commit failed; sled is opened again, which decides whether it counts");
         commits.undecided = Some(Undecided { partition, state, tables });
-        let decided = self.settle(&mut commits);
+        let decided = self.resolve(&mut commits);
         if decided.is_ok() && commits.states.get(&partition) == Some(&state) { Ok(()) } else { Err(error) }
     }
 
@@ -269,7 +269,7 @@ impl Inner {
         read: impl FnOnce(&Handle) -> Result<T, StoreError>,
     ) -> Result<(T, TableList), StoreError> {
         if !self.database.is_open() {
-            drop(self.settled()?);
+            drop(self.resolved()?);
         }
         let slot = self.tables.of(partition);
         let _one_state = slot.hold();
@@ -344,17 +344,17 @@ impl Store for DiskStore {
         Ok(())
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
         let inner = Arc::clone(&self.inner);
         let claim = Claim::of(inner, partition)?;
-        drop(self.inner.settled()?);
+        drop(self.inner.resolved()?);
         let records = Some(self.inner.tables.begin(partition));
         Ok(Box::new(DiskCheckpoint { claim, pairs: PairChanges::new(), records }))
     }
 
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         let _claim = Claim::of(Arc::clone(&self.inner), partition)?;
-        self.inner.settled().map(drop)
+        self.inner.resolved().map(drop)
     }
 }
 
@@ -403,7 +403,7 @@ impl DiskCheckpoint {
     }
 }
 
-impl Checkpoint for DiskCheckpoint {
+impl OpenCheckpoint for DiskCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.set(key, Some(value))
     }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
+use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
 use crate::keyspace::PartitionId;
 use parking_lot::Mutex;
@@ -50,7 +50,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
         if !self.shared.lock().open.insert(partition) {
             return Err(StoreError::Busy { partition });
         }
@@ -69,7 +69,7 @@ struct MemoryCheckpoint {
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-impl Checkpoint for MemoryCheckpoint {
+impl OpenCheckpoint for MemoryCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         check_key(self.partition, key)?;
         check_value(key, value)?;

@@ -152,7 +152,7 @@ fn every_flipped_bit_before_the_last_block_keeps_the_log_from_opening() {
         assert_eq!(place(Log::open(dir.path(), small())), (firsts[3], offset), "bit {bit}");
         flip(&file, bit);
     }
-    // In the last block it can't be told from a write that a crash interrupted.
+    // In the last block it can't be distinguished from a write that a crash interrupted.
     for bit in (last * 8..end * 8).step_by(17) {
         let copied = copy(dir.path());
         flip(&writable(&segment(copied.path(), firsts[3])), bit);

@@ -74,7 +74,7 @@ pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequ
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
     let revenue = state.engine.ask(project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
         truncated: revenue.touches.truncated,
         unconverted: unconverted(&revenue.unconverted),

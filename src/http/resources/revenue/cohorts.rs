@@ -81,7 +81,7 @@ pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
     let ltv = state.engine.ask(question.subject.project, CohortsQuery { level: level.0, limit: limit.rows() });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
         truncated: ltv.cohorts.truncated,
         unconverted: unconverted(&ltv.unconverted),

@@ -61,7 +61,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         aov: Decimal(metrics.aov),
         arpa: Decimal(metrics.arpa),
         arpu: Decimal(metrics.arpu),
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         unconverted: unconverted(&metrics.unconverted),
     };
     question.reply(metrics, answer).await

@@ -62,7 +62,7 @@ pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest)
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
     let answer = |revenue: RevenueSeries| TimeseriesAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         series: revenue.series.iter().map(day).collect(),
         unconverted: unconverted(&revenue.unconverted),
     };
