@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::store::{OpenCheckpoint, MemoryStore, Store, StoreError, Visit};
+use headcount_storage::store::{MemoryStore, OpenCheckpoint, Store, StoreError, Visit};
 use parking_lot::Mutex;
 
 /// See the module. Clones are the same store.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{
-    Check, DiskStore, OpenCheckpoint, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, MemoryStore, Store, StoreError, StoreOptions,
-    Visit,
+    Check, DiskStore, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, MemoryStore, OpenCheckpoint, Store, StoreError,
+    StoreOptions, Visit,
 };
 
 /// Something that a store can be opened from, again and again, with the same contents.

@@ -79,7 +79,10 @@ fn an_append_survives_each_failure() {
             let found = contents(&log);
             // The block that ended the process was not acknowledged, and is there or not.
             let last = found.len() as u64;
-            assert!(last == appended || !ended_by_itself && last == appended + 1, "{way} at {at}: {last} of {appended}, {output_text}");
+            assert!(
+                last == appended || !ended_by_itself && last == appended + 1,
+                "{way} at {at}: {last} of {appended}, {output_text}"
+            );
             assert!(found.iter().all(|(position, bytes)| *bytes == payload(*position)), "{way} at {at}");
             for number in last + 1..=EVENTS + 2 {
                 assert_eq!(append(&mut log, number).unwrap(), number);

@@ -18,7 +18,7 @@ mod options;
 mod sled;
 mod tables;
 
-pub use contract::{OpenCheckpoint, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, Store, Visit};
+pub use contract::{MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, OpenCheckpoint, Store, Visit};
 pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;

@@ -137,7 +137,8 @@ impl Coverage {
         }
         let same = |earlier: &&Event| earlier.project == event.project && explicit_company(earlier).as_ref() == Some(&key);
         let earlier: Vec<_> = facts.events[..index].iter().filter(same).collect();
-        let reported = earlier.iter().any(|reported| reported.name == "group" && reported.metadata.field("domain").text().is_some());
+        let reported =
+            earlier.iter().any(|reported| reported.name == "group" && reported.metadata.field("domain").text().is_some());
         self.add("domains reported late", usize::from(!reported && !earlier.is_empty()));
         self.add("second domains ignored", usize::from(reported));
     }

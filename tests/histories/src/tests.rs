@@ -180,10 +180,9 @@ fn disputed_company(model: &Model) -> Option<usize> {
         let event = &facts.events[index];
         let of_email = || reported_email(event).as_deref().and_then(company_of_email);
         let reported = explicit_company(event).or_else(of_email);
-        facts.identities[index]
-            .clone()
-            .zip(reported)
-            .is_some_and(|(identity, reported)| *companies.entry((&event.project, identity)).or_insert_with(|| reported.clone()) != reported)
+        facts.identities[index].clone().zip(reported).is_some_and(|(identity, reported)| {
+            *companies.entry((&event.project, identity)).or_insert_with(|| reported.clone()) != reported
+        })
     })
 }
 

@@ -219,7 +219,8 @@ mod tests {
     fn reported(events: &[i64; KEYS], most: usize) -> TopPartial {
         let mut reported: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
         reported.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
-        let mut reported: Vec<_> = reported.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
+        let mut reported: Vec<_> =
+            reported.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
         let others = reported.get(most).map(|(_, place)| *place);
         reported.truncate(most);
         TopPartial { reported: reported, others, knows: true, aliases: 1 }
