@@ -8,7 +8,7 @@ use headcount_storage::log::{AppendEntry, Damage, Log, LogError};
 use crate::support::*;
 
 /// A log with three sealed segments and a few blocks in the last; its records and the first positions of its segments.
-fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
+fn sample() -> (tempfile::TempDir, Vec<ReadRecord>, Vec<u64>) {
     let dir = temporary();
     let (mut log, _) = open(dir.path());
     let mut kept = Vec::new();
@@ -25,7 +25,7 @@ fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
 }
 
 /// Opens the log, and expects exactly the first `records` records and so many cut bytes.
-fn expect_prefix(dir: &Path, kept: &[Kept], cut_bytes: u64) {
+fn expect_prefix(dir: &Path, kept: &[ReadRecord], cut_bytes: u64) {
     let (mut log, recovery) = open(dir);
     assert_eq!(recovery.cut_bytes, cut_bytes);
     assert_eq!(recovery.last_position, kept.len() as u64 * 2);
