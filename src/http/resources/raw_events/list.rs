@@ -89,7 +89,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
             return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
         }
     }
-    let policy = &question.subject.keyed.policy;
+    let policy = &question.subject.config.policy;
     let asked = PageQuestion {
         predicate: conditions.predicate.clone(),
         window,

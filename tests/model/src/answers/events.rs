@@ -5,7 +5,7 @@ use super::identities::id;
 use super::params::Params;
 use super::{Asked, Wrong};
 use crate::decimal::{Decimal, Micros};
-use crate::facts::{explicit_company, told_email};
+use crate::facts::{explicit_company, reported_email};
 use crate::json::Json;
 use crate::time::shown;
 
@@ -40,7 +40,7 @@ fn row(asked: &Asked<'_>, index: usize) -> Json {
     let other = |name: &str| Json::from(event.others.get(name).cloned());
     let of_session = |name: &str| built_in(asked, index, name).unwrap_or(Json::Null);
     let identity = asked.facts.identities[index].as_ref();
-    let told = |told: Option<String>| Json::from(told.filter(|_| event.consent));
+    let reported = |reported: Option<String>| Json::from(reported.filter(|_| event.consent));
     Json::object([
         ("timestamp", shown(event.at_ms)),
         ("day", Json::from(asked.day(index).to_string())),
@@ -60,7 +60,7 @@ fn row(asked: &Asked<'_>, index: usize) -> Json {
         ("value_in_organization", amount(money.and_then(|money| money.in_organization))),
         ("value_counted", money.map_or(Json::Null, |money| Json::from(money.counted))),
         ("currency", Json::from(money.map(|money| money.currency.clone()))),
-        ("email", told(told_email(event))),
+        ("email", reported(reported_email(event))),
         ("company", Json::from(explicit_company(event))),
         ("metadata", event.metadata.clone()),
         ("identity_id", identity.map_or(Json::Null, id)),
