@@ -62,6 +62,7 @@ endpoints! {
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
     raw_events::list => list;
+    raw_events::export => export;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;

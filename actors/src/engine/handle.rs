@@ -34,6 +34,8 @@ use crate::verifier::DamageNote;
 
 /// How many scans of the log run at once; each keeps a core busy.
 pub(super) const MAX_SCANS: usize = 2;
+/// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
+const MAX_EXPORTS: usize = 12;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
@@ -59,6 +61,7 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) scans: Arc<Semaphore>,
+    pub(super) exports: Gate,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Registry,
@@ -106,6 +109,7 @@ impl Engine {
             memory,
             damage: shared.damage,
             scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            exports: Gate::new(MAX_EXPORTS),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
             registry,

@@ -161,6 +161,12 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         tag.not_modified_if_any(self.request).map_or_else(|| tag.json(&shape(found)), Ok)
     }
 
+    /// Returns 304 if the client has the answer, else the tag of the answer, for answers that are streamed.
+    pub(crate) async fn not_modified(&self) -> Result<Result<HttpResponse, EntityTag>, ApiError> {
+        let tag = self.tag().await?;
+        Ok(tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)).ok_or(tag))
+    }
+
     async fn tag(&self) -> Result<EntityTag, ApiError> {
         let subject = &self.subject;
         let (incarnation, version) = subject.version(self.state).await?;

@@ -6,10 +6,12 @@
 
 mod ask;
 mod events;
+mod export;
 mod external_sort;
 mod page;
 #[cfg(test)]
 mod tests;
 mod unique_users;
 
+pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
