@@ -57,6 +57,7 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
+    aggregate => aggregate;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;
