@@ -10,19 +10,20 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::{Commit, GroupCommit, History};
+use headcount_storage::log::{Commit, GroupCommit};
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
-use super::scan::Turns;
+use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::geo::GeoDatabase;
+use crate::history::History;
 use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
@@ -56,7 +57,7 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
-    pub(super) scans: Turns,
+    pub(super) scans: ScanTurns,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Registry,
@@ -103,7 +104,7 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
-            scans: Turns::new(MAX_SCANS),
+            scans: ScanTurns::new(MAX_SCANS),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
             registry,

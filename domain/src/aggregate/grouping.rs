@@ -1,7 +1,7 @@
 //! What is grouped and summed.
 
 use super::key::GroupKey;
-use super::total::{Group, Summand};
+use super::total::{GroupFigures, Summand};
 use crate::intake::event::Event;
 use crate::intake::fields::{Entry, Field, MetadataPath};
 use crate::intake::submission::Invalid;
@@ -52,10 +52,10 @@ impl Grouping {
 
     /// Returns what `event` adds to its group.
     #[must_use]
-    pub fn contribution(&self, event: &Event) -> Group {
+    pub fn contribution(&self, event: &Event) -> GroupFigures {
         let (Some(path), Some(metadata)) = (&self.sum, event.details.metadata.as_deref()) else {
-            return Group::of(Summand::None);
+            return GroupFigures::of(Summand::None);
         };
-        Group::of(Summand::of(&path.find(metadata)))
+        GroupFigures::of(Summand::of(&path.find(metadata)))
     }
 }

@@ -11,7 +11,7 @@ mod total;
 pub use grouping::{Grouping, MAX_GROUPS};
 pub use key::GroupKey;
 pub use ranking::{Aggregate, AggregateRow, GroupSum, Ranking};
-pub use total::{Group, Summand, Total};
+pub use total::{GroupFigures, Summand, Total};
 
 #[cfg(test)]
 mod tests;

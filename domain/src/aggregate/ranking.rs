@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::key::GroupKey;
-use super::total::Group;
+use super::total::GroupFigures;
 use crate::intake::fields::Scalar;
 use crate::money::Amount;
 
@@ -53,7 +53,7 @@ pub struct Ranking {
 struct Ranked {
     figure: Figure,
     key: Box<[u8]>,
-    group: Group,
+    group: GroupFigures,
 }
 
 /// The figure by which groups are ordered. Larger is better; a sum that is too large comes last.
@@ -95,7 +95,7 @@ impl Ranking {
     }
 
     /// Adds a whole group. Each key must be added once.
-    pub fn add(&mut self, key: GroupKey<'_>, group: Group) {
+    pub fn add(&mut self, key: GroupKey<'_>, group: GroupFigures) {
         self.groups += 1;
         let figure = if self.sums { group.total.amount().map(Amount::micros) } else { Some(group.count.into()) };
         let figure = Figure(figure);

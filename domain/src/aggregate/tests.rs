@@ -20,8 +20,8 @@ fn key(value: &Scalar<'_>) -> Vec<u8> {
 }
 
 fn sum_of(numbers: &[&str]) -> Option<String> {
-    let mut group = Group::default();
-    numbers.iter().for_each(|text| group.merge(Group::of(Summand::of(&number(text)))));
+    let mut group = GroupFigures::default();
+    numbers.iter().for_each(|text| group.merge(GroupFigures::of(Summand::of(&number(text)))));
     assert_eq!((group.count, group.summed), (numbers.len() as u64, numbers.len() as u64));
     group.total.amount().map(|amount| amount.to_string())
 }
@@ -56,7 +56,7 @@ fn sums_are_exact() {
 #[test]
 fn only_numbers_are_summed() {
     for value in [text("12"), Scalar::Bool(true), Scalar::Null] {
-        let group = Group::of(Summand::of(&value));
+        let group = GroupFigures::of(Summand::of(&value));
         assert_eq!((group.count, group.summed, group.total.amount().map(|it| it.to_string())), (1, 0, Some("0".into())));
     }
 }
@@ -76,7 +76,7 @@ fn shown(aggregate: &Aggregate) -> String {
     aggregate.rows.iter().map(row).collect::<Vec<_>>().join(" ")
 }
 
-fn ranked(sums: bool, limit: usize, groups: &[(Scalar<'_>, Group)]) -> Aggregate {
+fn ranked(sums: bool, limit: usize, groups: &[(Scalar<'_>, GroupFigures)]) -> Aggregate {
     let mut ranking = Ranking::new(sums, limit);
     for (value, group) in groups {
         ranking.add(GroupKey::read(&key(value)), *group);
@@ -102,7 +102,7 @@ fn groups_are_ordered_by_figure_then_by_text() {
         number("-3"),
         text("null"),
     ];
-    let groups: Vec<_> = values.map(|value| (value, Group { count: 2, ..Group::default() })).into();
+    let groups: Vec<_> = values.map(|value| (value, GroupFigures { count: 2, ..GroupFigures::default() })).into();
     let order =
         r#"""=2 -3=2 0.0000001=2 100000000000000000000=2 1e21=2 5=2 "5"=2 "Z"=2 "a"=2 "null"=2 true=2 "true"=2 "ä"=2 null=2"#;
     assert_eq!(shown(&ranked(false, 100, &groups)), order);
@@ -116,8 +116,8 @@ fn groups_are_ordered_by_figure_then_by_text() {
 #[test]
 fn sums_are_ordered_before_counts_and_what_is_too_large_comes_last() {
     let group = |numbers: &[&str], more: u64| {
-        let mut group = Group { count: more, ..Group::default() };
-        numbers.iter().for_each(|text| group.merge(Group::of(Summand::of(&number(text)))));
+        let mut group = GroupFigures { count: more, ..GroupFigures::default() };
+        numbers.iter().for_each(|text| group.merge(GroupFigures::of(Summand::of(&number(text)))));
         group
     };
     let groups = [
@@ -193,10 +193,10 @@ proptest! {
     #[test]
     fn parts_of_a_sum_merge_in_any_order(parts in proptest::collection::vec((any::<i128>(), any::<bool>()), 0..20), at in 0usize..20) {
         // Parts of the magnitude of the bound, so that sums overflow.
-        let groups: Vec<Group> = parts.iter().map(|(part, large)| {
-            Group::of(if *large && part % 50 == 0 { Summand::TooLarge } else { Summand::Micros(part % 10_i128.pow(38)) })
+        let groups: Vec<GroupFigures> = parts.iter().map(|(part, large)| {
+            GroupFigures::of(if *large && part % 50 == 0 { Summand::TooLarge } else { Summand::Micros(part % 10_i128.pow(38)) })
         }).collect();
-        let sum = |groups: &[Group]| groups.iter().fold(Group::default(), |mut sum, group| { sum.merge(*group); sum });
+        let sum = |groups: &[GroupFigures]| groups.iter().fold(GroupFigures::default(), |mut sum, group| { sum.merge(*group); sum });
         let (left, right) = groups.split_at(at.min(groups.len()));
         let mut merged = sum(right);
         merged.merge(sum(left));

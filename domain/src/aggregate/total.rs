@@ -70,7 +70,7 @@ impl Total {
 
 /// The events of one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Group {
+pub struct GroupFigures {
     /// The number of events.
     pub count: u64,
     /// The number of events whose property was a number.
@@ -79,7 +79,7 @@ pub struct Group {
     pub total: Total,
 }
 
-impl Group {
+impl GroupFigures {
     /// Returns a group of one event.
     #[must_use]
     pub fn of(summand: Summand) -> Self {
@@ -92,7 +92,7 @@ impl Group {
     }
 
     /// Adds other events of the same group.
-    pub fn merge(&mut self, other: Group) {
+    pub fn merge(&mut self, other: GroupFigures) {
         self.count += other.count;
         self.summed += other.summed;
         self.total.merge(other.total);

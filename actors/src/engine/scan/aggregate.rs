@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use headcount_domain::aggregate::{Aggregate, Group, Grouping, Summand};
+use headcount_domain::aggregate::{Aggregate, GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::fields::Entry;
@@ -121,7 +121,7 @@ fn collect(
             return Ok(());
         }
         if grouping.is_by_session() {
-            groups.add(&entry_key, Group::of(Summand::None))
+            groups.add(&entry_key, GroupFigures::of(Summand::None))
         } else {
             let (group, key) = rest.split_at(GROUP.min(rest.len()));
             groups.add(key, decode(group))

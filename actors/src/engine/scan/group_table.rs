@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use headcount_domain::aggregate::{Aggregate, Group, GroupKey, Ranking, Total};
+use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Ranking, Total};
 
 use super::events::{ScanError, check};
 use super::record_sort::RecordSorter;
@@ -20,7 +20,7 @@ const CHECK_EVERY: u64 = 4_096;
 
 /// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the end.
 pub(super) struct GroupTable {
-    groups: HashMap<Box<[u8]>, Group, RandomState>,
+    groups: HashMap<Box<[u8]>, GroupFigures, RandomState>,
     bytes: usize,
     /// Maximum number of bytes in memory.
     most: usize,
@@ -35,7 +35,7 @@ impl GroupTable {
     }
 
     /// Adds events to the group of `key`.
-    pub(super) fn add(&mut self, key: &[u8], group: Group) -> io::Result<()> {
+    pub(super) fn add(&mut self, key: &[u8], group: GroupFigures) -> io::Result<()> {
         if let Some(known) = self.groups.get_mut(key) {
             known.merge(group);
             return Ok(());
@@ -68,7 +68,7 @@ impl GroupTable {
         }
         self.spill()?;
         let mut sorted = self.spilled.finish()?;
-        let mut open: Option<(Vec<u8>, Group)> = None;
+        let mut open: Option<(Vec<u8>, GroupFigures)> = None;
         let mut seen = 0_u64;
         while let Some(record) = sorted.next()? {
             seen += 1;
@@ -94,7 +94,7 @@ impl GroupTable {
 }
 
 /// Encodes a group as [`GROUP`] bytes.
-pub(super) fn encode(group: &Group) -> [u8; GROUP] {
+pub(super) fn encode(group: &GroupFigures) -> [u8; GROUP] {
     let mut bytes = [0; GROUP];
     bytes[..8].copy_from_slice(&group.count.to_le_bytes());
     bytes[8..16].copy_from_slice(&group.summed.to_le_bytes());
@@ -105,11 +105,11 @@ pub(super) fn encode(group: &Group) -> [u8; GROUP] {
 }
 
 /// Decodes what [`encode`] wrote.
-pub(super) fn decode(bytes: &[u8]) -> Group {
+pub(super) fn decode(bytes: &[u8]) -> GroupFigures {
     let word = |at: usize| bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).unwrap_or_default();
     let low = bytes.get(16..32).and_then(|low| low.try_into().ok()).map_or(0, i128::from_le_bytes);
     let total = Total { low, carry: i64::from_le_bytes(word(32)), has_too_large: bytes.get(40) == Some(&1) };
-    Group { count: u64::from_le_bytes(word(0)), summed: u64::from_le_bytes(word(8)), total }
+    GroupFigures { count: u64::from_le_bytes(word(0)), summed: u64::from_le_bytes(word(8)), total }
 }
 
 #[cfg(test)]
@@ -125,12 +125,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for most in [600, 20_000, 1 << 20] {
             let mut table = GroupTable::new(dir.path(), most);
-            let mut expected: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
+            let mut expected: BTreeMap<Vec<u8>, GroupFigures> = BTreeMap::new();
             for number in 0..5_000_i128 {
                 // Keys that are prefixes of each other, and sums that are out of range in between.
                 let key = [&[0], &*vec![b'a'; (number % 9) as usize], (number * 7 % 613).to_string().as_bytes()].concat();
                 let sign = if number % 1_226 < 613 { 1 } else { -1 };
-                let group = Group::of(match number % 3 {
+                let group = GroupFigures::of(match number % 3 {
                     0 => Summand::None,
                     _ => Summand::Micros(sign * (10_i128.pow(38) - number)),
                 });
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_group_reads_back() {
         let total = Total { low: -5, carry: -1, has_too_large: true };
-        for group in [Group::default(), Group { count: 1, summed: u64::MAX, total }] {
+        for group in [GroupFigures::default(), GroupFigures { count: 1, summed: u64::MAX, total }] {
             assert_eq!(decode(&encode(&group)), group);
         }
     }

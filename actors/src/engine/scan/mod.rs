@@ -17,4 +17,4 @@ mod tests;
 mod turns;
 mod unique_users;
 
-pub(super) use turns::Turns;
+pub(super) use turns::ScanTurns;

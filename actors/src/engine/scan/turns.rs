@@ -15,26 +15,26 @@ const MAX_WAITING: usize = 256;
 /// Gives out a fixed number of turns. Organizations that wait get the next ones in rotation, so that one with many questions
 /// delays another by one question at most.
 #[derive(Clone)]
-pub(in crate::engine) struct Turns {
-    state: Arc<Mutex<State>>,
+pub(in crate::engine) struct ScanTurns {
+    state: Arc<Mutex<Waiting>>,
     /// Bounds how many wait, and divides the places among organizations.
     waiting: Gate,
 }
 
-struct State {
+struct Waiting {
     free: usize,
     /// Organizations that wait, in the order of their next turn.
     rotation: VecDeque<Option<OrganizationId>>,
-    waiting: BTreeMap<Option<OrganizationId>, VecDeque<oneshot::Sender<Turn>>>,
+    waiting: BTreeMap<Option<OrganizationId>, VecDeque<oneshot::Sender<ScanTurn>>>,
 }
 
 /// A turn; given back when dropped.
-pub(in crate::engine) struct Turn {
+pub(in crate::engine) struct ScanTurn {
     /// `None` once it is passed on.
-    turns: Option<Turns>,
+    turns: Option<ScanTurns>,
 }
 
-impl Drop for Turn {
+impl Drop for ScanTurn {
     fn drop(&mut self) {
         if let Some(turns) = self.turns.take() {
             turns.pass_on();
@@ -42,10 +42,10 @@ impl Drop for Turn {
     }
 }
 
-impl Turns {
+impl ScanTurns {
     /// Creates `count` turns.
     pub(in crate::engine) fn new(count: usize) -> Self {
-        let state = State { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
+        let state = Waiting { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
         Self { state: Arc::new(Mutex::new(state)), waiting: Gate::new(MAX_WAITING) }
     }
 
@@ -53,17 +53,17 @@ impl Turns {
     ///
     /// # Errors
     /// [`AskError::Busy`] if too many wait.
-    pub(super) async fn take(&self, organization: Option<OrganizationId>) -> Result<Turn, AskError> {
+    pub(super) async fn take(&self, organization: Option<OrganizationId>) -> Result<ScanTurn, AskError> {
         let holders = [organization.map(Holder::Organization), None];
         let _place = self.waiting.take_for(holders, 1).map_err(|_| AskError::Busy)?;
         let wait = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             if state.free > 0 && state.rotation.is_empty() {
                 state.free -= 1;
-                return Ok(Turn { turns: Some(self.clone()) });
+                return Ok(ScanTurn { turns: Some(self.clone()) });
             }
             let (sender, wait) = oneshot::channel();
-            let State { rotation, waiting, .. } = &mut *state;
+            let Waiting { rotation, waiting, .. } = &mut *state;
             let queue = waiting.entry(organization).or_default();
             if queue.is_empty() {
                 rotation.push_back(organization);
@@ -88,7 +88,7 @@ impl Turns {
                 next
             };
             let Some(next) = next else { return };
-            match next.send(Turn { turns: Some(self.clone()) }) {
+            match next.send(ScanTurn { turns: Some(self.clone()) }) {
                 Ok(()) => return,
                 // Nobody waits for it any more: the turn goes to the next one.
                 Err(mut turn) => turn.turns = None,
@@ -103,8 +103,8 @@ impl Turns {
     }
 }
 
-impl State {
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+impl Waiting {
+    fn next(&mut self) -> Option<oneshot::Sender<ScanTurn>> {
         loop {
             let organization = self.rotation.pop_front()?;
             let queue = self.waiting.get_mut(&organization)?;
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn organizations_take_turns() {
-        let turns = Turns::new(1);
+        let turns = ScanTurns::new(1);
         let first = turns.take(of(1)).await.unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn few_run_at_once_and_few_wait() {
-        let turns = Turns::new(2);
+        let turns = ScanTurns::new(2);
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut tasks = Vec::new();
         for _ in 0..200 {
