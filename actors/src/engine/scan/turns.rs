@@ -16,12 +16,12 @@ const MAX_WAITING: usize = 256;
 /// delays another by one question at most.
 #[derive(Clone)]
 pub(in crate::engine) struct ScanTurns {
-    state: Arc<Mutex<Waiting>>,
+    state: Arc<Mutex<WaitingScans>>,
     /// Bounds how many wait, and divides the places among organizations.
     waiting: Gate,
 }
 
-struct Waiting {
+struct WaitingScans {
     free: usize,
     /// Organizations that wait, in the order of their next turn.
     rotation: VecDeque<Option<OrganizationId>>,
@@ -45,7 +45,7 @@ impl Drop for ScanTurn {
 impl ScanTurns {
     /// Creates `count` turns.
     pub(in crate::engine) fn new(count: usize) -> Self {
-        let state = Waiting { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
+        let state = WaitingScans { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
         Self { state: Arc::new(Mutex::new(state)), waiting: Gate::new(MAX_WAITING) }
     }
 
@@ -63,7 +63,7 @@ impl ScanTurns {
                 return Ok(ScanTurn { turns: Some(self.clone()) });
             }
             let (sender, wait) = oneshot::channel();
-            let Waiting { rotation, waiting, .. } = &mut *state;
+            let WaitingScans { rotation, waiting, .. } = &mut *state;
             let queue = waiting.entry(organization).or_default();
             if queue.is_empty() {
                 rotation.push_back(organization);
@@ -103,7 +103,7 @@ impl ScanTurns {
     }
 }
 
-impl Waiting {
+impl WaitingScans {
     fn next(&mut self) -> Option<oneshot::Sender<ScanTurn>> {
         loop {
             let organization = self.rotation.pop_front()?;
