@@ -1,21 +1,20 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
-use headcount_domain::text::cut_chars;
+use headcount_domain::names::NamedValues;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::app::AppState;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{Fields, json_body};
+use crate::http::extract::json::{BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
@@ -24,8 +23,6 @@ use crate::http::respond::error::ApiError;
 
 /// The number of groups if none is given.
 const DEFAULT_GROUPS: usize = 100;
-/// How much of a wrong value an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
 
 json_body! {
     /// What is grouped. Exactly one of `group_by` and `metadata_field` is given.
@@ -85,12 +82,7 @@ impl PartialSchema for PathName {
 impl ToSchema for PathName {}
 
 fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
-    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
-    let wrong = || {
-        let given = cut_chars(&text, SHOWN_CHARACTERS);
-        ApiError::parameter(name, format!("`{name}` must be one of {}, not {given:?}", BuiltIn::names()))
-    };
-    BuiltIn::parse(&text).map(Some).ok_or_else(wrong)
+    fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
 }
 
 fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>, ApiError> {
@@ -204,13 +196,8 @@ impl From<AggregateRow> for GroupRow {
         })),
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn aggregate(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, scope, role).await?;
     let asked = &mut question.parameters;
@@ -227,7 +214,7 @@ pub(crate) async fn aggregate(
         truncated: groups.truncated,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
-        timezone: question.subject.keyed.policy.timezone.name().to_owned(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
     question.reply(groups, answer).await
 }

@@ -1,9 +1,10 @@
 //! Turns of scans: few run at once, and organizations take turns.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use headcount_domain::ids::OrganizationId;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder};
@@ -57,7 +58,7 @@ impl ScanTurns {
         let holders = [organization.map(Holder::Organization), None];
         let _place = self.waiting.take_for(holders, 1).map_err(|_| AskError::Busy)?;
         let wait = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
             if state.free > 0 && state.rotation.is_empty() {
                 state.free -= 1;
                 return Ok(ScanTurn { turns: Some(self.clone()) });
@@ -80,7 +81,7 @@ impl ScanTurns {
     fn pass_on(self) {
         loop {
             let next = {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state.lock();
                 let next = state.next();
                 if next.is_none() {
                     state.free += 1;
@@ -99,7 +100,7 @@ impl ScanTurns {
     /// The number of turns that nobody has.
     #[cfg(test)]
     pub(super) fn free(&self) -> usize {
-        self.state.lock().unwrap().free
+        self.state.lock().free
     }
 }
 
@@ -143,7 +144,7 @@ mod tests {
             let (turns, order) = (turns.clone(), Arc::clone(&order));
             tasks.push(tokio::spawn(async move {
                 let _turn = turns.take(of(organization)).await.unwrap();
-                order.lock().unwrap().push(organization);
+                order.lock().push(organization);
             }));
             tokio::task::yield_now().await;
         }
@@ -154,7 +155,7 @@ mod tests {
         for (number, task) in tasks.into_iter().enumerate() {
             assert_eq!(task.await.is_ok(), number != 1);
         }
-        assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 2]);
+        assert_eq!(*order.lock(), [1, 2, 3, 1, 2]);
         assert_eq!((turns.free(), turns.waiting.used()), (1, 0));
     }
 
