@@ -40,7 +40,7 @@ impl Engine {
         window: Window,
         predicate: Predicate,
     ) -> Result<UniqueUsers, AskError> {
-        self.scan(project, move |scan, sort_bytes| unique_users(scan, window, &predicate, sort_bytes)).await
+        self.scan(project, move |scan, sort_bytes| unique_users(&scan, window, &predicate, sort_bytes)).await
     }
 
     /// Groups the events of `window` that match `predicate`, and returns the first `limit` groups.
@@ -59,16 +59,16 @@ impl Engine {
     ) -> Result<Aggregate, AskError> {
         self.scan(project, move |scan, sort_bytes| {
             let question = AggregateQuestion { window, predicate: &predicate, grouping: &grouping, limit };
-            aggregate(scan, &question, sort_bytes)
+            aggregate(&scan, &question, sort_bytes)
         })
         .await
     }
 
-    /// Runs a scan within the time that a question may take.
-    async fn scan<R: Send + 'static>(
+    /// Runs a scan within the time that a question may take. `answer` also gets the memory of each of its tables and sorts.
+    pub(super) async fn scan<R: Send + 'static>(
         &self,
         project: ProjectId,
-        answer: impl FnOnce(&Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
     ) -> Result<R, AskError> {
         let most = self.inner.config.question_timeout;
         tokio::time::timeout(most, self.scan_in_turn(project, answer)).await.unwrap_or(Err(AskError::TimedOut(most)))
@@ -77,7 +77,7 @@ impl Engine {
     async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
-        answer: impl FnOnce(&Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
     ) -> Result<R, AskError> {
         let cancelled = Cancelled::default();
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
@@ -90,7 +90,7 @@ impl Engine {
             // The turn lasts until the scan is over, whether or not somebody waits.
             let _turn = turn;
             let sort_bytes = MemoryShares::of(engine.inner.config.memory_bytes).scan_sort;
-            answer(&Scan { engine: &engine, project, until, known, cancelled: &cancelled }, sort_bytes)
+            answer(Scan { engine: &engine, project, until, known, cancelled: &cancelled }, sort_bytes)
         };
         match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),

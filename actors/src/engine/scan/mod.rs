@@ -10,6 +10,7 @@ mod events;
 mod external_sort;
 mod group_table;
 mod links;
+mod page;
 mod record_sort;
 mod sessions;
 #[cfg(test)]
@@ -17,4 +18,5 @@ mod tests;
 mod turns;
 mod unique_users;
 
+pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use turns::ScanTurns;
