@@ -1,15 +1,12 @@
 //! Passes over all events of a question, in the order of recording.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
-use super::ask::{CancelOnDrop, Cancelled};
-use super::events::{Scan, ScanError};
 use crate::admission_gate::Holder;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -33,31 +30,15 @@ impl Engine {
         predicate: Predicate,
         mut sink: S,
     ) -> Result<S, AskError> {
-        let cancelled = Cancelled::default();
-        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
-        let organization = self.registry().policy(project).map(|keyed| Holder::Organization(keyed.policy.organization));
+        let organization = self.registry().policy(project).map(|config| Holder::Organization(config.policy.organization));
         let turn = self.inner.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
-        let until = self.last(project).await?;
-        let known = self.known_ids(project).await?;
-        let engine = self.clone();
-        let scan = move || {
-            // The permit is held until the export is over, whether or not somebody waits.
-            let _turn = turn;
-            let scan = Scan { engine: &engine, project, until, known, cancelled: &cancelled };
+        self.scan_with(turn, project, move |scan, _| {
             scan.visit_after(0, &mut |position, event| {
                 let is_wanted = window.is_none_or(|window| window.contains(event.day)) && predicate.matches(&event, None);
                 Ok(if is_wanted { sink.take(position, event) } else { ControlFlow::Continue(()) })
             })?;
             Ok(sink)
-        };
-        match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
-            Ok(sink) => Ok(sink),
-            Err(ScanError::Ask(error)) => Err(error),
-            Err(ScanError::Cancelled) => Err(AskError::NoAnswer),
-            Err(error) => {
-                tracing::error!(%error, "the events could not be read");
-                Err(AskError::NoAnswer)
-            }
-        }
+        })
+        .await
     }
 }
