@@ -33,3 +33,4 @@ pub mod records;
 pub mod rollups;
 pub mod text;
 pub mod time;
+pub mod versions;

@@ -5,6 +5,7 @@ use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -79,13 +80,6 @@ pub(crate) async fn count_unique_users_per_day(
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let window = question.window(start_date.as_deref(), end_date.as_deref())?;
-    let (engine, project) = (&state.engine, question.subject.project);
-    let users = async {
-        match predicate {
-            None => engine.ask(project, UniqueUsersQuery { window }).await,
-            Some(predicate) => engine.scan_unique_users(project, window, predicate).await,
-        }
-    };
     let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
     let answer = |users: UniqueUsers| UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),
@@ -94,5 +88,11 @@ pub(crate) async fn count_unique_users_per_day(
         end_date: window.end.to_string(),
         timezone: question.subject.keyed.policy.timezone.name().to_owned(),
     };
-    question.reply(users, answer).await
+    match predicate {
+        None => question.reply_to(UniqueUsersQuery { window }, answer).await,
+        Some(predicate) => {
+            let scan = state.engine.scan_unique_users(question.subject.project, window, predicate);
+            question.reply(Depends::on_events(window), scan, answer).await
+        }
+    }
 }
