@@ -7,15 +7,14 @@ mod close;
 mod config;
 mod derived;
 mod disk_guard;
-mod external_sort;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod handle;
-mod log_scan;
 mod open;
 mod queries;
 mod quotas;
 mod readiness;
+mod scan;
 mod shard_client;
 mod threads;
 mod tracking;

@@ -1,0 +1,144 @@
+//! The one place where questions read the recorded events of a project.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_storage::external_ids::ExternalIdsView;
+
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+use crate::history::{Piece, Wanted};
+use crate::shard::partition_of;
+
+/// The shard is asked after this many ids that only it knows, or this many bytes of events.
+pub(super) const IDS_A_QUESTION: usize = 512;
+const BYTES_A_QUESTION: usize = 1 << 20;
+
+/// Why a scan has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    #[error("nobody waits for it any more")]
+    Cancelled,
+    #[error("a file could not be sorted: {0}")]
+    Sort(#[from] io::Error),
+    #[error("{0}")]
+    Read(String),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+impl Engine {
+    /// Returns a view of the external ids of a project's partition that are on disk or on their way there.
+    pub(super) async fn known_ids(&self, project: ProjectId) -> Result<ExternalIdsView, AskError> {
+        self.ask_shard(project, move |shard| shard.known_ids(project)).await
+    }
+
+    /// Returns the first positions that have these external ids.
+    async fn first_positions(&self, project: ProjectId, ids: Vec<u128>) -> Result<Vec<Option<Position>>, AskError> {
+        self.ask_shard(project, move |shard| shard.first_positions(project, &ids)).await
+    }
+}
+
+/// One pass over a project's events.
+pub(super) struct Scan<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) project: ProjectId,
+    pub(super) until: Position,
+    /// The external ids that were on disk, or on their way there, when the scan began.
+    pub(super) known: ExternalIdsView,
+    pub(super) cancelled: &'e AtomicBool,
+}
+
+/// An event that waits until it is known whether it is a duplicate.
+struct Candidate {
+    event: Box<Event>,
+    position: Position,
+    /// The index of its id among those that the shard is asked for.
+    asked: Option<usize>,
+}
+
+#[derive(Default)]
+struct Batch {
+    waiting: Vec<Candidate>,
+    ids: Vec<u128>,
+    bytes: usize,
+}
+
+impl Scan<'_> {
+    /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
+    /// aside.
+    pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
+        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after: 0, until: self.until };
+        let mut outcome = Ok(());
+        let mut batch = Batch::default();
+        let result = self.engine.inner.history.read(&[wanted], &mut |piece: Piece| {
+            outcome = self.take(piece, &mut batch, visit);
+            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        outcome?;
+        result.map_err(|error| ScanError::Read(error.to_string()))?;
+        self.hand_over(&mut batch, visit)
+    }
+
+    fn take(
+        &self,
+        piece: Piece,
+        batch: &mut Batch,
+        visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
+    ) -> Result<(), ScanError> {
+        check(self.cancelled)?;
+        if self.engine.inner.admission.is_closing() {
+            return Err(AskError::NoAnswer.into());
+        }
+        for (position, event) in piece.events {
+            if self.engine.inner.dead.contains(position) {
+                continue;
+            }
+            let mut asked = None;
+            if let Some(external_id) = &event.external_id {
+                let id = self.engine.hasher().external_id(self.project, external_id);
+                match self.known.get(id).map_err(|error| ScanError::Read(error.to_string()))? {
+                    Some(first) if first < position => continue,
+                    Some(_) => {}
+                    None => {
+                        asked = Some(batch.ids.len());
+                        batch.ids.push(id);
+                    }
+                }
+            }
+            batch.waiting.push(Candidate { event, position, asked });
+            if batch.ids.len() >= IDS_A_QUESTION {
+                self.hand_over(batch, visit)?;
+            }
+        }
+        batch.bytes += piece.bytes;
+        if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(()) }
+    }
+
+    /// Asks the shard for ids that only it knows, and passes on the events that are no duplicates.
+    fn hand_over(&self, batch: &mut Batch, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
+        let Batch { waiting, ids, .. } = std::mem::take(batch);
+        let firsts = match ids.is_empty() {
+            true => Vec::new(),
+            false => tokio::runtime::Handle::current().block_on(self.engine.first_positions(self.project, ids))?,
+        };
+        for Candidate { event, position, asked } in waiting {
+            if let Some(index) = asked {
+                // It was applied, so its id is known, unless the state was lost meanwhile.
+                let first = firsts.get(index).copied().flatten().ok_or(AskError::NoAnswer)?;
+                if first < position {
+                    continue;
+                }
+            }
+            visit(position, &event)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
+    if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
+}

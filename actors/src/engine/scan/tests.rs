@@ -1,0 +1,123 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::filter::Predicate;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
+use headcount_domain::time::{Day, Window};
+
+use super::ask::SORT_BYTES;
+use super::events::{IDS_A_QUESTION, Scan, ScanError};
+use super::unique_users::unique_users;
+use crate::engine::handle::MAX_SCANS;
+use crate::engine::{Engine, EngineConfig};
+use crate::ingest::NewEvent;
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+const DAY_MS: i64 = 86_400_000;
+const BATCHES: usize = 12;
+const BATCH: usize = 100;
+
+fn open(dir: &Path, checkpoint_events: u64) -> (Engine, ProjectId) {
+    let mut config = EngineConfig::new(dir);
+    config.min_free_bytes = 0;
+    config.log.segment_bytes = 1 << 20;
+    config.checkpoints.events = checkpoint_events;
+    let engine = Engine::open(config).unwrap();
+    let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
+    (engine, project)
+}
+
+fn window() -> Window {
+    Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-03-08").unwrap() }
+}
+
+fn everything() -> Predicate {
+    Predicate::new(Some("order"), Vec::new()).unwrap()
+}
+
+/// Some sign in late, and every fourth event was sent before; then on another day, which must not count.
+async fn send(engine: &Engine, project: ProjectId, batch: usize) {
+    let event = |number: usize| {
+        let original = if number % 4 == 3 { number / 2 } else { number };
+        let day = if number == original { number % 7 } else { (number + 3) % 7 };
+        let event = NewEvent::new("order").at_ms(BASE_MS + i64::try_from(day).unwrap() * DAY_MS);
+        let event = event.anonymous(format!("a{}", original % 300)).external_id(format!("o{original}"));
+        if number > 500 && number.is_multiple_of(5) { event.user(format!("u{}", original % 120)) } else { event }
+    };
+    let events: Vec<_> = (batch * BATCH..(batch + 1) * BATCH).map(event).collect();
+    assert!(engine.track_batch(project, &events).await.unwrap().errors.is_empty());
+}
+
+async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize) -> UniqueUsers {
+    let until = engine.last(project).await.unwrap();
+    let known = engine.known_ids(project).await.unwrap();
+    let engine = engine.clone();
+    let scan = move || {
+        let scan = Scan { engine: &engine, project, until, known, cancelled: &AtomicBool::new(false) };
+        unique_users(&scan, window(), &everything(), sort_bytes).unwrap()
+    };
+    tokio::task::spawn_blocking(scan).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_scan_counts_what_the_rollups_count() {
+    for checkpoint_events in [u64::MAX, 250] {
+        let dir = tempfile::tempdir().unwrap();
+        let (engine, project) = open(dir.path(), checkpoint_events);
+        for batch in 0..BATCHES {
+            send(&engine, project, batch).await;
+            // A checkpoint is due every second.
+            if batch % 4 == 2 && checkpoint_events < u64::MAX {
+                tokio::time::sleep(Duration::from_millis(1_200)).await;
+            }
+            let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
+            assert!(expected.total > 20);
+            for sort_bytes in [200, SORT_BYTES] {
+                assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
+            }
+            let public = engine.scan_unique_users(project, window(), everything()).await.unwrap();
+            assert_eq!(public, expected);
+        }
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_scan_ends_when_nobody_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = open(dir.path(), u64::MAX);
+    for batch in 0..BATCHES {
+        send(&engine, project, batch).await;
+    }
+    let until = engine.last(project).await.unwrap();
+    let known = engine.known_ids(project).await.unwrap();
+    let scanned = engine.clone();
+    let scan = move || {
+        let cancelled = AtomicBool::new(false);
+        let scan = Scan { engine: &scanned, project, until, known, cancelled: &cancelled };
+        let mut seen = 0;
+        let end = scan.visit_events(&mut |_, _| {
+            seen += 1;
+            cancelled.store(true, Ordering::Release);
+            Ok(())
+        });
+        (end, seen)
+    };
+    let (end, seen) = tokio::task::spawn_blocking(scan).await.unwrap();
+    assert!(matches!(end, Err(ScanError::Cancelled)), "{end:?}");
+    assert!((1..=IDS_A_QUESTION + BATCH).contains(&seen), "{seen} of {}", BATCHES * BATCH);
+    // Whoever goes away takes their scan with them, and it gives its place back.
+    for _ in 0..2 * MAX_SCANS {
+        let scan = engine.scan_unique_users(project, window(), everything());
+        let _ = tokio::time::timeout(Duration::from_millis(1), scan).await;
+    }
+    let began = Stopwatch::now();
+    while engine.inner.scans.available_permits() < MAX_SCANS {
+        assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    engine.close().await;
+}
