@@ -67,7 +67,9 @@ impl Journal {
         if self.rows.capacity() > USUAL_ROWS {
             self.rows = Vec::new();
         }
-        std::mem::take(&mut self.days).into_iter().for_each(touch);
+        if !self.days.is_empty() {
+            std::mem::take(&mut self.days).into_iter().for_each(touch);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

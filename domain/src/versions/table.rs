@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::depends::Depends;
 use super::touched::{Figure, Touched};
@@ -86,22 +88,21 @@ impl VersionBlock {
 }
 
 impl VersionTable {
-    fn set(&mut self, figure: Figure, day: Day, version: Position) -> &mut VersionBlock {
-        let (block, at) = place(day);
-        let block = self
-            .blocks
-            .entry(block)
-            .or_insert_with(|| Box::new(VersionBlock { versions: [[0; BLOCK_DAYS as usize]; Figure::COUNT], unsaved: false }));
-        block.versions[figure as usize][at] = version;
-        let latest = &mut self.latest[figure as usize];
-        *latest = (*latest).max(version);
-        block
+    fn block(&mut self, number: i32) -> &mut VersionBlock {
+        self.blocks
+            .entry(number)
+            .or_insert_with(|| Box::new(VersionBlock { versions: [[0; BLOCK_DAYS as usize]; Figure::COUNT], unsaved: false }))
     }
 
     fn touch(&mut self, touched: &Touched, position: Position) {
         self.last = position;
-        for (figure, day) in touched.days() {
-            self.set(*figure, *day, position).unsaved = true;
+        let in_same_block = |(_, one): &(Figure, Day), (_, other): &(Figure, Day)| place(*one).0 == place(*other).0;
+        for days in touched.days().chunk_by(in_same_block) {
+            let Some((_, first)) = days.first() else { continue };
+            let block = self.block(place(*first).0);
+            block.unsaved = true;
+            days.iter().for_each(|(figure, day)| block.versions[*figure as usize][place(*day).1] = position);
+            days.iter().for_each(|(figure, _)| self.latest[*figure as usize] = position);
         }
         for figure in touched.whole() {
             (self.whole[figure as usize], self.latest[figure as usize], self.whole_unsaved) = (position, position, true);
@@ -153,7 +154,9 @@ impl VersionTable {
                 (self.whole[figure as usize], self.latest[figure as usize]) =
                     (version, self.latest[figure as usize].max(version));
             } else {
-                self.set(figure, Day(day), version);
+                let (block, at) = place(Day(day));
+                self.block(block).versions[figure as usize][at] = version;
+                self.latest[figure as usize] = self.latest[figure as usize].max(version);
             }
             true
         })
@@ -162,8 +165,7 @@ impl VersionTable {
 
 impl DayVersions {
     fn table(&self) -> MutexGuard<'_, VersionTable> {
-        // Nothing within panics half-way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Records what the event at `position` touched.
