@@ -227,11 +227,14 @@ mod tests {
         Window { start: Day(start), end: Day(end) }
     }
 
+    /// A position, and what was touched at it: figures on days, and figures on all days.
+    type Entry = (Position, Vec<(Figure, i32)>, Vec<Figure>);
+
     /// Compares the table with a list of all that was touched.
-    fn compare(versions: &DayVersions, history: &[(Position, Vec<(Figure, i32)>, Vec<Figure>)]) {
+    fn compare(versions: &DayVersions, history: &[Entry]) {
         for (start, end) in (-40..40).step_by(3).flat_map(|start| (start..start + 50).step_by(7).map(move |end| (start, end))) {
             for figures in [&[Figure::Users][..], &[Figure::Money, Figure::Traffic], &Figure::ALL] {
-                let is_hit = |(_, days, whole): &&(Position, Vec<(Figure, i32)>, Vec<Figure>)| {
+                let is_hit = |(_, days, whole): &&Entry| {
                     whole.iter().any(|figure| figures.contains(figure))
                         || days.iter().any(|(figure, day)| figures.contains(figure) && (start..=end).contains(day))
                 };

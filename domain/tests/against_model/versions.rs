@@ -12,10 +12,13 @@ use headcount_model::{Json, Model, Question, Sender};
 
 use super::{Folded, Held, NOW_MS, limits_of, trials};
 
+/// Asks, and shows the answer.
+type Ask = dyn Fn(&mut Held, &Model) -> String;
+
 /// A question about a project, and how to ask it.
 struct Probe {
     depends: Depends,
-    ask: Box<dyn Fn(&mut Held, &Model) -> String>,
+    ask: Box<Ask>,
 }
 
 impl Probe {
