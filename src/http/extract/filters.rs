@@ -55,7 +55,11 @@ fn operands() -> OneOfBuilder {
 
 /// Reads a list of filters.
 pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
-    let Some(json) = fields.raw(name) else { return Ok(Vec::new()) };
+    fields.raw(name).map_or(Ok(Vec::new()), |json| parse(json, name))
+}
+
+/// Parses a list of filters.
+pub(crate) fn parse(json: &str, name: &str) -> Result<Vec<Filter>, ApiError> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
     items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get())).collect()
