@@ -61,6 +61,7 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
+    aggregate => aggregate;
     raw_events::list => list;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
