@@ -11,6 +11,7 @@
 
 pub mod acquisition;
 pub mod agent;
+pub mod aggregate;
 pub mod cache;
 pub mod cells;
 pub mod company;
@@ -23,9 +24,11 @@ pub mod identity;
 pub mod ids;
 pub mod indexes;
 pub mod intake;
+mod json_number;
 pub mod limits;
 pub mod moment;
 pub mod money;
+pub mod names;
 pub mod project;
 pub mod queries;
 pub mod quota;

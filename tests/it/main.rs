@@ -8,6 +8,7 @@
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
+//! | [`raw_events`] | lists of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -35,6 +36,7 @@ mod paths;
 mod privacy;
 mod questions;
 mod rate_limits;
+mod raw_events;
 mod secrets;
 mod server;
 mod slow_clients;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
@@ -11,12 +11,13 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{Commit, GroupCommit};
-use tokio::sync::Semaphore;
+use parking_lot::Mutex;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
+use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -31,7 +32,7 @@ use crate::secrets::Secrets;
 use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
-/// How many scans of the log run at once; each keeps a core busy.
+/// How many scans run at once; each keeps a core busy.
 pub(super) const MAX_SCANS: usize = 2;
 
 /// A running engine. Clones are handles to the same one.
@@ -57,7 +58,7 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
-    pub(super) scans: Arc<Semaphore>,
+    pub(super) scans: ScanTurns,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Registry,
@@ -104,7 +105,7 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
-            scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            scans: ScanTurns::new(MAX_SCANS),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
             registry,
@@ -223,7 +224,7 @@ impl Engine {
         project: ProjectId,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
     ) -> Result<Pending<R>, AskError> {
-        let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
+        let organization = self.registry().policy(project).map(|config| config.policy.organization);
         self.inner.shards.send(project, organization, request)
     }
 

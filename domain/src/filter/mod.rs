@@ -5,7 +5,7 @@
 //!
 //! | operator | operand | holds if the property is |
 //! |---|---|---|
-//! | `is` | a scalar, or a non-empty list of scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
+//! | `is` | a scalar, or a list of 1 to 1,000 scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
 //! | `contains` | non-empty text | text that contains it, ignoring case |
 //! | `gt`, `gte`, `lt`, `lte` | a number | a number for which the comparison holds |
 //! | `is_set` | none | not null |
@@ -19,62 +19,45 @@ use serde_json::value::RawValue;
 use crate::intake::event::Event;
 use crate::intake::fields::{Entry, Field, Number, Scalar};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
+use crate::named_values;
+use crate::names::UnknownName;
 use crate::text;
 
 /// The maximum number of filters of a query.
 pub const MAX_FILTERS: usize = 20;
+/// The maximum number of values of `is` and `is_not`.
+pub const MAX_VALUES: usize = 1_000;
 /// The number of characters of an invalid value that an error message repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 
-macro_rules! operators {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// A comparison operator of a filter.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Operator { $($(#[$doc])* $variant,)+ }
-
-        impl Operator {
-            /// Every operator.
-            pub const ALL: &[Operator] = &[$(Operator::$variant,)+];
-
-            /// The operator's name in queries.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Operator::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-operators! {
-    /// Equal to the operand, or to one of its list.
-    Is = "is",
-    /// The negation of [`Operator::Is`].
-    IsNot = "is_not",
-    /// Text that contains the operand, ignoring case.
-    Contains = "contains",
-    /// The negation of [`Operator::Contains`].
-    NotContains = "not_contains",
-    /// Greater than the operand.
-    Gt = "gt",
-    /// Greater than or equal to the operand.
-    Gte = "gte",
-    /// Less than the operand.
-    Lt = "lt",
-    /// Less than or equal to the operand.
-    Lte = "lte",
-    /// Not null.
-    IsSet = "is_set",
-    /// Null.
-    IsNotSet = "is_not_set",
+named_values! {
+    /// A comparison operator of a filter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Operator by as_str {
+        /// Equal to the operand, or to one of its list.
+        Is = "is",
+        /// The negation of [`Operator::Is`].
+        IsNot = "is_not",
+        /// Text that contains the operand, ignoring case.
+        Contains = "contains",
+        /// The negation of [`Operator::Contains`].
+        NotContains = "not_contains",
+        /// Greater than the operand.
+        Gt = "gt",
+        /// Greater than or equal to the operand.
+        Gte = "gte",
+        /// Less than the operand.
+        Lt = "lt",
+        /// Less than or equal to the operand.
+        Lte = "lte",
+        /// Not null.
+        IsSet = "is_set",
+        /// Null.
+        IsNotSet = "is_not_set",
+    }
 }
 
 impl Operator {
-    /// Returns the operator with exactly this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Operator> {
-        Operator::ALL.iter().copied().find(|operator| operator.as_str() == name)
-    }
-
     const fn is_negated(self) -> bool {
         matches!(self, Operator::IsNot | Operator::NotContains | Operator::IsNotSet)
     }
@@ -105,10 +88,9 @@ impl Filter {
     /// # Errors [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or `value`.
     pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
         let field = Field::parse(field).map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
-        let operator = Operator::parse(operator).ok_or_else(|| {
-            let names: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+        let operator: Operator = operator.parse().map_err(|UnknownName { allowed }| {
             let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
-            Invalid::parameter("operator", format!("`operator` must be one of {}, not {given:?}", names.join(", ")))
+            Invalid::parameter("operator", format!("`operator` must be one of {allowed}, not {given:?}"))
         })?;
         Ok(Filter { field, test: Condition::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
     }
@@ -123,6 +105,11 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.test.holds(&self.field.value(event, entry)) != self.negated
+    }
+
+    /// Whether the filter, which is on a field of the session, holds for events of a session with this `entry`.
+    fn matches_entry(&self, entry: Option<&Entry>) -> bool {
+        self.test.holds(&self.field.value_of_session(entry)) != self.negated
     }
 }
 
@@ -145,7 +132,7 @@ impl Condition {
             Operator::Lte => read_number(value).map(|bound| Condition::Compares(Ordering::is_le, bound)).ok_or("a number"),
             Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
                 .map(Condition::AnyOf)
-                .ok_or("a string, a number, true, false or null, or a list of one or more of these"),
+                .ok_or("a string, a number, true, false or null, or a list of 1 to 1,000 of these"),
         }
         .map_err(|expected| wrong_value(operator, expected, value))
     }
@@ -182,7 +169,7 @@ fn read_number(json: &str) -> Option<Number> {
 
 fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
     let items = if json.starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+        let items: Vec<&RawValue> = serde_json::from_str(json).ok().filter(|items: &Vec<_>| items.len() <= MAX_VALUES)?;
         items.into_iter().map(RawValue::get).collect()
     } else {
         vec![json]
@@ -197,8 +184,8 @@ fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// A predicate on events: the event name and all filters must match.
-#[derive(Debug, Clone)]
+/// A predicate on events: the event name and all filters must match. The default matches every event.
+#[derive(Debug, Clone, Default)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
     filters: Vec<Filter>,
@@ -230,8 +217,20 @@ impl Predicate {
     /// Whether the predicate holds for `event`, whose session has this `entry`.
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
+        self.matches_event(event) && self.matches_entry(entry)
+    }
+
+    /// Whether everything holds that does not belong to the session.
+    #[must_use]
+    pub fn matches_event(&self, event: &Event) -> bool {
         let is_named = self.event_name.as_ref().is_none_or(|name| *name == event.name);
-        is_named && self.filters.iter().all(|filter| filter.matches(event, entry))
+        is_named && self.filters.iter().all(|filter| filter.needs_session() || filter.matches(event, None))
+    }
+
+    /// Whether the filters on fields of the session hold for a session with this `entry`.
+    #[must_use]
+    pub fn matches_entry(&self, entry: Option<&Entry>) -> bool {
+        self.filters.iter().all(|filter| !filter.needs_session() || filter.matches_entry(entry))
     }
 }
 

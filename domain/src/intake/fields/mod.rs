@@ -8,6 +8,7 @@ mod number;
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
 
@@ -15,97 +16,71 @@ use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
 use crate::intake::country::Country;
 use crate::intake::event::Event;
+use crate::named_values;
+use crate::names::NamedValues;
 use crate::text;
 
 /// The prefix of the names of metadata properties.
 const METADATA_PREFIX: &str = "metadata.";
 
-macro_rules! built_in_fields {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// A property that every event may have. All of them are text.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum BuiltIn { $($(#[$doc])* $variant,)+ }
-
-        impl BuiltIn {
-            /// Every built-in field, in the order in which the documentation lists them.
-            pub const ALL: &[BuiltIn] = &[$(BuiltIn::$variant,)+];
-
-            /// The field's name in queries.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(BuiltIn::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-built_in_fields! {
-    /// The event's name.
-    Name = "name",
-    /// The browser's name.
-    Browser = "browser",
-    /// The browser's full version.
-    BrowserVersion = "browser_version",
-    /// The operating system, without its version.
-    Os = "os",
-    /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
-    Device = "device",
-    /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
-    LocationCountry = "location_country",
-    /// The language tag, as sent.
-    Language = "language",
-    /// The screen, as sent.
-    Screen = "screen",
-    /// The page's host: as sent, else the host of the page's address.
-    Hostname = "hostname",
-    /// The page's address without query and fragment.
-    Url = "url",
-    /// The path of the page's address.
-    Path = "path",
-    /// The `url` of the session's entry.
-    EntryUrl = "entry_url",
-    /// The external referrer's host, without `www.`.
-    Referrer = "referrer",
-    /// The parameter of the page's address, lower-cased.
-    UtmSource = "utm_source",
-    /// The parameter of the page's address, lower-cased.
-    UtmMedium = "utm_medium",
-    /// The parameter of the page's address, lower-cased.
-    UtmCampaign = "utm_campaign",
-    /// The parameter of the page's address, lower-cased.
-    UtmTerm = "utm_term",
-    /// The parameter of the page's address, lower-cased.
-    UtmContent = "utm_content",
-    /// The channel of the session's entry.
-    AcquisitionChannel = "acquisition_channel",
-    /// The notification channel, as sent.
-    Channel = "channel",
-    /// The currency of an event with a `value`: as sent, else the project's.
-    Currency = "currency",
-    /// The type of the group that the event names; `company` if only an id was sent.
-    GroupType = "group_type",
-    /// The group that the event names, as sent.
-    GroupId = "group_id",
-    /// The user id as sent, which may differ from the identity that the event is attributed to.
-    UserId = "user_id",
-    /// The source of the consent, as sent.
-    ConsentSource = "consent_source",
+named_values! {
+    /// A property that every event may have. All of them are text.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum BuiltIn by as_str {
+        /// The event's name.
+        Name = "name",
+        /// The browser's name.
+        Browser = "browser",
+        /// The browser's full version.
+        BrowserVersion = "browser_version",
+        /// The operating system, without its version.
+        Os = "os",
+        /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
+        Device = "device",
+        /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
+        LocationCountry = "location_country",
+        /// The language tag, as sent.
+        Language = "language",
+        /// The screen, as sent.
+        Screen = "screen",
+        /// The page's host: as sent, else the host of the page's address.
+        Hostname = "hostname",
+        /// The page's address without query and fragment.
+        Url = "url",
+        /// The path of the page's address.
+        Path = "path",
+        /// The `url` of the session's entry.
+        EntryUrl = "entry_url",
+        /// The external referrer's host, without `www.`.
+        Referrer = "referrer",
+        /// The parameter of the page's address, lower-cased.
+        UtmSource = "utm_source",
+        /// The parameter of the page's address, lower-cased.
+        UtmMedium = "utm_medium",
+        /// The parameter of the page's address, lower-cased.
+        UtmCampaign = "utm_campaign",
+        /// The parameter of the page's address, lower-cased.
+        UtmTerm = "utm_term",
+        /// The parameter of the page's address, lower-cased.
+        UtmContent = "utm_content",
+        /// The channel of the session's entry.
+        AcquisitionChannel = "acquisition_channel",
+        /// The notification channel, as sent.
+        Channel = "channel",
+        /// The currency of an event with a `value`: as sent, else the project's.
+        Currency = "currency",
+        /// The type of the group that the event names; `company` if only an id was sent.
+        GroupType = "group_type",
+        /// The group that the event names, as sent.
+        GroupId = "group_id",
+        /// The user id as sent, which may differ from the identity that the event is attributed to.
+        UserId = "user_id",
+        /// The source of the consent, as sent.
+        ConsentSource = "consent_source",
+    }
 }
 
 impl BuiltIn {
-    /// Returns the field with exactly this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<BuiltIn> {
-        BuiltIn::ALL.iter().copied().find(|field| field.as_str() == name)
-    }
-
-    /// All names, separated by commas, for error messages.
-    #[must_use]
-    pub fn names() -> String {
-        let names: Vec<&str> = BuiltIn::ALL.iter().map(|field| field.as_str()).collect();
-        names.join(", ")
-    }
-
     /// Whether the field belongs to the event's session, and so requires an [`Entry`].
     #[must_use]
     pub const fn of_session(self) -> bool {
@@ -133,7 +108,7 @@ impl BuiltIn {
             },
             BuiltIn::Url => return url.and_then(page).map(Cow::Owned),
             BuiltIn::Path => url.and_then(text::path_of),
-            BuiltIn::EntryUrl => entry.and_then(|entry| entry.url.as_deref()),
+            BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => self.value_of_session(entry),
             BuiltIn::Referrer => {
                 let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), url);
                 return host.map(Cow::Owned);
@@ -143,7 +118,6 @@ impl BuiltIn {
             BuiltIn::UtmCampaign => return utm(url, |utm| utm.campaign),
             BuiltIn::UtmTerm => return utm(url, |utm| utm.term),
             BuiltIn::UtmContent => return utm(url, |utm| utm.content),
-            BuiltIn::AcquisitionChannel => entry.and_then(|entry| entry.channel).map(Channel::name),
             BuiltIn::Channel => details.channel.as_deref(),
             BuiltIn::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
             BuiltIn::GroupType => details.group_type.as_deref(),
@@ -153,11 +127,15 @@ impl BuiltIn {
         };
         sent.map(Cow::Borrowed)
     }
-}
 
-impl fmt::Display for BuiltIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    /// Returns the value of a field of the session that has this `entry`; `None` for other fields.
+    #[must_use]
+    pub fn value_of_session(self, entry: Option<&Entry>) -> Option<&str> {
+        match self {
+            BuiltIn::EntryUrl => entry?.url.as_deref(),
+            BuiltIn::AcquisitionChannel => entry?.channel.map(Channel::name),
+            _ => None,
+        }
     }
 }
 
@@ -203,7 +181,7 @@ pub enum Field {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// Neither a built-in field nor a metadata property.
-    #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names(), text::cut_chars(.0, 64))]
+    #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names().join(", "), text::cut_chars(.0, 64))]
     Unknown(String),
     /// The text after `metadata.` is not a path.
     #[error("what follows metadata. {0}")]
@@ -218,13 +196,22 @@ impl Field {
         if let Some(path) = name.strip_prefix(METADATA_PREFIX) {
             return Ok(Field::Metadata(MetadataPath::parse(path)?));
         }
-        BuiltIn::parse(name).map(Field::BuiltIn).ok_or_else(|| FieldError::Unknown(name.to_owned()))
+        name.parse().map(Field::BuiltIn).map_err(|_| FieldError::Unknown(name.to_owned()))
     }
 
     /// Whether the property belongs to the event's session, see [`BuiltIn::of_session`].
     #[must_use]
     pub fn of_session(&self) -> bool {
         matches!(self, Field::BuiltIn(field) if field.of_session())
+    }
+
+    /// Returns the value of a property of the session that has this `entry`; null for other properties.
+    #[must_use]
+    pub fn value_of_session<'e>(&self, entry: Option<&'e Entry>) -> Scalar<'e> {
+        match self {
+            Field::BuiltIn(field) => field.value_of_session(entry).map_or(Scalar::Null, |text| Scalar::Text(Cow::Borrowed(text))),
+            Field::Metadata(_) => Scalar::Null,
+        }
     }
 
     /// Returns the property's value for `event`, whose session has this `entry`.

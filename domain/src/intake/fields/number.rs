@@ -3,13 +3,15 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Cap on exponents during parsing, so that sums of exponents and lengths stay within an `i64`. Metadata can't hold
-/// larger numbers; numbers smaller than 10^-10^12 compare by their digits.
-const EXPONENT_CAP: i64 = 1_000_000_000_000;
+use crate::json_number::JsonNumber;
+
+/// The digits that an `i128` always has room for.
+const MICROS_DIGITS: usize = 38;
 /// Magnitudes that are written without an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
 
-/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not.
+/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not. Numbers smaller than
+/// 10^-10^12 compare by their digits.
 ///
 /// Displayed as the shortest decimal, which is again a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,19 +27,7 @@ impl Number {
     /// Parses the text of a JSON number (RFC 8259 §6) of any length; `None` if it is not one.
     #[must_use]
     pub fn parse(json: &str) -> Option<Number> {
-        let (negative, size) = json.strip_prefix('-').map_or((false, json), |size| (true, size));
-        let (mantissa, exponent) = match size.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
-            None => (size, 0),
-        };
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((_, fraction)) if !is_digits(fraction) => return None,
-            Some(parts) => parts,
-            None => (mantissa, ""),
-        };
-        if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
-            return None;
-        }
+        let JsonNumber { negative, whole, fraction, exponent } = JsonNumber::parse(json)?;
         let written = [whole, fraction].concat();
         let significant = written.trim_start_matches('0');
         let zeros = written.len() - significant.len();
@@ -48,19 +38,21 @@ impl Number {
         let magnitude = whole.len() as i64 - 1 - zeros as i64 + exponent;
         Some(Number { negative, magnitude, digits: digits.into() })
     }
-}
 
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn read_exponent(text: &str) -> Option<i64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let step = |size: i64, digit: u8| (size * 10 + i64::from(digit - b'0')).min(EXPONENT_CAP);
-    is_digits(digits).then(|| digits.bytes().fold(0, step)).map(|size| if negative { -size } else { size })
+    /// Returns the number in millionths, rounded half away from zero; `None` if it needs more than 38 digits.
+    #[must_use]
+    pub fn rounded_micros(&self) -> Option<i128> {
+        // The number of digits of the whole millionths.
+        let whole = if self.digits.is_empty() { -1 } else { self.magnitude.saturating_add(7) };
+        let Ok(whole) = usize::try_from(whole) else { return Some(0) };
+        if whole > MICROS_DIGITS {
+            return None;
+        }
+        let digits = self.digits.as_bytes();
+        let digit = |place: usize| i128::from(digits.get(place).copied().unwrap_or(b'0') - b'0');
+        let micros = (0..whole).fold(0, |micros, place| micros * 10 + digit(place)) + i128::from(digit(whole) >= 5);
+        Some(if self.negative { -micros } else { micros })
+    }
 }
 
 impl Ord for Number {
@@ -156,6 +148,33 @@ mod tests {
             ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "e5", "1.e5", "--1", "1 ", " 1", "0x1", "NaN", "٣", "1e1.5"]
         {
             assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn millionths_are_rounded_half_away_from_zero() {
+        let nines = "99999999999999999999999999999999";
+        let table = [
+            ("0", Some(0)),
+            ("-0.0", Some(0)),
+            ("12", Some(12_000_000)),
+            ("0.1", Some(100_000)),
+            ("-2.5", Some(-2_500_000)),
+            ("0.0000005", Some(1)),
+            ("-0.0000005", Some(-1)),
+            ("0.00000049999", Some(0)),
+            ("1.2345674999", Some(1_234_567)),
+            ("1.2345675", Some(1_234_568)),
+            ("5e-8", Some(0)),
+            ("9e-400", Some(0)),
+            ("1e31", Some(10_i128.pow(37))),
+            (nines, Some(10_i128.pow(38) - 1_000_000)),
+            (&format!("{nines}.9999999"), Some(10_i128.pow(38))),
+            ("1e32", None),
+            ("-1e400", None),
+        ];
+        for (text, micros) in table {
+            assert_eq!(number(text).rounded_micros(), micros, "{text}");
         }
     }
 
