@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
+use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit};
 use parking_lot::Mutex;
 
@@ -191,16 +192,16 @@ impl Engine {
         self.inner.admission.accepts(project)
     }
 
-    /// Returns what changes exactly when an answer about `project` can have changed: the incarnation of the data, and the
-    /// position of the project's last event that counted.
+    /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
+    /// the data, and the position of the last event that touched it.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn version(&self, project: ProjectId) -> Result<(u128, Position), AskError> {
+    pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
         // While its partition is rebuilt, the version is that of an earlier state.
         let check = || self.inner.admission.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
         check()?;
-        let known = || Some(self.inner.versions.get(&project)?.load(Ordering::Acquire));
+        let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {
             check()?;
             return Ok((self.inner.incarnation, version));

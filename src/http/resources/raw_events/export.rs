@@ -14,6 +14,7 @@ use headcount_actors::{AskError, ExportSink};
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::versions::Depends;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
@@ -69,7 +70,7 @@ pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> 
         (None, None) => None,
         (start, end) => Some(question.window(start.as_deref(), end.as_deref())?),
     };
-    let tag = match question.not_modified().await? {
+    let tag = match question.not_modified(&window.map_or(Depends::Everything, Depends::on_events)).await? {
         Ok(not_modified) => return Ok(not_modified),
         Err(tag) => tag,
     };
