@@ -111,14 +111,14 @@ fn check_group(event: &Event) -> Result<(), Invalid> {
             "`group_type` must match ^[a-z][a-z0-9_]{0,63}$ and stand beside a `group_id`",
         ));
     }
-    let is_key = |key: &CompanyKey, read: fn(&str) -> Option<CompanyKey>| read(key.as_str()).as_ref() == Some(key);
-    let keys: [(&str, &Option<CompanyKey>, fn(&str) -> Option<CompanyKey>); 3] = [
-        ("company", &event.company, CompanyKey::from_group_id),
-        ("company_domain", &event.company_domain, CompanyKey::from_domain),
-        ("email_company", &event.email_company, CompanyKey::from_domain),
-    ];
-    for (name, key, read) in keys {
-        if key.as_ref().is_some_and(|key| !is_key(key, read)) {
+    let of_id = |key: &CompanyKey| CompanyKey::from_group_id(key.as_str()).as_ref() == Some(key);
+    let of_domain = |key: &CompanyKey| CompanyKey::from_domain(key.as_str()).as_ref() == Some(key);
+    for (name, is_key) in [
+        ("company", event.company.as_ref().is_none_or(of_id)),
+        ("company_domain", event.company_domain.as_ref().is_none_or(of_domain)),
+        ("email_company", event.email_company.as_ref().is_none_or(of_domain)),
+    ] {
+        if !is_key {
             return Err(Invalid::parameter(name, format!("`{name}` is not the normalised key of a company")));
         }
     }
