@@ -85,7 +85,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 33] = [
+pub(crate) const PATHS: [(&str, &[&str]); 34] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -106,6 +106,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 33] = [
     ("/groups/metrics", &["GET", "HEAD"]),
     ("/groups/top", &["GET", "HEAD"]),
     ("/organizations", &["POST"]),
+    ("/admin/archive/seal", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
     ("/projects/{project}", &["GET", "HEAD", "PATCH"]),

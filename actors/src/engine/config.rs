@@ -8,6 +8,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
+use crate::archiver::ArchivePolicy;
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
@@ -38,6 +39,8 @@ pub struct EngineConfig {
     pub quotas: Quotas,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
+    /// When events are sealed.
+    pub archive: ArchivePolicy,
     /// The log's options.
     pub log: LogOptions,
     /// Options of the log's group commit.
@@ -70,6 +73,7 @@ impl EngineConfig {
             geo_db: None,
             quotas: Quotas::default(),
             checkpoints: CheckpointPolicy::default(),
+            archive: ArchivePolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
@@ -127,6 +131,11 @@ fn explain(fault: &Fault) -> String {
         FaultKind::DamagedLog => {
             format!(
                 "the event log can't be read: {message}; nothing was removed; restore the log from a copy of the data directory"
+            )
+        }
+        FaultKind::DamagedArchive => {
+            format!(
+                "a part of the archive can't be read: {message}; nothing was removed; restore the file from a copy of the data directory"
             )
         }
         FaultKind::Defect => {

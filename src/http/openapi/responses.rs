@@ -51,7 +51,8 @@ const KEY_TOO_MANY: &Refusal = &Refusal(
 const INTERNAL: &Refusal = &Refusal(
     "Internal",
     "500",
-    "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.",
+    "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded; with `archive_damaged` \
+     the answer needs a file of the archive that is damaged.",
     &[],
 );
 const UNAVAILABLE: &Refusal =

@@ -105,7 +105,7 @@ fn exposition(metrics: &RequestFigures, vitals: &Vitals) -> String {
     }
     text.family("headcount_rate_limit_refusals_total", "counter", "Requests that the rate limit of their public key refused.");
     text.sample("headcount_rate_limit_refusals_total", &[], metrics.rate_limited);
-    let gauges: [(&str, &str, u64); 12] = [
+    let gauges: [(&str, &str, u64); 16] = [
         ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
@@ -137,6 +137,18 @@ fn exposition(metrics: &RequestFigures, vitals: &Vitals) -> String {
             "headcount_checkpoint_unsaved_seconds",
             "For how long some event has been in no durable checkpoint; 0: all are in one.",
             vitals.unsaved_for.as_secs(),
+        ),
+        ("headcount_archive_files", "Files of the archive.", vitals.archive_files),
+        ("headcount_archive_bytes", "Bytes of these files.", vitals.archive_bytes),
+        (
+            "headcount_archive_damaged_files",
+            "Archive files that were found damaged or missing, and not intact since.",
+            as_u64(vitals.archive_damaged_files),
+        ),
+        (
+            "headcount_seal_lag_seconds",
+            "Age of the oldest event that is not in the archive; 0: all are.",
+            vitals.seal_lag.as_secs(),
         ),
     ];
     for (name, help, value) in gauges {

@@ -10,7 +10,8 @@ use headcount_storage::external_ids::ExternalIdsView;
 
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::history::{Piece, Wanted};
+use crate::fault;
+use crate::history::{Origin, Piece, Wanted};
 use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
@@ -79,7 +80,7 @@ impl Scan<'_> {
             if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         outcome?;
-        result.map_err(|error| ScanError::Read(error.to_string()))?;
+        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
         self.hand_over(&mut batch, visit)
     }
 
@@ -95,6 +96,11 @@ impl Scan<'_> {
         }
         for (position, event) in piece.events {
             if self.engine.inner.dead.contains(position) {
+                continue;
+            }
+            // The archive has no duplicates.
+            if piece.origin == Origin::Archive {
+                visit(position, &event)?;
                 continue;
             }
             let mut asked = None;
