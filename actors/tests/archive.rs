@@ -17,6 +17,7 @@ use headcount_actors::domain::time::{Day, Instant, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, Engine, EngineConfig, PARTITIONS, partition_of};
+use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::store::{DiskStore, Store, StoreOptions};
 
 /// 2024-03-01T10:00:00Z
@@ -40,8 +41,8 @@ fn open(dir: &Path) -> Engine {
     Engine::open(config(dir)).unwrap()
 }
 
-async fn new(dir: &Path) -> (Engine, Vec<ProjectId>) {
-    let engine = open(dir);
+async fn new(config: EngineConfig) -> (Engine, Vec<ProjectId>) {
+    let engine = Engine::open(config).unwrap();
     let initial = engine.registry().initialize(engine.clock().now()).unwrap();
     let mut projects = vec![initial.project_id];
     for number in 1..PROJECTS {
@@ -167,7 +168,7 @@ fn forget(dir: &Path) {
 async fn a_rebuild_from_archive_and_log_gives_the_same_state() {
     let dir = tempfile::tempdir().unwrap();
     let (logged, sealed) = (dir.path().join("logged"), dir.path().join("sealed"));
-    let (engine, projects) = new(&logged).await;
+    let (engine, projects) = new(config(&logged)).await;
     let partitions: std::collections::BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
     assert!(partitions.len() < PROJECTS, "some share a partition");
     send(&engine, &projects, 0..EVENTS / 2).await;
@@ -212,7 +213,7 @@ async fn a_rebuild_from_archive_and_log_gives_the_same_state() {
 #[tokio::test]
 async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restored() {
     let dir = tempfile::tempdir().unwrap();
-    let (engine, projects) = new(dir.path()).await;
+    let (engine, projects) = new(config(dir.path())).await;
     send(&engine, &projects, 0..EVENTS).await;
     engine.seal_archive().await.unwrap();
     let expected = answers(&engine, &projects).await;
@@ -259,7 +260,7 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
 async fn what_is_missing_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
-    let (engine, projects) = new(&whole).await;
+    let (engine, projects) = new(config(&whole)).await;
     send(&engine, &projects, 0..EVENTS / 2).await;
     engine.seal_archive().await.unwrap();
     engine.close().await;
@@ -289,5 +290,124 @@ async fn what_is_missing_is_an_error() {
     let engine = open(&copied);
     let asked = engine.ask(projects[0], UniqueUsersQuery { window: window() }).await;
     assert!(matches!(&asked, Err(AskError::Lost(fault)) if fault.kind == FaultKind::DamagedArchive), "{asked:?}");
+    engine.close().await;
+}
+
+/// A copy of the data directory at a step of sealing.
+type Copies = Arc<std::sync::Mutex<Vec<(&'static str, PathBuf)>>>;
+
+/// A kill leaves what a copy at that moment has: the page cache outlives the process.
+#[tokio::test]
+async fn a_kill_at_each_step_loses_and_doubles_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, copies) = (dir.path().join("whole"), Copies::default());
+    let (engine, projects) = new(small(&whole)).await;
+    engine.close().await;
+    let mut config = small(&whole);
+    let (from, to, taken) = (whole.clone(), dir.path().to_owned(), Arc::clone(&copies));
+    config.archive_probe = Some(Arc::new(move |step| {
+        let mut taken = taken.lock().unwrap();
+        // Enough of each.
+        if taken.iter().filter(|(other, _)| *other == step).count() < 2 {
+            let copied = to.join(format!("copy-{}", taken.len()));
+            copy(&from, &copied);
+            taken.push((step, copied));
+        }
+    }));
+    let engine = Engine::open(config).unwrap();
+    let projects = &projects[..3];
+    for part in 0..4 {
+        send(&engine, projects, part * 100..(part + 1) * 100).await;
+        engine.seal_archive().await.unwrap();
+    }
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !copies.lock().unwrap().iter().any(|(step, _)| *step == "files merged") && std::time::Instant::now() < until {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    engine.close().await;
+    let copies = std::mem::take(&mut *copies.lock().unwrap());
+    let steps: std::collections::BTreeSet<&str> = copies.iter().map(|(step, _)| *step).collect();
+    let expected = ["catalog replaced", "file begun", "files merged", "log trimmed", "project listed"];
+    assert_eq!(steps.into_iter().collect::<Vec<_>>(), expected);
+    for (step, copied) in copies {
+        let engine = Engine::open(small(&copied)).unwrap();
+        // What was sent until then, and what comes again.
+        let before = answers(&engine, projects).await;
+        engine.seal_archive().await.unwrap();
+        same(&answers(&engine, projects).await, &before, step);
+        engine.close().await;
+        forget(&copied);
+        let engine = Engine::open(small(&copied)).unwrap();
+        same(&answers(&engine, projects).await, &before, step);
+        for part in 0..4 {
+            send(&engine, projects, part * 100..(part + 1) * 100).await;
+        }
+        let expected = reference(dir.path(), projects.len()).await;
+        let found: Vec<String> = answers(&engine, projects).await.iter().map(|answer| without_position(answer)).collect();
+        same(&found, &expected, step);
+        engine.close().await;
+    }
+}
+
+fn small(dir: &Path) -> EngineConfig {
+    let mut config = config(dir);
+    config.shards = 1;
+    config.log.segment_bytes = 8 << 10;
+    config.archive.month_files = Some(2);
+    config
+}
+
+fn without_position(answer: &str) -> String {
+    answer.rsplit_once(' ').map_or(String::new(), |(answer, _)| answer.to_owned())
+}
+
+/// The answers of another data directory with the same events, which was never sealed.
+async fn reference(dir: &Path, count: usize) -> Vec<String> {
+    let dir = dir.join("reference");
+    let _ = fs::remove_dir_all(&dir);
+    let (engine, projects) = new(small(&dir)).await;
+    for part in 0..4 {
+        send(&engine, &projects[..count], part * 100..(part + 1) * 100).await;
+    }
+    let expected = answers(&engine, &projects[..count]).await.iter().map(|answer| without_position(answer)).collect();
+    engine.close().await;
+    expected
+}
+
+#[tokio::test]
+async fn every_operation_on_files_fails_once_and_nothing_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (engine, projects) = new(small(&data)).await;
+    engine.close().await;
+    let engine = Engine::open(small(&data)).unwrap();
+    let projects = &projects[..3];
+    let mut number = 0;
+    for area in ["archive", "log"] {
+        let mut failures = 0;
+        for at in 1..60 {
+            send(&engine, projects, number..number + 40).await;
+            number += 40;
+            let before = answers(&engine, projects).await;
+            let errno = if at % 2 == 0 { Errno::NoSpace } else { Errno::Io };
+            let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done: false });
+            let outcome = engine.seal_archive().await;
+            let failed = switch.failed().first().cloned();
+            drop(switch);
+            let what = format!("{area} {errno:?} at {at}: {failed:?}, {outcome:?}");
+            same(&answers(&engine, projects).await, &before, &what);
+            if failed.is_none() {
+                break;
+            }
+            failures += 1;
+        }
+        assert!(failures >= if area == "log" { 3 } else { 15 }, "{area}: {failures} failures");
+        engine.seal_archive().await.unwrap();
+    }
+    let before = answers(&engine, projects).await;
+    engine.close().await;
+    forget(&data);
+    let engine = Engine::open(small(&data)).unwrap();
+    same(&answers(&engine, projects).await, &before, "rebuilt");
     engine.close().await;
 }

@@ -44,6 +44,9 @@ impl Merges {
         };
         let now = month_of(sources.clock.now());
         let merged = merge_next(&mut archive, now, &sources.compact_options(), &|| !sources.is_stopping());
+        if matches!(merged, Ok(true)) {
+            sources.done("files merged");
+        }
         let merged = merged.and_then(|merged| archive.remove_left_overs().map(|()| merged));
         let files = archive.manifest().files();
         let figures = FileFigures { files: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() };

@@ -14,7 +14,7 @@ mod thread;
 use std::time::Duration;
 
 pub use sealing::Sealed;
-pub(crate) use sources::{ShardBarrier, Sources};
+pub(crate) use sources::{ShardBarrier, Sources, StepProbe};
 pub(crate) use thread::Archiver;
 
 /// When events are sealed, and how.

@@ -140,6 +140,7 @@ impl<'s> Pass<'s> {
                 self.open_archive(project)?
             }
         };
+        self.sources.done("file begun");
         for row in rows {
             if self.sources.is_stopping() {
                 return Err(ArchiveError::Stopped.into());
@@ -167,6 +168,7 @@ impl<'s> Pass<'s> {
         let Some(Open { project, sealer, last }) = self.open.take() else { return Ok(()) };
         sealer.finish(last)?;
         self.last.insert(project, last);
+        self.sources.done("project listed");
         Ok(())
     }
 }

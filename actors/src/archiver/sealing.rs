@@ -109,6 +109,7 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     let (last, events) = Pass::new(sources, after, until).run()?;
     let catalog = catalog.advanced(until, &last);
     catalog.write(sources.sealed.root())?;
+    sources.done("catalog replaced");
     sources.sealed.publish(catalog);
     trim(sources)?;
     Ok(Sealed { sealed_until: until, events })
@@ -118,6 +119,7 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
 fn trim(sources: &Sources) -> Result<(), SealingError> {
     let removed = sources.trimmer.remove_before(sources.sealed.unread_until() + 1)?;
     if removed.segments > 0 {
+        sources.done("log trimmed");
         tracing::info!(
             segments = removed.segments,
             first_position = removed.first_position,

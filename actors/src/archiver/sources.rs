@@ -31,6 +31,9 @@ pub(crate) trait ShardBarrier: Send {
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView>;
 }
 
+/// A function that is called with the name of each step.
+pub(crate) type StepProbe = Option<Arc<dyn Fn(&'static str) + Send + Sync>>;
+
 /// See the module.
 pub(crate) struct Sources {
     pub(crate) policy: ArchivePolicy,
@@ -49,6 +52,8 @@ pub(crate) struct Sources {
     /// The last position that was delivered to its shard, with all before it.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
+    pub(crate) probe: StepProbe,
 }
 
 impl Sources {
@@ -67,6 +72,13 @@ impl Sources {
     /// How many bytes of events are collected before those of a project are written.
     pub(super) fn buffer_bytes(&self) -> usize {
         (self.memory_bytes / 16).clamp(4 << 20, 64 << 20)
+    }
+
+    /// Reports that a step is done.
+    pub(super) fn done(&self, step: &'static str) {
+        if let Some(probe) = &self.probe {
+            probe(step);
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -8,7 +8,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
-use crate::archiver::ArchivePolicy;
+use crate::archiver::{ArchivePolicy, StepProbe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
@@ -55,6 +55,9 @@ pub struct EngineConfig {
     /// How long a start checks store and index before it serves: for tests of later checks.
     #[doc(hidden)]
     pub check_before_serving: Option<Duration>,
+    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
+    #[doc(hidden)]
+    pub archive_probe: StepProbe,
     /// Called before each event is applied: for tests of panics.
     #[doc(hidden)]
     pub probe: Probe,
@@ -80,6 +83,7 @@ impl EngineConfig {
             progress: Arc::default(),
             records: None,
             check_before_serving: None,
+            archive_probe: None,
             probe: None,
         }
     }

@@ -115,6 +115,7 @@ impl Engine {
             shards: Box::new(Arc::clone(&shards)),
             delivered,
             stop: Arc::default(),
+            probe: config.archive_probe.clone(),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
         let archiver = Arc::new(archiver);
