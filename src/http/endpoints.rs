@@ -34,6 +34,7 @@ macro_rules! endpoints {
             info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody)),
+            security(("api_token" = [])),
             tags(
         (name = "events", description = "Recording what happens."),
         (name = "analytics", description = "Counting events and users of a project."),

@@ -1,11 +1,13 @@
 //! The thread that seals and merges.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
+
+use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
 use super::due::{Oldest, is_due};
@@ -72,7 +74,7 @@ impl Archiver {
     /// [`SealingError`].
     pub(crate) fn seal_all(&self) -> Result<Sealed, SealingError> {
         let (reply, answer) = channel();
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let requests = self.requests.lock().clone();
         let sent = requests.is_some_and(|requests| requests.send(reply).is_ok());
         if sent { answer.recv().unwrap_or(Err(SealingError::NoAnswer)) } else { Err(SealingError::NoAnswer) }
     }
@@ -85,7 +87,7 @@ impl Archiver {
     /// Has the thread end soon. What it is writing is removed, and written again after the next start.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.requests.lock().take();
     }
 }
 

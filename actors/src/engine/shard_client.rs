@@ -134,7 +134,11 @@ impl ShardBarrier for Arc<ShardClient> {
     fn want_checkpoints(&self) {
         for shard in &self.addresses {
             if let Some(place) = self.gate.take(1) {
-                drop(send(shard, None, place, |shard: &mut Shard| Ok(shard.want_checkpoints())).answer.blocking_recv());
+                let request = |shard: &mut Shard| {
+                    shard.want_checkpoints();
+                    Ok(())
+                };
+                drop(send(shard, None, place, request).answer.blocking_recv());
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
@@ -11,6 +11,7 @@ use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Origin, Piece, Wanted};
 
@@ -84,24 +85,24 @@ impl SealedEvents {
 
     /// The number of files that were found damaged.
     pub(crate) fn damaged_files(&self) -> usize {
-        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.damaged.lock().len()
     }
 
     /// The projects with files that were found damaged.
     pub(crate) fn damaged_projects(&self) -> BTreeSet<ProjectId> {
-        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(project, _)| *project).collect()
+        self.damaged.lock().iter().map(|(project, _)| *project).collect()
     }
 
     /// Records which files of a project are damaged.
     pub(crate) fn set_damaged(&self, project: ProjectId, files: BTreeSet<String>) {
-        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut damaged = self.damaged.lock();
         damaged.retain(|(other, _)| *other != project);
         damaged.extend(files.into_iter().map(|file| (project, file)));
     }
 
     /// Records the outcome of using a file of a project.
     pub(crate) fn note<T>(&self, project: ProjectId, file: &str, outcome: Result<T, ArchiveError>) -> Result<T, ArchiveError> {
-        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut damaged = self.damaged.lock();
         match &outcome {
             Ok(_) => drop(damaged.remove(&(project, file.to_owned()))),
             Err(ArchiveError::Damaged { file, .. }) => {
@@ -124,7 +125,7 @@ impl SealedEvents {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     /// Passes the wanted events of a project to `visit`. Its last sealed event has the position `last`.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use headcount_domain::fault::{Fault, FaultKind};
+use parking_lot::Mutex;
 
 use crate::partitions::PARTITIONS;
 
@@ -58,7 +58,7 @@ impl PartitionHealth {
     /// That of the archive if a damaged file prevents a rebuild, or else one that says that it can be tried again.
     pub(crate) fn check_answers(&self, partition: u16) -> Result<(), Fault> {
         let Err(why) = self.check(partition) else { return Ok(()) };
-        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        let reasons = self.reasons.lock();
         match reasons.get(&partition) {
             Some((_, fault)) if fault.kind == FaultKind::DamagedArchive => Err(fault.clone()),
             _ => Err(Fault::io(why)),
@@ -68,12 +68,12 @@ impl PartitionHealth {
     /// Marks a partition as working again.
     pub(crate) fn set_well(&self, partition: u16) {
         self.store(partition, Condition::Well);
-        self.reasons.lock().unwrap_or_else(PoisonError::into_inner).remove(&partition);
+        self.reasons.lock().remove(&partition);
     }
 
     /// Sets the condition of a partition that does not work.
     pub(crate) fn set_unwell(&self, partition: u16, condition: Condition, fault: &Fault) {
-        self.reasons.lock().unwrap_or_else(PoisonError::into_inner).insert(partition, (condition, fault.clone()));
+        self.reasons.lock().insert(partition, (condition, fault.clone()));
         self.store(partition, condition);
     }
 
@@ -85,7 +85,7 @@ impl PartitionHealth {
 
     /// The partitions that don't work, each with its condition and the reason.
     pub(crate) fn unwell(&self) -> Vec<(u16, Condition, String)> {
-        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        let reasons = self.reasons.lock();
         reasons.iter().map(|(partition, (condition, fault))| (*partition, *condition, fault.to_string())).collect()
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use headcount_domain::filter::{Filter, MAX_FILTERS, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
+use headcount_domain::names::NamedValues;
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -36,9 +37,8 @@ impl PartialSchema for FilterShape {
 impl ToSchema for FilterShape {}
 
 fn operators() -> ObjectBuilder {
-    let names = Operator::ALL.iter().map(|operator| operator.as_str());
     let description = "How the property is compared. The `not` forms hold for absent properties too.";
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).description(Some(description))
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Operator::names())).description(Some(description))
 }
 
 fn operands() -> OneOfBuilder {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::{Cursor, Step};
 use super::error::{Damage, LogError};
@@ -13,6 +13,7 @@ use super::recovery::remove_segment;
 use super::segment::{SegmentHeader, segment_path};
 use super::{Position, Record, floor};
 use crate::files::sync_dir;
+use parking_lot::Mutex;
 
 /// State that the writer of a log shares with its readers.
 #[derive(Debug)]
@@ -38,16 +39,11 @@ impl LogState {
     }
 
     pub(super) fn push_segment(&self, header: SegmentHeader) {
-        self.lock().push(header);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<SegmentHeader>> {
-        // Nothing that can panic runs while it is held.
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+        self.segments.lock().push(header);
     }
 
     fn first_position(&self) -> Position {
-        self.lock().first().map_or(1, |header| header.first)
+        self.segments.lock().first().map_or(1, |header| header.first)
     }
 }
 
@@ -159,7 +155,7 @@ impl LogReader {
     fn extents(&self) -> Vec<(SegmentHeader, Extent)> {
         // In this order: whatever is durable lies in a segment of the list.
         let durable = self.shared.durable();
-        let segments = self.shared.lock();
+        let segments = self.shared.segments.lock();
         let mut extents = Vec::with_capacity(segments.len());
         for (i, header) in segments.iter().enumerate().take_while(|(_, header)| header.first <= durable) {
             let extent = match segments.get(i + 1) {
@@ -301,7 +297,7 @@ impl LogTrimmer {
     pub fn remove_before(&self, position: Position) -> Result<Removed, LogError> {
         let dir = &self.shared.dir;
         // Held throughout, so that two trimmers don't record their floors in the wrong order.
-        let mut segments = self.shared.lock();
+        let mut segments = self.shared.segments.lock();
         let keep_from = segments.windows(2).take_while(|pair| pair[1].first <= position).count();
         let first_position = segments.get(keep_from).map_or(1, |header| header.first);
         if keep_from == 0 {
