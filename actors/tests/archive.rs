@@ -56,11 +56,15 @@ async fn new(config: EngineConfig) -> (Engine, Vec<ProjectId>) {
 fn event(number: usize) -> NewEvent {
     let day = i64::try_from(number * 7 % 40).unwrap();
     let original = if number % 9 == 8 { number / 2 } else { number };
-    let event =
-        NewEvent::new(if number % 3 == 0 { "order" } else { "pageview" }).at_ms(BASE_MS + day * DAY_MS + 1_000 * number as i64);
+    let event = NewEvent::new(if number.is_multiple_of(3) { "order" } else { "pageview" })
+        .at_ms(BASE_MS + day * DAY_MS + 1_000 * i64::try_from(number).unwrap());
     let event = event.anonymous(format!("a{}", original % 200)).external_id(format!("o{original}"));
-    let event = if original % 5 == 0 { event.user(format!("u{}", original % 70)) } else { event };
-    if original % 3 == 0 { event.value(if original % 30 == 0 { "-1.5" } else { "12.25" }).unwrap() } else { event }
+    let event = if original.is_multiple_of(5) { event.user(format!("u{}", original % 70)) } else { event };
+    if original.is_multiple_of(3) {
+        event.value(if original.is_multiple_of(30) { "-1.5" } else { "12.25" }).unwrap()
+    } else {
+        event
+    }
 }
 
 async fn send(engine: &Engine, projects: &[ProjectId], numbers: std::ops::Range<usize>) {
@@ -385,11 +389,11 @@ async fn every_operation_on_files_fails_once_and_nothing_is_lost() {
     let mut number = 0;
     for area in ["archive", "log"] {
         let mut failures = 0;
-        for at in 1..60 {
+        for at in 1..60_u64 {
             send(&engine, projects, number..number + 40).await;
             number += 40;
             let before = answers(&engine, projects).await;
-            let errno = if at % 2 == 0 { Errno::NoSpace } else { Errno::Io };
+            let errno = if at.is_multiple_of(2) { Errno::NoSpace } else { Errno::Io };
             let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done: false });
             let outcome = engine.seal_archive().await;
             let failed = switch.failed().first().cloned();

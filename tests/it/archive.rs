@@ -62,10 +62,10 @@ fn seal(server: &TestServer) -> Option<(u64, u64)> {
 
 fn send(tenant: &Tenant, numbers: std::ops::Range<usize>) {
     let event = |number: usize| {
-        let value = if number % 10 == 0 { json!(-2.5) } else { json!(10.05 + number as f64) };
+        let value = if number.is_multiple_of(10) { json!(-2.5) } else { json!(10.05 + number as f64) };
         let timestamp = format!("2026-0{}-03T12:00:00Z", 1 + number % 6);
         json!({"name": "order", "user_id": format!("u{}", number % 30), "external_id": format!("o{number}"), "value": value,
-               "timestamp": timestamp, "metadata": {"plan": if number % 2 == 0 { "pro" } else { "free" }}})
+               "timestamp": timestamp, "metadata": {"plan": if number.is_multiple_of(2) { "pro" } else { "free" }}})
     };
     let events: Vec<Value> = numbers.map(event).collect();
     let sent = tenant.post(&format!("/projects/{}/batch", tenant.project), &json!({ "events": events }));
