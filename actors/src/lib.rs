@@ -27,7 +27,9 @@ pub mod thread_name;
 mod verifier;
 
 pub use archiver::{ArchivePolicy, Sealed};
-pub use engine::{AskError, Engine, EngineConfig, OpenError, OrganizationProjects, Vitals};
+pub use engine::{
+    AskError, Engine, EngineConfig, EventsPage, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, Vitals,
+};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, TrackError, Tracker};

@@ -11,6 +11,7 @@
 
 pub mod acquisition;
 pub mod agent;
+pub mod aggregate;
 pub mod cache;
 pub mod cells;
 pub mod company;

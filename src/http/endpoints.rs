@@ -38,6 +38,7 @@ macro_rules! endpoints {
             tags(
         (name = "events", description = "Recording what happens."),
         (name = "analytics", description = "Counting events and users of a project."),
+        (name = "data", description = "The recorded events themselves."),
         (name = "revenue", description = "Money of a project."),
         (name = "identities", description = "What single users did, over all projects."),
         (name = "companies", description = "What companies did, over all projects."),
@@ -60,6 +61,8 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
+    aggregate => aggregate;
+    raw_events::list => list;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;

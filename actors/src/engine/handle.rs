@@ -12,12 +12,12 @@ use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{Commit, GroupCommit};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
+use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -33,7 +33,7 @@ use crate::secrets::Secrets;
 use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
-/// How many scans of the log run at once; each keeps a core busy.
+/// How many scans run at once; each keeps a core busy.
 pub(super) const MAX_SCANS: usize = 2;
 
 /// A running engine. Clones are handles to the same one.
@@ -61,7 +61,7 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
-    pub(super) scans: Arc<Semaphore>,
+    pub(super) scans: ScanTurns,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
@@ -141,7 +141,7 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
-            scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            scans: ScanTurns::new(MAX_SCANS),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
             archiver,

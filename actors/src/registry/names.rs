@@ -37,6 +37,8 @@ names! {
         PrivacyRequestsWrite = "privacy_requests:write",
         /// Projects, keys, tokens, the organization's settings.
         Admin = "admin",
+        /// The recorded events themselves: lists and exports.
+        EventsRead = "events:read",
         /// Events sent by servers.
         EventsWrite = "events:write",
     }

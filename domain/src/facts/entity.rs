@@ -251,6 +251,12 @@ impl Facts {
         }
     }
 
+    /// Returns the session of the identity's event of the moment `at`.
+    #[must_use]
+    pub fn session_at(&self, at: Moment) -> Option<&Session> {
+        self.sessions.get(self.sessions.before(at.sort_key().saturating_add(1))?)
+    }
+
     /// Returns the sessions that `session` meets, in order.
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {

@@ -51,6 +51,15 @@ impl Facts {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
+    /// Loads the page for [`Facts::session_at`].
+    ///
+    /// # Errors The error of `page`.
+    pub fn load_session_at(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let after = at.sort_key().saturating_add(1);
+        self.sessions.load_before(after, &mut page)?;
+        self.sessions.before(after).map_or(Ok(()), |entry| self.sessions.load(entry, entry, page))
+    }
+
     /// Loads the counts of `span`.
     ///
     /// # Errors The error of `page`.

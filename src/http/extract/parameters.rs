@@ -174,7 +174,8 @@ fn wrong(name: &'static str, expected: &str, text: &str) -> ApiError {
     ApiError::parameter(name, format!("`{name}` {expected}, not {:?}", cut_chars(text, SHOWN_CHARACTERS)))
 }
 
-fn documented(name: &str, description: &str, required: Required, schema: ObjectBuilder) -> Documented {
+/// Documents a query parameter.
+pub(crate) fn documented(name: &str, description: &str, required: Required, schema: ObjectBuilder) -> Documented {
     let description: Vec<&str> = description.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     ParameterBuilder::new()
         .name(name)

@@ -33,6 +33,7 @@ refusals! {
     ORIGIN_FORBIDDEN "OriginForbidden" "403" NO_HEADERS "The project accepts no events from pages of this origin: `origin_forbidden`.";
     NOT_FOUND "NotFound" "404" NO_HEADERS "There is no such thing, or it is another organization's.";
     CONFLICT "Conflict" "409" NO_HEADERS "It contradicts the current state; the code names the reason.";
+    GONE "Gone" "410" NO_HEADERS "It was there, and is not any more: `cursor_expired`.";
     TOO_LARGE "TooLarge" "413" NO_HEADERS "The body is over its limit, as sent or decompressed.";
     UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
     TOO_MANY "TooMany" "429" RETRY "The project has reached a quota: `quota_exceeded`. Nothing was recorded.";
@@ -66,6 +67,8 @@ groups! {
     QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, UNAVAILABLE;
     /// The errors of changes that the current state can contradict.
     ConflictErrors: CONFLICT;
+    /// The errors of operations with cursors.
+    GoneErrors: GONE;
     /// The errors of operations that have a body.
     BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
     /// The errors of operations that need the engine.

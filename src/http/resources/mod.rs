@@ -1,5 +1,6 @@
 //! The endpoints: one file for each, or for each small family.
 
+pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod archive;
 pub(crate) mod companies;
@@ -14,6 +15,7 @@ pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
+pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;
 pub(crate) mod unique_users;

@@ -20,6 +20,8 @@ pub(crate) enum ErrorType {
     NotFound,
     /// It contradicts the current state.
     Conflict,
+    /// It was there, and is not any more.
+    Gone,
     /// A rate limit or quota is used up.
     RateLimited,
     /// There is no capacity for it now, and nothing was recorded.
@@ -66,7 +68,7 @@ error_codes! {
     InvalidParameter "invalid_parameter" BAD_REQUEST InvalidRequest "A parameter or field has a value that is not allowed.";
     MissingParameter "missing_parameter" BAD_REQUEST InvalidRequest "A required parameter or field is absent.";
     UnknownParameter "unknown_parameter" BAD_REQUEST InvalidRequest "The operation has no such parameter or field.";
-    UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "The operation does not support this field in filters.";
+    UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "A field of the session can't be combined with a sum, or with this operation.";
     DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers.";
     MalformedRequest "malformed_request" BAD_REQUEST InvalidRequest "The request can't be read as HTTP.";
     BodyTimeout "body_timeout" BAD_REQUEST InvalidRequest "The body did not arrive in time.";
@@ -87,6 +89,7 @@ error_codes! {
     LastOwner "last_owner" CONFLICT Conflict "The last token of role owner can't be revoked.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
+    CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced; begin with the first page.";
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";
     EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";
@@ -95,6 +98,7 @@ error_codes! {
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
     ArchiveDamaged "archive_damaged" INTERNAL_SERVER_ERROR Internal "A file of the archive that the answer needs is damaged; the message names it.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";
+    QuestionTimeout "question_timeout" SERVICE_UNAVAILABLE Overloaded "The answer took longer than the setting `question_timeout`.";
     Overloaded "overloaded" SERVICE_UNAVAILABLE Overloaded "There is no capacity for it now. Nothing was recorded or changed.";
 }
 
