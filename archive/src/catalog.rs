@@ -29,7 +29,7 @@ pub struct Catalog {
 
 /// The catalog as JSON, without its checksum.
 #[derive(Serialize, Deserialize)]
-struct Json {
+struct CatalogJson {
     format: u32,
     sealed_until: Position,
     projects: Vec<Entry>,
@@ -88,7 +88,8 @@ impl Catalog {
     pub fn write(&self, root: &Path) -> Result<(), ArchiveError> {
         let path = root.join(CATALOG_NAME);
         let entry = |(project, last_position): (ProjectId, Position)| Entry { project_id: project.to_string(), last_position };
-        let json = Json { format: FORMAT, sealed_until: self.sealed_until, projects: self.projects().map(entry).collect() };
+        let json =
+            CatalogJson { format: FORMAT, sealed_until: self.sealed_until, projects: self.projects().map(entry).collect() };
         let text = checksum::append(serde_json::to_string(&json).map_err(ArchiveError::encode)?);
         files::create_private_dir(root).map_err(ArchiveError::io("create", root))?;
         write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))
@@ -96,7 +97,7 @@ impl Catalog {
 }
 
 fn parse(bytes: &[u8]) -> Result<Catalog, String> {
-    let Json { format, sealed_until, projects } =
+    let CatalogJson { format, sealed_until, projects } =
         serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
     if format != FORMAT {
         return Err(format!("its format is {format}, which this program does not know"));
@@ -124,13 +125,13 @@ mod tests {
         catalog.write(dir.path()).unwrap();
         assert_eq!(Catalog::read(dir.path()).unwrap(), catalog);
         let path = dir.path().join(CATALOG_NAME);
-        let sound = std::fs::read(&path).unwrap();
+        let sound = files::read(&path).unwrap();
         for at in 0..sound.len() {
             let mut damaged = sound.clone();
             damaged[at] ^= 1;
-            std::fs::write(&path, &damaged).unwrap();
+            write_atomically(&path, &damaged, PRIVATE_FILE).unwrap();
             assert!(Catalog::read(dir.path()).unwrap_err().is_damage(), "byte {at}");
-            std::fs::write(&path, &sound[..at]).unwrap();
+            write_atomically(&path, &sound[..at], PRIVATE_FILE).unwrap();
             assert!(Catalog::read(dir.path()).unwrap_err().is_damage(), "cut at {at}");
         }
     }

@@ -6,7 +6,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::sources::Sources;
-use crate::history::{HistoryError, Piece, Wanted};
+use crate::history::{HistoryError, HistoryPiece, Wanted};
 use crate::partitions::PARTITIONS;
 
 /// When the oldest unsealed event was received.
@@ -38,7 +38,7 @@ fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>,
     }
     let wanted: Vec<Wanted> = (0..PARTITIONS).map(|partition| Wanted::partition(partition, after)).collect();
     let mut received = None;
-    sources.logged.read(&wanted, &mut |piece: Piece| {
+    sources.logged.read(&wanted, &mut |piece: HistoryPiece| {
         received = piece.events.first().map(|(_, event)| event.received);
         if received.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

@@ -5,6 +5,7 @@
 
 mod damage;
 mod due;
+mod error;
 mod merges;
 mod pass;
 mod sealing;

@@ -16,14 +16,14 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_storage::external_ids::ExternalIdsView;
 
-use super::sealing::SealingError;
+use super::error::SealingError;
 use super::sources::Sources;
-use crate::history::{Piece, Wanted};
+use crate::history::{HistoryPiece, Wanted};
 use crate::partitions::PARTITIONS;
 
 /// Rows that wait to be written.
 #[derive(Default)]
-struct Waiting {
+struct WaitingRows {
     rows: Vec<Row>,
     bytes: usize,
 }
@@ -37,11 +37,11 @@ struct Open {
 }
 
 /// See the module.
-pub(super) struct Pass<'s> {
+pub(super) struct SealingPass<'s> {
     sources: &'s Sources,
     after: Position,
     until: Position,
-    waiting: BTreeMap<ProjectId, Waiting>,
+    waiting: BTreeMap<ProjectId, WaitingRows>,
     waiting_bytes: usize,
     open: Option<Open>,
     ids: HashMap<u16, ExternalIdsView>,
@@ -51,7 +51,7 @@ pub(super) struct Pass<'s> {
     events: u64,
 }
 
-impl<'s> Pass<'s> {
+impl<'s> SealingPass<'s> {
     /// Prepares to seal the events after `after` up to `until`, which are in durable checkpoints.
     pub(super) fn new(sources: &'s Sources, after: Position, until: Position) -> Self {
         let (waiting, ids, currencies, last) = (BTreeMap::new(), HashMap::new(), HashMap::new(), BTreeMap::new());
@@ -64,7 +64,7 @@ impl<'s> Pass<'s> {
         let wanted: Vec<Wanted> = (0..PARTITIONS).map(all).collect();
         let logged = self.sources.logged.clone();
         let mut result = Ok(());
-        logged.read(&wanted, &mut |piece: Piece| {
+        logged.read(&wanted, &mut |piece: HistoryPiece| {
             result = self.take(piece);
             if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -76,7 +76,7 @@ impl<'s> Pass<'s> {
         Ok((self.last, self.events))
     }
 
-    fn take(&mut self, piece: Piece) -> Result<(), SealingError> {
+    fn take(&mut self, piece: HistoryPiece) -> Result<(), SealingError> {
         if self.sources.is_stopping() {
             return Err(ArchiveError::Stopped.into());
         }
@@ -131,7 +131,7 @@ impl<'s> Pass<'s> {
 
     /// Writes what waits of a project.
     fn write(&mut self, project: ProjectId) -> Result<(), SealingError> {
-        let Some(Waiting { rows, bytes }) = self.waiting.remove(&project) else { return Ok(()) };
+        let Some(WaitingRows { rows, bytes }) = self.waiting.remove(&project) else { return Ok(()) };
         self.waiting_bytes -= bytes;
         let mut open = match self.open.take_if(|open| open.project == project) {
             Some(open) => open,

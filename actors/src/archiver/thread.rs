@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
 use super::due::{Oldest, is_due};
+use super::error::SealingError;
 use super::merges::Merges;
-use super::sealing::{Sealed, SealingError, seal, seal_all};
+use super::sealing::{Sealed, seal, seal_all};
 use super::sources::Sources;
 
 const TICK: Duration = Duration::from_secs(1);
@@ -35,11 +36,11 @@ pub(crate) struct ArchiveFigures {
     pub(crate) lag_ms: AtomicU64,
 }
 
-type Reply = Sender<Result<Sealed, SealingError>>;
+type SealReply = Sender<Result<Sealed, SealingError>>;
 
 /// The handle of the thread.
 pub(crate) struct Archiver {
-    requests: Mutex<Option<Sender<Reply>>>,
+    requests: Mutex<Option<Sender<SealReply>>>,
     stop: Arc<AtomicBool>,
     figures: Arc<ArchiveFigures>,
 }
@@ -53,7 +54,7 @@ impl Archiver {
         let (requests, received) = channel();
         let figures = Arc::<ArchiveFigures>::default();
         let stop = Arc::clone(&sources.stop);
-        let work = Work {
+        let work = ArchiveWork {
             oldest: Oldest::default(),
             merges: Merges::default(),
             damage: DamageCheck::new(&sources),
@@ -91,7 +92,7 @@ impl Archiver {
     }
 }
 
-struct Work {
+struct ArchiveWork {
     sources: Sources,
     oldest: Oldest,
     merges: Merges,
@@ -104,8 +105,8 @@ struct Work {
     figures: Arc<ArchiveFigures>,
 }
 
-impl Work {
-    fn run(mut self, requests: &Receiver<Reply>) {
+impl ArchiveWork {
+    fn run(mut self, requests: &Receiver<SealReply>) {
         let mut has_more = true;
         while !self.sources.is_stopping() {
             match requests.recv_timeout(if has_more { Duration::ZERO } else { TICK }) {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{LogReader, Record};
 
-use super::{HistoryError, Origin, Piece, Wanted};
+use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec;
 
 /// The events of the log.
@@ -28,7 +28,11 @@ impl LoggedEvents {
     }
 
     /// Passes the wanted events to `visit`, in order of position.
-    pub(crate) fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+    pub(crate) fn read(
+        &self,
+        wanted: &[Wanted],
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
         let of = |partition: u16| wanted.iter().find(|wanted| wanted.partition == partition);
         let until = wanted.iter().map(|wanted| wanted.until).max().unwrap_or(0);
         let mut result = Ok(());
@@ -50,8 +54,8 @@ impl LoggedEvents {
     }
 }
 
-fn piece(record: &Record<'_>, wanted: &Wanted) -> Result<Piece, HistoryError> {
+fn piece(record: &Record<'_>, wanted: &Wanted) -> Result<HistoryPiece, HistoryError> {
     let events = event_codec::decode(record.payload)?;
     let events = (record.first..).zip(events).filter(|(position, event)| wanted.contains(*position, event)).collect();
-    Ok(Piece { partition: record.partition, events, bytes: record.payload.len(), origin: Origin::Log })
+    Ok(HistoryPiece { partition: record.partition, events, bytes: record.payload.len(), origin: PieceOrigin::Log })
 }

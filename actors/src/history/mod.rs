@@ -45,7 +45,7 @@ impl Wanted {
 }
 
 /// Events of one partition that were read together.
-pub(crate) struct Piece {
+pub(crate) struct HistoryPiece {
     /// The partition.
     pub(crate) partition: u16,
     /// The wanted events. There may be none.
@@ -53,12 +53,12 @@ pub(crate) struct Piece {
     /// About how many bytes were decoded.
     pub(crate) bytes: usize,
     /// Where they were read.
-    pub(crate) origin: Origin,
+    pub(crate) origin: PieceOrigin,
 }
 
-/// Where a [`Piece`] was read.
+/// Where a [`HistoryPiece`] was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum PieceOrigin {
     /// The archive: events of one project, without duplicates. Other projects of the partition may follow with lower positions.
     Archive,
     /// The end of a partition's sealed events: everything wanted up to this position has been visited.
@@ -78,5 +78,5 @@ pub(crate) trait History: Send + Sync {
     ///
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
-    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
 }

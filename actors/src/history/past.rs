@@ -7,7 +7,7 @@ use headcount_domain::intake::event::Position;
 
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, Origin, Piece, Wanted};
+use super::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -25,7 +25,7 @@ impl Past {
         &self,
         wanted: &[Wanted],
         catalog: &headcount_archive::catalog::Catalog,
-        visit: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, HistoryError> {
         let sealed_until = catalog.sealed_until();
         for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until) {
@@ -40,7 +40,12 @@ impl Past {
                     return Ok(read);
                 }
             }
-            let end = Piece { partition: wanted.partition, events: Vec::new(), bytes: 0, origin: Origin::EndOfArchive(until) };
+            let end = HistoryPiece {
+                partition: wanted.partition,
+                events: Vec::new(),
+                bytes: 0,
+                origin: PieceOrigin::EndOfArchive(until),
+            };
             if visit(end).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -54,7 +59,7 @@ impl History for Past {
         self.logged.last_position()
     }
 
-    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
         let hold = self.sealed.hold();
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());

@@ -13,7 +13,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Origin, Piece, Wanted};
+use super::{HistoryPiece, PieceOrigin, Wanted};
 
 /// How many events are passed on together.
 const PIECE_EVENTS: usize = 256;
@@ -134,9 +134,9 @@ impl SealedEvents {
         project: ProjectId,
         last: Position,
         wanted: &Wanted,
-        visit: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let mut pass = Pass { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
+        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
         loop {
             let archive = self.note(project, MANIFEST_NAME, self.list(project, last))?;
             match self.read_files(&archive, project, &mut pass) {
@@ -159,7 +159,12 @@ impl SealedEvents {
         }
     }
 
-    fn read_files(&self, archive: &Archive, project: ProjectId, pass: &mut Pass<'_>) -> Result<ControlFlow<()>, ArchiveError> {
+    fn read_files(
+        &self,
+        archive: &Archive,
+        project: ProjectId,
+        pass: &mut SealedRead<'_>,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
         for entry in archive.manifest().files() {
             if entry.name.last <= pass.wanted.after || entry.name.first > pass.wanted.until {
                 continue;
@@ -191,15 +196,15 @@ impl SealedEvents {
 }
 
 /// Reading of one project's events.
-struct Pass<'v> {
+struct SealedRead<'v> {
     /// What is left to read.
     wanted: Wanted,
     events: Vec<(Position, Box<Event>)>,
     bytes: usize,
-    visit: &'v mut dyn FnMut(Piece) -> ControlFlow<()>,
+    visit: &'v mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
 }
 
-impl Pass<'_> {
+impl SealedRead<'_> {
     fn take(&mut self, position: Position, event: Event) -> ControlFlow<()> {
         let texts = [&event.details.metadata, &event.details.url, &event.details.message, &event.details.referrer];
         self.bytes += EVENT_BYTES + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
@@ -209,6 +214,6 @@ impl Pass<'_> {
 
     fn hand_over(&mut self) -> ControlFlow<()> {
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
-        (self.visit)(Piece { partition: self.wanted.partition, events, bytes, origin: Origin::Archive })
+        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, bytes, origin: PieceOrigin::Archive })
     }
 }

@@ -29,7 +29,7 @@ use crate::checkpoint_writer::{
     Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
 use crate::fault;
-use crate::history::Origin;
+use crate::history::PieceOrigin;
 use crate::opening_progress::Progress;
 use crate::partitions::PARTITIONS;
 use crate::verifier::{DamageNote, Unchecked};
@@ -243,9 +243,9 @@ impl Partition {
     }
 
     /// Notes where the next replayed events come from.
-    pub(crate) fn replay_from(&mut self, origin: Origin) {
-        self.replays_archive = origin == Origin::Archive;
-        if let Origin::EndOfArchive(until) = origin {
+    pub(crate) fn replay_from(&mut self, origin: PieceOrigin) {
+        self.replays_archive = origin == PieceOrigin::Archive;
+        if let PieceOrigin::EndOfArchive(until) = origin {
             // The positions between its events belong to other partitions, or to duplicates.
             self.applied = self.applied.max(until);
         }

@@ -16,7 +16,7 @@ use super::partition::{Partition, PartitionContext};
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::fault;
-use crate::history::{self, History, Origin, Wanted};
+use crate::history::{History, HistoryPiece, PieceOrigin, Wanted};
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -62,7 +62,7 @@ enum Stage {
 /// What the reading thread delivers.
 enum Piece {
     Opened(Box<Partition>),
-    Read(history::Piece),
+    Read(HistoryPiece),
     End,
     Failed(Fault),
 }
@@ -72,7 +72,7 @@ pub(super) enum Received {
     /// The partition as its checkpoint left it.
     Opened(Box<Partition>),
     /// Events to apply, and where they were read.
-    Events(Origin),
+    Events(PieceOrigin),
     /// The end of the log.
     End,
     /// Nothing yet.
@@ -295,7 +295,7 @@ impl Reader {
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(());
         }
-        let mut visit = |piece: history::Piece| match self.send(Piece::Read(piece)) {
+        let mut visit = |piece: HistoryPiece| match self.send(Piece::Read(piece)) {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };

@@ -9,7 +9,7 @@ use super::partition::{Partition, Partitions};
 use super::pipeline::EventPipeline;
 use super::shard::Shard;
 use crate::fault;
-use crate::history::{HistoryError, Piece, Wanted};
+use crate::history::{HistoryError, HistoryPiece, Wanted};
 
 /// How a pass over the recorded events ended.
 enum Replayed {
@@ -48,7 +48,7 @@ impl Shard {
         let history = Arc::clone(&self.pipeline.history);
         let mut end = Ok(Replayed::All);
         let mut read = 0;
-        let result = history.read(&wanted, &mut |piece: Piece| {
+        let result = history.read(&wanted, &mut |piece: HistoryPiece| {
             match self.replay_piece(&piece) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -80,7 +80,7 @@ impl Shard {
     }
 
     /// Applies the events of a piece. `false`: an event panicked.
-    fn replay_piece(&mut self, piece: &Piece) -> Result<bool, Fault> {
+    fn replay_piece(&mut self, piece: &HistoryPiece) -> Result<bool, Fault> {
         // The lowest partition of a shard has the number of the shard.
         let shard = self.pipeline.partitions.keys().next().map_or(0, |number| usize::from(*number));
         let EventPipeline { partitions, applier, context, .. } = &mut self.pipeline;

@@ -104,7 +104,20 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
         refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
     registry.register(Box::new(refusals))?;
-    let gauges: [(&str, &str, i64); 16] = [
+    for (name, help, value) in gauges(vitals) {
+        let gauge = IntGauge::new(name, help)?;
+        gauge.set(value);
+        registry.register(Box::new(gauge))?;
+    }
+    let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
+    start.set(started());
+    registry.register(Box::new(start))?;
+    TextEncoder::new().encode_to_string(&registry.gather())
+}
+
+/// The figures of the engine that rise and fall: name, meaning and value.
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 16] {
+    [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),
@@ -149,16 +162,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
             "Age of the oldest event that is not in the archive; 0: all are.",
             as_i64(vitals.seal_lag.as_secs()),
         ),
-    ];
-    for (name, help, value) in gauges {
-        let gauge = IntGauge::new(name, help)?;
-        gauge.set(value);
-        registry.register(Box::new(gauge))?;
-    }
-    let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
-    start.set(started());
-    registry.register(Box::new(start))?;
-    TextEncoder::new().encode_to_string(&registry.gather())
+    ]
 }
 
 fn as_i64(value: impl TryInto<i64>) -> i64 {

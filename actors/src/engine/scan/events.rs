@@ -11,7 +11,7 @@ use headcount_storage::external_ids::ExternalIdsView;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::fault;
-use crate::history::{Origin, Piece, Wanted};
+use crate::history::{HistoryPiece, PieceOrigin, Wanted};
 use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
@@ -86,7 +86,7 @@ impl Scan<'_> {
         let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
         let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
-        let result = self.engine.inner.history.read(&[wanted], &mut |piece: Piece| {
+        let result = self.engine.inner.history.read(&[wanted], &mut |piece: HistoryPiece| {
             outcome = self.take(piece, &mut batch, visit);
             if let Ok(flow) = outcome { flow } else { ControlFlow::Break(()) }
         });
@@ -97,7 +97,7 @@ impl Scan<'_> {
         self.hand_over(&mut batch, visit).map(drop)
     }
 
-    fn take(&self, piece: Piece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         check(self.cancelled)?;
         if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
@@ -107,7 +107,7 @@ impl Scan<'_> {
                 continue;
             }
             // The archive has no duplicates.
-            if piece.origin == Origin::Archive {
+            if piece.origin == PieceOrigin::Archive {
                 if visit(position, event)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
