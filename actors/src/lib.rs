@@ -28,7 +28,8 @@ mod verifier;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
-    AskError, Engine, EngineConfig, EventsPage, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, Vitals,
+    AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
+    Vitals,
 };
 pub use geo::GeoError;
 pub use headcount_domain as domain;

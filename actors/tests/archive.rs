@@ -14,6 +14,7 @@ use headcount_actors::domain::filter::Predicate;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Instant, Window};
+use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, Engine, EngineConfig, PARTITIONS, partition_of};
@@ -85,7 +86,7 @@ async fn poison(engine: &Engine, project: ProjectId) {
     let poisoned = NewEvent::new("poison").user("u1").external_id("o3").at_ms(BASE_MS);
     let _ = engine.track(project, &poisoned).await;
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while engine.version(project).await.is_err() {
+    while engine.version(project, &Depends::Everything).await.is_err() {
         assert!(std::time::Instant::now() < until, "the partition is not rebuilt");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -103,7 +104,10 @@ async fn answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
         let revenue = engine.ask(*project, RevenueMetricsQuery { window: window() }).await.unwrap();
         let predicate = Predicate::new(Some("pageview"), Vec::new()).unwrap();
         let scanned = engine.scan_unique_users(*project, window(), predicate).await.unwrap();
-        answers.push(format!("{users:?} {revenue:?} {scanned:?} {}", engine.version(*project).await.unwrap().1));
+        answers.push(format!(
+            "{users:?} {revenue:?} {scanned:?} {}",
+            engine.version(*project, &Depends::Everything).await.unwrap().1
+        ));
     }
     answers
 }
@@ -251,7 +255,7 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
     assert!(expected[other].starts_with(&format!("{users:?}")));
     fs::write(&file, &intact).unwrap();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while engine.version(projects[0]).await.is_err() {
+    while engine.version(projects[0], &Depends::Everything).await.is_err() {
         assert!(std::time::Instant::now() < until, "it does not heal");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }

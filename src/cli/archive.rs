@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use headcount_actors::Engine;
 use serde::{Deserialize, Serialize};
 
-use super::client::Client;
+use super::client::{Client, is_held};
 use super::failure::Failure;
-use super::import::is_held;
 use super::output::print;
 use super::runtime::runtime;
 use crate::config::Settings;

@@ -7,6 +7,7 @@ mod archive;
 mod client;
 mod credentials;
 mod demo;
+mod export;
 mod failure;
 mod flags;
 mod import;
@@ -50,6 +51,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Import events from a file: NDJSON or a web server's access log
     Import(import::ImportArgs),
+    /// Export the recorded events of a project as NDJSON, CSV or Parquet
+    Export(export::ExportArgs),
     /// Seal events into the archive
     Archive(archive::ArchiveArgs),
     /// Generate load on a server and measure its throughput and latency
@@ -81,7 +84,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Archive(_)) {
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_) | Command::Archive(_)) {
         narrow(&settings.data_dir);
     }
     match command {
@@ -90,6 +93,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => show::run(&settings, &args),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
+        Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
