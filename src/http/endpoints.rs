@@ -79,6 +79,7 @@ endpoints! {
     groups => metrics;
     groups => top;
     organizations => create;
+    archive => seal;
     organization => show;
     organization => change;
     projects => list;
