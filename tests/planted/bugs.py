@@ -252,4 +252,15 @@ BUGS = [
     ("the keys of a part begin with too much", "self.prefix_len.min(u8::try_from(common).unwrap_or(self.prefix_len))", "self.prefix_len"),
     ("a name on disk gets another number", "        if let Some(id) = self.ids.get(key, || source.record(key))? {\n            return Ok(*id);", "        if let Some(id) = self.ids.get(key, || Ok(None))? {\n            return Ok(*id);"),
     ("a company on disk is a new one", "if self.project.accounts.get(key, || source.record(key))?.is_none() {", "if self.project.accounts.get(key, || Ok(None))?.is_none() {"),
+    # Filters and aggregates.
+    ("an object is set", "found.and_then(Scalar::parse).unwrap_or(Scalar::Null)", "found.map_or(Scalar::Null, |json| Scalar::parse(json).unwrap_or(Scalar::Bool(true)))"),
+    ("a filter on a session reads the event", "filter.needs_session() || filter.matches(event, None)", "filter.matches(event, None)"),
+    ("sessions are not filtered", "self.matches_event(event) && self.matches_entry(entry)", "{ let _ = entry; self.matches_event(event) }"),
+    ("numbers are cut to millionths", "i128::from(digit(whole) >= 5)", "i128::from(digit(whole) > 9)"),
+    ("a sum that is too large is shown", "is_shown.then_some(Amount::from_micros(self.low))", "{ let _ = is_shown; Some(Amount::from_micros(self.low)) }"),
+    ("only numbers are counted as events of a group", "Summand::None => return Self { count: 1, ..Self::default() },", "Summand::None => return Self::default(),"),
+    ("the null group comes first among equals", "(kind == NULL, self.text(), kind == TEXT)", "(kind != NULL, self.text(), kind == TEXT)"),
+    ("a text comes before an equal number", "(kind == NULL, self.text(), kind == TEXT)", "(kind == NULL, self.text(), kind != TEXT)"),
+    ("groups are ordered by count where sums are asked for", "if self.sums { group.total.amount()", "if self.limit == 0 { group.total.amount()"),
+    ("total_groups is cut by the limit", "total_groups: self.groups,", "total_groups: self.groups.min(self.limit as u64),"),
 ]
