@@ -36,3 +36,4 @@ pub mod records;
 pub mod rollups;
 pub mod text;
 pub mod time;
+pub mod versions;

@@ -6,6 +6,7 @@
 mod client;
 mod credentials;
 mod demo;
+mod export;
 mod failure;
 mod flags;
 mod import;
@@ -49,6 +50,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Import events from a file: NDJSON or a web server's access log
     Import(import::ImportArgs),
+    /// Export the recorded events of a project as NDJSON, CSV or Parquet
+    Export(export::ExportArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -78,7 +81,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_)) {
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_)) {
         narrow(&settings.data_dir);
     }
     match command {
@@ -87,6 +90,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => show::run(&settings, &args),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
+        Command::Export(args) => export::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

@@ -63,6 +63,7 @@ endpoints! {
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
     raw_events::list => list;
+    raw_events::export => export;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;

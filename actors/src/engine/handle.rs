@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
+use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit};
 use parking_lot::Mutex;
 
@@ -34,6 +35,8 @@ use crate::verifier::DamageNote;
 
 /// How many scans run at once; each keeps a core busy.
 pub(super) const MAX_SCANS: usize = 2;
+/// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
+const MAX_EXPORTS: usize = 12;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
@@ -59,6 +62,7 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) scans: ScanTurns,
+    pub(super) exports: Gate,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Registry,
@@ -106,6 +110,7 @@ impl Engine {
             memory,
             damage: shared.damage,
             scans: ScanTurns::new(MAX_SCANS),
+            exports: Gate::new(MAX_EXPORTS),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
             registry,
@@ -187,16 +192,16 @@ impl Engine {
         self.inner.admission.accepts(project)
     }
 
-    /// Returns what changes exactly when an answer about `project` can have changed: the incarnation of the data, and the
-    /// position of the project's last event that counted.
+    /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
+    /// the data, and the position of the last event that touched it.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn version(&self, project: ProjectId) -> Result<(u128, Position), AskError> {
+    pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
         // While its partition is rebuilt, the version is that of an earlier state.
         let check = || self.inner.admission.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
         check()?;
-        let known = || Some(self.inner.versions.get(&project)?.load(Ordering::Acquire));
+        let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {
             check()?;
             return Ok((self.inner.incarnation, version));

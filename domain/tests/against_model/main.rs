@@ -15,6 +15,7 @@ mod saved;
 mod scanned;
 mod shown;
 mod traffic;
+mod versions;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};

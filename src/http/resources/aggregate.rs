@@ -6,6 +6,7 @@ use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS}
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
 use headcount_domain::names::NamedValues;
+use headcount_domain::versions::Depends;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -216,5 +217,5 @@ pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Resul
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    question.reply(groups, answer).await
+    question.reply(Depends::on_events(window), groups, answer).await
 }

@@ -204,6 +204,11 @@ impl ApiError {
         }
     }
 
+    /// The error, for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// What exactly, for programs.
     pub(crate) fn code(&self) -> ErrorCode {
         self.0.code

@@ -79,10 +79,20 @@ impl Engine {
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
     ) -> Result<R, AskError> {
-        let cancelled = Cancelled::default();
-        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
         let turn = self.inner.scans.take(organization).await?;
+        self.scan_with(turn, project, answer).await
+    }
+
+    /// Runs a scan that holds `turn`. Dropping the future ends it.
+    pub(super) async fn scan_with<T: Send + 'static, R: Send + 'static>(
+        &self,
+        turn: T,
+        project: ProjectId,
+        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+    ) -> Result<R, AskError> {
+        let cancelled = Cancelled::default();
+        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
         let engine = self.clone();

@@ -7,6 +7,7 @@
 mod aggregate;
 mod ask;
 mod events;
+mod export;
 mod external_sort;
 mod group_table;
 mod links;
@@ -18,5 +19,6 @@ mod tests;
 mod turns;
 mod unique_users;
 
+pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use turns::ScanTurns;
