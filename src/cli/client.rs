@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use headcount_actors::registry::OPERATOR_FILE;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use headcount_storage::lock::{DirLock, LockError};
@@ -87,13 +88,7 @@ pub(crate) struct ListedProject {
 impl Client {
     /// Creates a client of the server that the flags select, or of the one on the data directory.
     pub(crate) fn new(flags: &ServerFlags, settings: &Settings) -> Result<Self, Failure> {
-        let url = match &flags.url {
-            Some(url) => url.clone(),
-            None => match std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)) {
-                Ok(url) => url.trim().to_owned(),
-                Err(_) => format!("http://{}", settings.listen),
-            },
-        };
+        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
         let token = match &flags.token {
             Some(token) => token.clone(),
             None => InitialCredentials::load(&settings.data_dir)?
@@ -101,6 +96,14 @@ impl Client {
                 .ok_or_else(|| Failure(format!("no API token: give --token; {} holds none", settings.data_dir.display())))?,
         };
         Self::with(&url, &token)
+    }
+
+    /// Creates a client of the server on the data directory, with the rights of its operator.
+    pub(crate) fn operator(settings: &Settings) -> Result<Self, Failure> {
+        let path = settings.data_dir.join(OPERATOR_FILE);
+        let unreadable = |error| Failure(format!("the operator token in {} can't be read: {error}", path.display()));
+        let token = std::fs::read_to_string(&path).map_err(unreadable)?;
+        Self::with(&url_of(settings), token.trim())
     }
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
@@ -189,6 +192,14 @@ impl Client {
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         Failure(format!("no answer from {}: {error}", self.url))
+    }
+}
+
+/// The URL of the server on the data directory.
+fn url_of(settings: &Settings) -> String {
+    match std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)) {
+        Ok(url) => url.trim().to_owned(),
+        Err(_) => format!("http://{}", settings.listen),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1 for a failure (one line gives
 //! the reason), 2 for a wrong command line.
 
+mod archive;
 mod client;
 mod credentials;
 mod demo;
@@ -52,6 +53,8 @@ enum Command {
     Import(import::ImportArgs),
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
     Export(export::ExportArgs),
+    /// Seal events into the archive
+    Archive(archive::ArchiveArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -81,7 +84,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_)) {
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_) | Command::Archive(_)) {
         narrow(&settings.data_dir);
     }
     match command {
@@ -91,6 +94,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
         Command::Export(args) => export::run(&settings, &args),
+        Command::Archive(args) => archive::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

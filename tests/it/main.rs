@@ -7,6 +7,7 @@
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
+//! | [`archive`] | sealing, and who else reads the files |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`caching`] | `ETag` and `If-None-Match` |
@@ -18,6 +19,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod access;
+mod archive;
 mod bodies;
 mod bounds;
 mod caching;
