@@ -40,6 +40,7 @@ mod privacy;
 mod questions;
 mod rate_limits;
 mod raw_events;
+mod scans;
 mod secrets;
 mod server;
 mod slow_clients;
