@@ -71,13 +71,13 @@ impl Channel {
         if (source, medium, campaign) == (DIRECT, NONE, NONE) {
             return Channel::Direct;
         }
-        let visit = Visit { source, category: sources::category_of(source), medium, campaign };
+        let visit = ChannelInput { source, category: sources::category_of(source), medium, campaign };
         let holds = |rule: &&Rule| rule.any_of.iter().any(|all_of| all_of.iter().all(|test| test.holds(&visit)));
         RULES.iter().find(holds).map_or(Channel::Unassigned, |rule| rule.channel)
     }
 }
 
-struct Visit<'a> {
+struct ChannelInput<'a> {
     source: &'a str,
     category: Option<Category>,
     medium: &'a str,
@@ -99,7 +99,7 @@ enum Test {
 }
 
 impl Test {
-    fn holds(&self, visit: &Visit<'_>) -> bool {
+    fn holds(&self, visit: &ChannelInput<'_>) -> bool {
         match self {
             Test::SourceIn(words) => words.contains(&visit.source),
             Test::SourceOf(category) => visit.category == Some(*category),
