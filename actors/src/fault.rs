@@ -8,6 +8,8 @@ use headcount_storage::external_ids::ExternalIdsError;
 use headcount_storage::log::LogError;
 use headcount_storage::store::StoreError;
 
+use crate::history::HistoryError;
+
 /// An error of the store.
 pub(crate) fn of_store(error: StoreError) -> Fault {
     let message = error.to_string();
@@ -39,7 +41,7 @@ pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
 }
 
 /// An error of the event log.
-pub(crate) fn of_log(error: LogError) -> Fault {
+fn of_log(error: LogError) -> Fault {
     let message = error.to_string();
     match error {
         LogError::Damaged { .. } | LogError::UnsupportedVersion { .. } | LogError::Removed { .. } => Fault::damaged_log(message),
@@ -48,7 +50,10 @@ pub(crate) fn of_log(error: LogError) -> Fault {
     }
 }
 
-/// A record of the log that can't be decoded although its checksum holds: another version wrote it.
-pub(crate) fn of_logged(error: CodecError) -> Fault {
-    Fault::damaged_log(format!("an event in the log can't be decoded: {error}"))
+/// An error of reading recorded events.
+pub(crate) fn of_history(error: HistoryError) -> Fault {
+    match error {
+        HistoryError::Log(error) => of_log(error),
+        HistoryError::Decode(_) => Fault::damaged_log(error.to_string()),
+    }
 }

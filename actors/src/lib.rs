@@ -13,6 +13,7 @@ mod fault;
 #[cfg(test)]
 mod faulty_store;
 mod geo;
+mod history;
 pub mod ingest;
 pub mod memory_budget;
 mod opening_progress;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 use headcount_actors::Engine;
+use headcount_actors::registry::OperatorToken;
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
@@ -20,6 +21,8 @@ pub(crate) struct AppState {
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// The header in which they report the visitor's country.
     pub(crate) geo_header: Option<HeaderName>,
+    /// The operator token; `None` if its file could not be written.
+    pub(crate) operator: Option<OperatorToken>,
     /// The counts of answers so far.
     pub(crate) request_metrics: RequestMetrics,
 }

@@ -4,9 +4,11 @@ use std::sync::LazyLock;
 
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use utoipa::OpenApi;
 
+use crate::http::app::AppState;
+use crate::http::extract::auth;
 use crate::http::openapi::modifiers::{Closed, Credentials};
 use crate::http::openapi::rate_limits::RateLimits;
 use crate::http::openapi::responses::SharedResponses;
@@ -106,7 +108,10 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
 }
 
-async fn not_found() -> Result<HttpResponse, ApiError> {
+async fn not_found(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    if request.path().starts_with("/admin/") {
+        auth::operator(&state, &request)?;
+    }
     Err(ApiError::not_found("path"))
 }
 

@@ -21,6 +21,7 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, ResponseError};
+use headcount_actors::registry::OperatorToken;
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
 
@@ -230,6 +231,7 @@ fn build(
         engine: engine.clone(),
         trusted_proxies,
         geo_header,
+        operator: operator_token(&engine),
         request_metrics: RequestMetrics::default(),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
@@ -277,6 +279,13 @@ fn build(
         })?;
     }
     Ok((builder.run(), addresses))
+}
+
+/// Makes the operator token of this server. Without a place for it (a full disk) the server serves, and refuses the operations that need it.
+fn operator_token(engine: &Engine) -> Option<OperatorToken> {
+    let failed =
+        |error| tracing::error!(%error, "the operator token could not be written: /admin/* answers nobody until a restart");
+    OperatorToken::create(engine.data_dir()).map_err(failed).ok()
 }
 
 /// The middleware of every request: the envelope, and the compression around it. One function, because every layer costs each

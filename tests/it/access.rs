@@ -1,5 +1,6 @@
 //! Who may do what: 401, 403 and 404.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -7,6 +8,7 @@ use serde_json::json;
 use crate::client::Call;
 use crate::errors::assert_refused;
 use crate::paths::{MANAGEMENT, OF_ORGANIZATION, OF_PROJECT, Operation, Role, filled, operations};
+use crate::server::TestServer;
 use crate::tenant::{Tenant, now_ms, rfc3339};
 
 /// Every scope but those given.
@@ -267,6 +269,34 @@ fn the_root_token_makes_organizations_and_nothing_else() {
         let answer = tenant.send(operation.call(&tenant).bearer(&root));
         assert_refused(&filled(operation.path, &tenant), &answer, 401, "invalid_credential", None);
     }
+}
+
+/// Also where no operation is, so that nobody else learns which there are.
+#[test]
+fn administration_is_for_the_operator_token_alone() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let operator = server.operator();
+    let ask = |token: &str| tenant.send(Call::post("/admin/nothing").bearer(token));
+    assert_refused("the operator", &ask(&operator), 404, "not_found", None);
+    for token in [&*tenant.token, server.initial("root_token"), &tenant.token("member", &["analytics:read"], None)] {
+        assert_refused("another token", &ask(token), 403, "operator_required", None);
+    }
+    for token in ["op_unknown", "", &operator[..20], &operator.replace("op_", "sk_"), &tenant.key] {
+        assert_refused(token, &ask(token), 401, "invalid_credential", None);
+    }
+    assert_refused("nobody", &tenant.send(Call::post("/admin/nothing")), 401, "invalid_credential", None);
+    let both = Call::post("/admin/nothing").bearer(&operator).bearer(&tenant.token);
+    assert_refused("both", &tenant.send(both), 400, "duplicate_credentials", None);
+    for operation in operations() {
+        let answer = tenant.send(operation.call(&tenant).bearer(&operator));
+        assert_refused(&filled(operation.path, &tenant), &answer, 401, "invalid_credential", None);
+    }
+    let organizations = Call::post("/organizations").bearer(&operator).json(&json!({"name": "one more"}));
+    assert_refused("organizations", &tenant.send(organizations), 401, "invalid_credential", None);
+    server.restart();
+    assert_refused("the former start's", &ask(&operator), 401, "invalid_credential", None);
+    assert_refused("the new start's", &ask(&server.operator()), 404, "not_found", None);
 }
 
 #[test]

@@ -74,15 +74,22 @@ fn plant(tenant: &Tenant) {
 fn planted(level: &str, format: &str) {
     let server = Arc::new(TestServer::start_with(&["--log", level, "--log-format", format]));
     let tenant = Tenant::on(&server);
+    let mut operators = Vec::new();
     plant(&tenant);
+    operators.push(ask_as_operator(&tenant));
     server.restart();
     plant(&tenant);
+    operators.push(ask_as_operator(&tenant));
     server.kill();
     plant(&tenant);
+    operators.push(ask_as_operator(&tenant));
     assert!(server.stop().success());
     let log = server.log();
     assert!(log.lines().count() >= 3, "there is a log: {log}");
-    let secrets = [&*tenant.token, server.initial("api_token"), server.initial("root_token"), &tenant.token[3..]];
+    let [first, second, last] = &operators[..] else { panic!("there are three") };
+    let [first, second, last] = [first, second, last].map(|token| &token[3..]);
+    let tokens = [&*tenant.token, server.initial("api_token"), server.initial("root_token"), &tenant.token[3..]];
+    let secrets: Vec<&str> = tokens.into_iter().chain([first, second, last]).collect();
     let canaries = [EMAIL, METADATA, USER, ANONYMOUS, ADDRESS, AGENT, GROUP, KEY, PAGE, TOKEN, "canary"];
     for canary in canaries.iter().chain(&secrets) {
         let line = log.lines().find(|line| line.contains(*canary));
@@ -94,11 +101,20 @@ fn planted(level: &str, format: &str) {
     }
 }
 
+/// Sends requests with the operator token, and returns it.
+fn ask_as_operator(tenant: &Tenant) -> String {
+    let operator = tenant.server.operator();
+    for path in ["/admin/nothing", "/organization", &format!("/nothing?token={operator}")] {
+        tenant.send(Call::get(path).bearer(&operator));
+    }
+    operator
+}
+
 /// The credentials that `init` stores for commands beside a server: readable by their owner only.
 fn is_private_copy(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).unwrap().permissions().mode();
-    path.ends_with("credentials.json") && mode & 0o077 == 0
+    (path.ends_with("credentials.json") || path.ends_with("operator-token")) && mode & 0o077 == 0
 }
 
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {

@@ -73,6 +73,12 @@ impl TestServer {
         self.dir.path()
     }
 
+    /// The operator token of the present start.
+    pub(crate) fn operator(&self) -> String {
+        let token = std::fs::read_to_string(self.data_dir().join("operator-token")).expect("the operator token");
+        token.trim_end().to_owned()
+    }
+
     /// Its logs so far.
     pub(crate) fn log(&self) -> String {
         lock(&self.log).clone()

@@ -10,7 +10,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::{Commit, GroupCommit, History};
+use headcount_storage::log::{Commit, GroupCommit};
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
@@ -23,6 +23,7 @@ use crate::admission_gate::{Gate, Permit, Refused};
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::geo::GeoDatabase;
+use crate::history::History;
 use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;

@@ -7,13 +7,14 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{History, Log};
+use headcount_storage::log::Log;
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
+use crate::history::{History, LogHistory};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -40,7 +41,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let history: Arc<dyn History> = Arc::new(log.reader());
+    let history: Arc<dyn History> = Arc::new(LogHistory::new(log.reader()));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
     let opening = Opening { derived: &derived, config, history: &history, dead: &dead };
     let (store, format) = derived.open(format, log.last_position() == 0)?;

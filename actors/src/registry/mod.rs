@@ -24,6 +24,7 @@ mod journal;
 mod limiter;
 mod model;
 mod names;
+mod operator;
 mod organizations;
 mod projects;
 mod record;
@@ -49,6 +50,7 @@ pub use model::{
     Project, ProjectPatch, RateLimit, RateLimitPatch, TokenId,
 };
 pub use names::{Capability, Role, Scope, UnknownName};
+pub use operator::OperatorToken;
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS, MAX_RATE_LIMIT, MAX_TOKENS,

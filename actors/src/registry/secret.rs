@@ -14,6 +14,8 @@ pub const TOKEN_PREFIX: &str = "sk_";
 pub const PUBLIC_KEY_PREFIX: &str = "pk_";
 /// The prefix of root tokens.
 pub const ROOT_TOKEN_PREFIX: &str = "rk_";
+/// The prefix of operator tokens.
+pub(super) const OPERATOR_TOKEN_PREFIX: &str = "op_";
 /// The number of random base62 characters after the prefix: 190 bits.
 pub const KEY_CHARACTERS: usize = 32;
 

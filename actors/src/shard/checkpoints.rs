@@ -9,7 +9,6 @@ use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{Frozen, Written};
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::log::History;
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::checkpointer::{CheckpointPolicy, Checkpointer, Next, Unsaved};
@@ -17,6 +16,7 @@ use super::partition::{Begun, Partition, Partitions};
 use crate::checkpoint_writer::{
     CancelledJobs, CheckpointWriter, Claim, Entries, Job, JobOutcome, Mailbox, MergeJob, Reply, Report,
 };
+use crate::history::History;
 
 /// How many records one step encodes: well under a millisecond of the shard's time.
 const RECORDS_PER_STEP: usize = 256;

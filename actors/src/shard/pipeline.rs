@@ -7,7 +7,6 @@ use std::time::Instant as Stopwatch;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::History;
 
 use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
@@ -17,6 +16,7 @@ use super::rebuild::{Rebuild, Received, Wake};
 use super::shard_map::partition_of;
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
+use crate::history::History;
 
 /// A partition whose state is lost, and why.
 pub(super) type Broken = (u16, Fault);

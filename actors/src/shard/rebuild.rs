@@ -10,14 +10,13 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::{Event, Position};
-use headcount_storage::log::{History, Record};
 
 use super::health::Condition;
 use super::partition::{Partition, PartitionContext};
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
-use crate::event_codec::{self, Events};
 use crate::fault;
+use crate::history::{self, History, Recorded, Wanted};
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -61,7 +60,7 @@ enum Stage {
 /// What the reading thread delivers.
 enum Piece {
     Opened(Box<Partition>),
-    Read(Position, Events),
+    Read(Recorded),
     End,
     Failed(Fault),
 }
@@ -216,9 +215,8 @@ impl Rebuild {
                 self.stored_in = partition.stored_as().0;
                 Ok(Received::Opened(partition))
             }
-            Ok(Piece::Read(first, events)) => {
-                let target = self.target;
-                self.read = (first..).zip(events).take_while(|(position, _)| *position <= target).collect();
+            Ok(Piece::Read(events)) => {
+                self.read = events.into();
                 Ok(Received::Events)
             }
             Ok(Piece::End) => Ok(Received::End),
@@ -285,26 +283,15 @@ impl Reader {
 
     fn read(&self) -> Result<(), Fault> {
         let partition = self.open()?;
-        let after = partition.applied();
+        let wanted = Wanted { until: self.target, ..Wanted::partition(self.number, partition.applied()) };
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(());
         }
-        let mut result = Ok(());
-        let mut visit = |record: Record<'_>| {
-            if record.first > self.target {
-                return ControlFlow::Break(());
-            }
-            let is_wanted = match event_codec::decode(record.payload) {
-                Ok(events) => self.send(Piece::Read(record.first, events)),
-                Err(error) => {
-                    result = Err(fault::of_logged(error));
-                    false
-                }
-            };
-            if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let mut visit = |piece: history::Piece| match self.send(Piece::Read(piece.events)) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         };
-        self.history.read(&|number| (number == self.number).then_some(after), &mut visit).map_err(fault::of_log)?;
-        result
+        self.history.read(&[wanted], &mut visit).map_err(fault::of_history)
     }
 
     fn open(&self) -> Result<Partition, Fault> {

@@ -1,16 +1,13 @@
 //! Replays the log into partitions while a data directory is opened.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use headcount_domain::fault::Fault;
-use headcount_domain::intake::event::Position;
-use headcount_storage::log::{History, Record};
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};
-use crate::event_codec;
 use crate::fault;
+use crate::history::{History, Piece, Wanted};
 use crate::opening_progress::Progress;
 
 /// How a pass over the log ended.
@@ -32,17 +29,18 @@ pub(super) fn replay(
     progress: &Progress,
     applied: &mut u64,
 ) -> Result<Replayed, Fault> {
-    let after: BTreeMap<u16, Position> = partitions.iter().map(|(number, partition)| (*number, partition.applied())).collect();
+    let wanted = partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied()));
+    let wanted: Vec<Wanted> = wanted.collect();
     // The lowest partition of a shard has the number of the shard.
     let shard = partitions.keys().next().map_or(0, |number| usize::from(*number));
     let mut end = Ok(Replayed::All);
     let mut read = 0;
-    let mut visit = |record: Record<'_>| {
-        let Some(partition) = partitions.get_mut(&record.partition) else { return ControlFlow::Continue(()) };
-        match replay_record(partition, applier, &record, applied) {
+    let mut visit = |piece: Piece| {
+        let Some(partition) = partitions.get_mut(&piece.partition) else { return ControlFlow::Continue(()) };
+        match replay_piece(partition, applier, &piece, applied) {
             Ok(true) => {}
             Ok(false) => {
-                end = Ok(Replayed::Panicked(record.partition));
+                end = Ok(Replayed::Panicked(piece.partition));
                 return ControlFlow::Break(());
             }
             Err(fault) => {
@@ -50,31 +48,24 @@ pub(super) fn replay(
                 return ControlFlow::Break(());
             }
         }
-        progress.reached(shard, record.first);
-        read += record.payload.len();
+        if let Some((first, _)) = piece.events.first() {
+            progress.reached(shard, *first);
+        }
+        read += piece.bytes;
         if read < limit_bytes {
             return ControlFlow::Continue(());
         }
         end = Ok(Replayed::Enough);
         ControlFlow::Break(())
     };
-    history.read(&|number| after.get(&number).copied(), &mut visit).map_err(fault::of_log)?;
+    history.read(&wanted, &mut visit).map_err(fault::of_history)?;
     end
 }
 
-/// Applies what a partition lacks of a record. `false`: an event panicked.
-fn replay_record(
-    partition: &mut Partition,
-    applier: &mut Applier,
-    record: &Record<'_>,
-    applied: &mut u64,
-) -> Result<bool, Fault> {
-    let events = event_codec::decode(record.payload).map_err(fault::of_logged)?;
-    for (event, position) in events.into_iter().zip(record.first..) {
-        if position <= partition.applied() {
-            continue;
-        }
-        if applier.apply(partition, &event, position)?.is_none() {
+/// Applies the events of a piece. `false`: an event panicked.
+fn replay_piece(partition: &mut Partition, applier: &mut Applier, piece: &Piece, applied: &mut u64) -> Result<bool, Fault> {
+    for (position, event) in &piece.events {
+        if applier.apply(partition, event, *position)?.is_none() {
             return Ok(false);
         }
         *applied += 1;

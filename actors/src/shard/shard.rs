@@ -10,7 +10,6 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
 use headcount_storage::external_ids::ExternalIdsView;
-use headcount_storage::log::History;
 
 use super::applier::Applier;
 use super::checkpointer::Next;
@@ -23,6 +22,7 @@ use super::quota_table::QuotaCheck;
 use super::replay::{Replayed, replay};
 use super::shard_map::partition_of;
 use super::work::Work;
+use crate::history::History;
 
 /// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
 const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);

@@ -105,7 +105,7 @@ fn a_checkpoint_is_of_the_moment_at_which_it_began() {
                 run.fold(&log[..begin]);
                 run.saved.begin(&mut run.state);
                 let mut rest = log[begin..].chunks(1);
-                while !run.saved.go_on(&mut run.state) {
+                while !run.saved.go_on(&mut run.state, 1) {
                     run.fold(rest.next().unwrap_or_default());
                 }
                 // The process dies here: nothing but the checkpoint is left.
@@ -126,7 +126,7 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
             for (step, event) in (0..).zip(log.chunks(1)) {
                 run.fold(event);
                 if run.saved.is_running() {
-                    if run.saved.go_on(&mut run.state) {
+                    if run.saved.go_on(&mut run.state, 1) {
                         let_go(&mut run.state);
                     }
                 } else if step % 3 == 0 {

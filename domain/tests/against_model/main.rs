@@ -62,11 +62,20 @@ fn limits_of(seed: u64) -> Limits {
     }
 }
 
+/// The number of parts and records of a checkpoint that the history of a seed writes with each event. With one, many events
+/// arrive while a checkpoint is written, but few checkpoints are completed and few pages evicted; every fourth history
+/// completes each checkpoint with the next event.
+fn checkpoint_step_of(seed: u64) -> usize {
+    if seed % 4 == 3 { usize::MAX } else { 1 }
+}
+
 /// One project.
 struct Held {
     policy: Policy,
     state: Project,
     saved: Saved,
+    /// The number of parts and records of a checkpoint that are written with each event.
+    checkpoint_step: usize,
     /// What a log holds: the events that the last whole checkpoint is without, with their positions.
     since: Vec<(Box<Event>, u64)>,
     /// How many of them the checkpoint that is being written will hold.
@@ -77,11 +86,12 @@ struct Held {
 }
 
 impl Held {
-    fn new(policy: Policy, limits: Limits) -> Held {
+    fn new(policy: Policy, limits: Limits, checkpoint_step: usize) -> Held {
         Held {
             policy,
             state: Project::new(limits),
             saved: Saved::default(),
+            checkpoint_step,
             since: Vec::new(),
             begun_at: 0,
             external_ids: HashMap::new(),
@@ -105,7 +115,7 @@ impl Held {
     }
 
     fn go_on(&mut self) {
-        if self.saved.go_on(&mut self.state) {
+        if self.saved.go_on(&mut self.state, self.checkpoint_step) {
             self.since.drain(..std::mem::take(&mut self.begun_at));
             let_go(&mut self.state);
         }
@@ -145,11 +155,12 @@ struct Folded {
     /// After how many events each a project stops without warning.
     crashes: Option<u64>,
     limits: Limits,
+    checkpoint_step: usize,
 }
 
 impl Default for Folded {
     fn default() -> Self {
-        Self { now: Instant(NOW_MS), projects: BTreeMap::new(), position: 0, crashes: None, limits: TINY }
+        Self { now: Instant(NOW_MS), projects: BTreeMap::new(), position: 0, crashes: None, limits: TINY, checkpoint_step: 1 }
     }
 }
 
@@ -260,7 +271,7 @@ impl Subject for Folded {
                 cookieless: *project.body.field("cookieless") != Json::Bool(false),
                 server_only_revenue: *project.body.field("server_only_revenue") == Json::Bool(true),
             };
-            self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy, self.limits)));
+            self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy, self.limits, self.checkpoint_step)));
         }
     }
 
@@ -325,7 +336,7 @@ fn trial(seed: u64) -> Result<Coverage, String> {
     // Questions take other ways where nobody but one project has a say.
     let history = if seed % 4 == 3 { alone(history) } else { history };
     let fails = |history: &History| {
-        let mut folded = Folded { limits: limits_of(seed), ..Folded::default() };
+        let mut folded = Folded { limits: limits_of(seed), checkpoint_step: checkpoint_step_of(seed), ..Folded::default() };
         // All is saved at the end, which compares what is saved with what it says.
         run(history, &mut folded, model_of(history)).inspect(|_| folded.restart())
     };

@@ -65,10 +65,10 @@ impl Saved {
         self.running.is_some()
     }
 
-    /// Writes a little more of the checkpoint. `true`: that was all, and it counts.
-    pub(crate) fn go_on(&mut self, state: &mut Project) -> bool {
+    /// Writes up to `most` more parts and records of the checkpoint. `true`: that was all, and it counts.
+    pub(crate) fn go_on(&mut self, state: &mut Project, most: usize) -> bool {
         let Some(checkpoint) = &mut self.running else { return true };
-        if state.drain_frozen(1, checkpoint) {
+        if state.drain_frozen(most, checkpoint) {
             return false;
         }
         let Checkpoint { records, cells, names, orphans } = self.running.take().unwrap();
@@ -89,9 +89,9 @@ impl Saved {
 
     /// Saves everything.
     pub(crate) fn save(&mut self, state: &mut Project) {
-        while !self.go_on(state) {}
+        while !self.go_on(state, 1) {}
         self.begin(state);
-        while !self.go_on(state) {}
+        while !self.go_on(state, 1) {}
     }
 
     /// Saves everything, and looks whether that is what it should be.

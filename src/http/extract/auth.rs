@@ -121,6 +121,21 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, keyed })
 }
 
+/// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.
+pub(crate) fn operator(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
+    let bearer = bearer(request)?;
+    if state.operator.as_ref().is_some_and(|operator| operator.is(bearer)) {
+        return Ok(());
+    }
+    match state.engine.registry().authenticate(bearer, state.engine.clock().now()) {
+        Ok(_) => Err(ApiError::new(
+            ErrorCode::OperatorRequired,
+            "this needs the operator token, which is in the file `operator-token` of the data directory",
+        )),
+        Err(_) => Err(ApiError::unauthenticated("the token is unknown, revoked or expired")),
+    }
+}
+
 /// Authorizes the creation of organizations, which needs the root token.
 pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {

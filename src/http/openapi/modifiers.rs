@@ -24,6 +24,8 @@ impl Modify for Credentials {
         components.add_security_scheme("api_token", bearer("sk_…", "An API token of the organization. It is a secret."));
         components
             .add_security_scheme("root_token", bearer("rk_…", "The root token, which makes organizations and nothing else."));
+        let operator = "The operator token, in the file `operator-token` of the data directory. Every start makes a new one.";
+        components.add_security_scheme("operator_token", bearer("op_…", operator));
         components.add_security_scheme("public_key", SecurityScheme::ApiKey(ApiKey::Header(public_key)));
     }
 }

@@ -29,7 +29,7 @@ const KEY_UNKNOWN: &Refusal = &Refusal("KeyUnknown", "401", "The public key is m
 const FORBIDDEN: &Refusal = &Refusal(
     "Forbidden",
     "403",
-    "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`.",
+    "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `operator_required`.",
     &[],
 );
 const ORIGIN_FORBIDDEN: &Refusal =

@@ -76,6 +76,7 @@ error_codes! {
     InsufficientRole "insufficient_role" FORBIDDEN Permission "The operation needs another role.";
     InsufficientScope "insufficient_scope" FORBIDDEN Permission "The token lacks the scope of the operation.";
     ProjectForbidden "project_forbidden" FORBIDDEN Permission "The token is for one project, and the operation is not about it.";
+    OperatorRequired "operator_required" FORBIDDEN Permission "The operation needs the operator token, which only the data directory has.";
     OriginForbidden "origin_forbidden" FORBIDDEN Permission "The project accepts no events from pages of this origin.";
     ActionsExhausted "actions_exhausted" FORBIDDEN Permission "The organization has too few Actions left.";
     NotFound "not_found" NOT_FOUND NotFound "There is no such thing, or it is another organization's.";

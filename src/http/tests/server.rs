@@ -7,7 +7,7 @@ use actix_web::test::{self, TestRequest};
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, web};
 use headcount_actors::domain::quota::Quotas;
-use headcount_actors::registry::{Initial, NewToken, Role, Scope};
+use headcount_actors::registry::{Initial, NewToken, OperatorToken, Role, Scope};
 use headcount_actors::{Engine, EngineConfig};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -43,8 +43,9 @@ impl TestServer {
         let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
         let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
-        let state =
-            AppState { engine, trusted_proxies: Vec::new(), geo_header: None, request_metrics: RequestMetrics::default() };
+        let operator = Some(OperatorToken::create(dir.path()).unwrap());
+        let request_metrics = RequestMetrics::default();
+        let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, operator, request_metrics };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }
 

@@ -28,7 +28,6 @@ mod error;
 mod fault_tests;
 mod floor;
 mod group;
-mod history;
 mod hold;
 mod index;
 mod reader;
@@ -47,7 +46,6 @@ pub use error::{Damage, LogError};
 #[cfg(feature = "fault-injection")]
 pub use group::Fault;
 pub use group::{GroupCommit, GroupOptions};
-pub use history::History;
 pub use hold::{LogFile, LogFiles, LogHold};
 pub use reader::{LogReader, LogTrimmer, Removed, Verified};
 pub use record::{AppendEntry, MAX_BLOCK_BYTES, Position, Record};

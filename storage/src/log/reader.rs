@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::cursor::{Cursor, Step};
 use super::error::{Damage, LogError};
-use super::history::History;
 use super::hold::LogHold;
 use super::index::SegmentIndex;
 use super::recovery::remove_segment;
@@ -235,20 +234,6 @@ impl LogReader {
             Some(chain) if chain != cursor.chain.0 => Err(cursor.damaged(Damage::Chain)),
             _ => Ok(()),
         }
-    }
-}
-
-impl History for LogReader {
-    fn last_position(&self, _: u16) -> Position {
-        LogReader::last_position(self)
-    }
-
-    fn read(
-        &self,
-        wanted: &dyn Fn(u16) -> Option<Position>,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
-    ) -> Result<(), LogError> {
-        LogReader::read(self, wanted, visit)
     }
 }
 

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_storage::external_ids::ExternalIdsView;
-use headcount_storage::log::Record;
 
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::event_codec;
+use crate::history::{Piece, Wanted};
 use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
@@ -72,14 +71,11 @@ impl Scan<'_> {
     /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
     /// aside.
     pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
-        let partition = partition_of(self.project);
+        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after: 0, until: self.until };
         let mut outcome = Ok(());
         let mut batch = Batch::default();
-        let result = self.engine.inner.history.read(&|number| (number == partition).then_some(0), &mut |record: Record<'_>| {
-            if record.first > self.until {
-                return ControlFlow::Break(());
-            }
-            outcome = self.take(&record, &mut batch, visit);
+        let result = self.engine.inner.history.read(&[wanted], &mut |piece: Piece| {
+            outcome = self.take(piece, &mut batch, visit);
             if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         outcome?;
@@ -89,7 +85,7 @@ impl Scan<'_> {
 
     fn take(
         &self,
-        record: &Record<'_>,
+        piece: Piece,
         batch: &mut Batch,
         visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
     ) -> Result<(), ScanError> {
@@ -97,9 +93,8 @@ impl Scan<'_> {
         if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
         }
-        let events = event_codec::decode(record.payload).map_err(|error| ScanError::Read(error.to_string()))?;
-        for (event, position) in events.into_iter().zip(record.first..) {
-            if position > self.until || event.project != self.project || self.engine.inner.dead.contains(position) {
+        for (position, event) in piece.events {
+            if self.engine.inner.dead.contains(position) {
                 continue;
             }
             let mut asked = None;
@@ -119,7 +114,7 @@ impl Scan<'_> {
                 self.hand_over(batch, visit)?;
             }
         }
-        batch.bytes += record.payload.len();
+        batch.bytes += piece.bytes;
         if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(()) }
     }
 

@@ -24,6 +24,7 @@ use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
 use crate::event_codec::{self, Events};
 use crate::faulty_store::FaultyStore;
+use crate::history::LogHistory;
 
 /// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
@@ -140,7 +141,7 @@ fn open<S: Store + Clone>(
     let checkpoints = Checkpoints::new(writer, policy, Arc::clone(&context.checkpoints));
     let usage = Arc::<MemoryUsage>::default();
     let evictor = Evictor::new(memory, Arc::clone(&usage));
-    (Shard::open(&numbers, context, Arc::new(log.reader()), applier, checkpoints, evictor).unwrap(), usage)
+    (Shard::open(&numbers, context, Arc::new(LogHistory::new(log.reader())), applier, checkpoints, evictor).unwrap(), usage)
 }
 
 /// Returns two projects in different partitions.

@@ -1,0 +1,65 @@
+//! The recorded events, as their readers get them: decoded, with their positions.
+//!
+//! Everything that reads the past reads it here: replays at a start, rebuilds while serving, and scans.
+
+mod error;
+mod log;
+
+use std::ops::ControlFlow;
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+
+pub(crate) use error::HistoryError;
+pub(crate) use log::LogHistory;
+
+/// Events with their positions, in order.
+pub(crate) type Recorded = Vec<(Position, Box<Event>)>;
+
+/// The events that a reader wants: those of one partition, or of one project, with positions in a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// The partition.
+    pub(crate) partition: u16,
+    /// The project; `None` for all projects of the partition.
+    pub(crate) project: Option<ProjectId>,
+    /// The position after which events are wanted.
+    pub(crate) after: Position,
+    /// The last wanted position.
+    pub(crate) until: Position,
+}
+
+impl Wanted {
+    /// Selects all events of a partition after a position.
+    pub(crate) fn partition(partition: u16, after: Position) -> Self {
+        Self { partition, project: None, after, until: Position::MAX }
+    }
+
+    fn contains(&self, position: Position, event: &Event) -> bool {
+        position > self.after && position <= self.until && self.project.is_none_or(|project| project == event.project)
+    }
+}
+
+/// Events of one partition that were read together.
+pub(crate) struct Piece {
+    /// The partition.
+    pub(crate) partition: u16,
+    /// The wanted events. There may be none.
+    pub(crate) events: Recorded,
+    /// About how many bytes were decoded.
+    pub(crate) bytes: usize,
+}
+
+/// The recorded events of all partitions.
+pub(crate) trait History: Send + Sync {
+    /// Returns the position of the last durable event that `partition` can have.
+    fn last_position(&self, partition: u16) -> Position;
+
+    /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
+    ///
+    /// The events of one project are visited in order. `visit` ends the reading with [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// [`HistoryError`]: pieces before the failure have been visited.
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+}
