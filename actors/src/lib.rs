@@ -4,6 +4,7 @@
 //! to the log's thread (durable), to its shard (in the rollups), and back.
 
 pub mod admission_gate;
+pub mod backup;
 mod checkpoint_writer;
 pub mod clock;
 mod dead_letters;

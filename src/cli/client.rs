@@ -1,8 +1,10 @@
 //! A client of a running server's API, for the commands that work beside it.
 
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use headcount_actors::registry::OPERATOR_FILE;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use serde::Deserialize;
@@ -54,6 +56,23 @@ pub(crate) struct ServerFlags {
     pub(crate) token: Option<String>,
 }
 
+/// The flags of commands that need the operator token.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct OperatorFlags {
+    /// URL of the server [default: the one that runs on the data directory]
+    #[arg(long, value_name = "URL", help_heading = "Through a running server")]
+    pub(crate) url: Option<String>,
+    /// Operator token [default: the one in the data directory's file `operator-token`]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        help_heading = "Through a running server",
+        env = "HEADCOUNT_OPERATOR_TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) operator_token: Option<String>,
+}
+
 /// The client.
 pub(crate) struct Client {
     agent: ureq::Agent,
@@ -85,13 +104,7 @@ pub(crate) struct ListedProject {
 impl Client {
     /// Creates a client of the server that the flags select, or of the one on the data directory.
     pub(crate) fn new(flags: &ServerFlags, settings: &Settings) -> Result<Self, Failure> {
-        let url = match &flags.url {
-            Some(url) => url.clone(),
-            None => match std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)) {
-                Ok(url) => url.trim().to_owned(),
-                Err(_) => format!("http://{}", settings.listen),
-            },
-        };
+        let url = address(flags.url.as_ref(), settings);
         let token = match &flags.token {
             Some(token) => token.clone(),
             None => InitialCredentials::load(&settings.data_dir)?
@@ -99,6 +112,20 @@ impl Client {
                 .ok_or_else(|| Failure(format!("no API token: give --token; {} holds none", settings.data_dir.display())))?,
         };
         Self::with(&url, &token)
+    }
+
+    /// Creates a client with the operator token.
+    pub(crate) fn operator(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
+        let token = match &flags.operator_token {
+            Some(token) => token.clone(),
+            None => {
+                let path = settings.data_dir.join(OPERATOR_FILE);
+                let token = std::fs::read_to_string(&path)
+                    .map_err(|error| Failure(format!("no operator token: give --operator-token; {}: {error}", path.display())))?;
+                token.trim().to_owned()
+            }
+        };
+        Self::with(&address(flags.url.as_ref(), settings), &token)
     }
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
@@ -143,6 +170,20 @@ impl Client {
         }
     }
 
+    /// Posts nothing, and returns the answer as a stream. An answer has no time limit, so that it may be large.
+    pub(crate) fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
+        let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
+        let mut response = request.send_empty().map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            return Ok(response.into_body().into_reader());
+        }
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec().unwrap_or_default();
+        let refused = self.parse::<serde_json::Value>(path, &ApiResponse { status, retry_after: None, body });
+        Err(refused.err().unwrap_or_else(|| Failure(format!("{}{path} answered {status}", self.url))))
+    }
+
     /// Lists the projects of the token's organization.
     pub(crate) fn projects(&self) -> Result<Vec<ListedProject>, Failure> {
         self.get::<ProjectList>("/projects").map(|list| list.projects)
@@ -172,6 +213,12 @@ impl Client {
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         Failure(format!("no answer from {}: {error}", self.url))
     }
+}
+
+/// The URL of the server: the given one, or that of the server on the data directory.
+fn address(url: Option<&String>, settings: &Settings) -> String {
+    let saved = || std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
+    url.cloned().or_else(saved).unwrap_or_else(|| format!("http://{}", settings.listen))
 }
 
 fn read_response(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<ApiResponse, ureq::Error> {

@@ -3,6 +3,7 @@
 //! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1 for a failure (one line gives
 //! the reason), 2 for a wrong command line.
 
+mod backup;
 mod client;
 mod credentials;
 mod demo;
@@ -49,6 +50,10 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Import events from a file: NDJSON or a web server's access log
     Import(import::ImportArgs),
+    /// Back up the data directory, of a running server or a stopped one
+    Backup(backup::BackupArgs),
+    /// Make a data directory of a backup
+    Restore(backup::RestoreArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -87,6 +92,8 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => show::run(&settings, &args),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
+        Command::Backup(args) => backup::run(&settings, &args),
+        Command::Restore(args) => backup::restore(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

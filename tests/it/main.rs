@@ -8,6 +8,7 @@
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
+//! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -17,6 +18,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod access;
+mod backup;
 mod bodies;
 mod bounds;
 mod caching;

@@ -85,7 +85,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 33] = [
+pub(crate) const PATHS: [(&str, &[&str]); 34] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -113,6 +113,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 33] = [
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
+    ("/admin/backup", &["POST"]),
     ("/healthz", &["GET", "HEAD"]),
     ("/readyz", &["GET", "HEAD"]),
     ("/version", &["GET", "HEAD"]),

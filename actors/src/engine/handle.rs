@@ -10,7 +10,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
-use headcount_storage::log::{Commit, GroupCommit};
+use headcount_storage::log::{Commit, GroupCommit, LogReader};
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
@@ -58,6 +58,9 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) scans: Arc<Semaphore>,
+    pub(super) log_reader: LogReader,
+    /// Of the one backup that may be made at a time.
+    pub(super) backups: Arc<Semaphore>,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Registry,
@@ -89,6 +92,7 @@ impl Engine {
         let map = ShardMap::new(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let sink = sink(addresses.clone(), map);
+        let log_reader = log.reader();
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
@@ -105,6 +109,8 @@ impl Engine {
             memory,
             damage: shared.damage,
             scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            log_reader,
+            backups: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
             registry,

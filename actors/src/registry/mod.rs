@@ -41,6 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
+use headcount_storage::log::LogFile;
 
 pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
@@ -50,7 +51,7 @@ pub use model::{
     Project, ProjectPatch, RateLimit, RateLimitPatch, TokenId,
 };
 pub use names::{Capability, Role, Scope, UnknownName};
-pub use operator::OperatorToken;
+pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS, MAX_RATE_LIMIT, MAX_TOKENS,
@@ -154,6 +155,13 @@ impl Registry {
         let organization = current.policy.organization;
         change.commit(ControlRecord::EventsRecorded { organization, project })?;
         self.policy(project).ok_or(PROJECT_NOT_FOUND)
+    }
+
+    /// Passes the files of the control data to `take`. Changes wait meanwhile.
+    pub(crate) fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
+        let change = self.change()?;
+        let files = change.journal.files()?;
+        Ok(take(&files))
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {

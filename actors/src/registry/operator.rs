@@ -8,7 +8,7 @@ use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use super::secret::{OPERATOR_TOKEN_PREFIX, Secret, SecretHash};
 
 /// The file in the data directory with the operator token.
-const OPERATOR_FILE: &str = "operator-token";
+pub const OPERATOR_FILE: &str = "operator-token";
 
 /// The check value of the operator token. Whoever can read the file has the rights of the operator; no other credential has them.
 #[derive(Debug)]

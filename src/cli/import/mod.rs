@@ -56,7 +56,7 @@ async fn import<S: Future<Output = ()>>(
 }
 
 /// Returns whether another process, a server, holds the data directory.
-fn is_held(data_dir: &Path) -> Result<bool, Failure> {
+pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
     if !data_dir.join("FORMAT").exists() {
         let message = "is not a data directory: `headcount init` or `headcount serve` creates one";
         return Err(Failure(format!("{} {message}", data_dir.display())));

@@ -1,6 +1,7 @@
 //! The endpoints: one file for each, or for each small family.
 
 pub(crate) mod api_tokens;
+pub(crate) mod backups;
 pub(crate) mod companies;
 pub(crate) mod docs;
 pub(crate) mod events;

@@ -33,14 +33,14 @@ impl<'t, T: BackupTarget> BackupWriter<'t, T> {
         Self { target, manifest }
     }
 
-    /// Adds a file of `bytes` bytes.
+    /// Adds a file of `bytes` bytes. Returns its SHA-256.
     ///
     /// # Errors
     /// As [`BackupTarget::file`].
-    pub fn add(&mut self, name: &str, bytes: u64, mut contents: impl Read) -> Result<(), BackupError> {
+    pub fn add(&mut self, name: &str, bytes: u64, mut contents: impl Read) -> Result<String, BackupError> {
         let sha256 = self.target.file(name, bytes, &mut contents)?;
-        self.manifest.files.push(BackupFile { name: name.to_owned(), bytes, sha256 });
-        Ok(())
+        self.manifest.files.push(BackupFile { name: name.to_owned(), bytes, sha256: sha256.clone() });
+        Ok(sha256)
     }
 
     /// Completes the backup.
