@@ -32,8 +32,8 @@ async fn visit(State(app): State<App>, Path(user): Path<String>) -> TextResponse
 
 async fn users(State(app): State<App>) -> TextResponse {
     let unavailable = |reason: String| (StatusCode::SERVICE_UNAVAILABLE, reason);
-    let keyed = app.engine.registry().policy(app.project).ok_or_else(|| unavailable("unknown project".into()))?;
-    let today = Window::last_days(1, keyed.policy.timezone, app.engine.clock().now());
+    let config = app.engine.registry().policy(app.project).ok_or_else(|| unavailable("unknown project".into()))?;
+    let today = Window::last_days(1, config.policy.timezone, app.engine.clock().now());
     let users = app.engine.ask(app.project, UniqueUsersQuery { window: today }).await;
     Ok(format!("{} users today\n", users.map_err(|error| unavailable(error.to_string()))?.total))
 }

@@ -9,10 +9,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
+use headcount_storage::files;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -38,11 +39,7 @@ pub(crate) struct DeadLetters {
 
 impl DeadLetters {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let text = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let text = files::read_if_there(path)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');
         let positions = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).map(|line| line.position);
         let positions: BTreeSet<Position> = positions.collect();
@@ -51,7 +48,7 @@ impl DeadLetters {
     }
 
     pub(crate) fn contains(&self, position: Position) -> bool {
-        self.count() > 0 && self.lock().contains(&position)
+        self.count() > 0 && self.positions.lock().contains(&position)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -62,7 +59,7 @@ impl DeadLetters {
     pub(crate) fn add(&self, position: Position, reason: &str, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_vec(&FullLine { position, reason, event })?;
         line.push(b'\n');
-        let mut positions = self.lock();
+        let mut positions = self.positions.lock();
         let mut file = open_private(&self.path)?;
         file.write_all(b"\n")?;
         file.write_all(&line)?;
@@ -70,10 +67,6 @@ impl DeadLetters {
         positions.insert(position);
         self.count.store(positions.len(), Ordering::Release);
         Ok(())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<Position>> {
-        self.positions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::store::{Checkpoint, MemoryStore, Store, StoreError, Visit};
+use headcount_storage::store::{MemoryStore, OpenCheckpoint, Store, StoreError, Visit};
+use parking_lot::Mutex;
 
 /// See the module. Clones are the same store.
 #[derive(Clone, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct PartitionFaults {
     /// Number of attempted commits.
     pub(crate) commits: u32,
     stopped: bool,
-    pending: Option<Box<dyn Checkpoint>>,
+    pending: Option<Box<dyn OpenCheckpoint>>,
 }
 
 /// The error of a failing read.
@@ -50,20 +51,16 @@ fn refused() -> StoreError {
 
 impl FaultyStore {
     pub(crate) fn change<R>(&self, partition: u16, change: impl FnOnce(&mut PartitionFaults) -> R) -> R {
-        change(self.partitions().entry(PartitionId(partition)).or_default())
+        change(self.partitions.lock().entry(PartitionId(partition)).or_default())
     }
 
     fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
-        let faults = PartitionId::of_key(key).and_then(|partition| self.partitions().get(&partition)?.reads);
+        let faults = PartitionId::of_key(key).and_then(|partition| self.partitions.lock().get(&partition)?.reads);
         match faults {
             None => Ok(()),
             Some(ReadFault::Io) => Err(StoreError::Io { action: "read".into(), source: io::Error::other("planted") }),
             Some(ReadFault::Damage) => Err(StoreError::Damaged { what: "planted".into() }),
         }
-    }
-
-    fn partitions(&self) -> MutexGuard<'_, HashMap<PartitionId, PartitionFaults>> {
-        self.partitions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -78,8 +75,8 @@ impl Store for FaultyStore {
         self.inner.scan(prefix, visit)
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
-        let mut partitions = self.partitions();
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
+        let mut partitions = self.partitions.lock();
         let faults = partitions.entry(partition).or_default();
         faults.begun += 1;
         assert!(!std::mem::take(&mut faults.panics), "planted");
@@ -93,7 +90,7 @@ impl Store for FaultyStore {
     }
 
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
-        let mut partitions = self.partitions();
+        let mut partitions = self.partitions.lock();
         let faults = partitions.entry(partition).or_default();
         if faults.no_recovery {
             return Err(refused());
@@ -109,10 +106,10 @@ impl Store for FaultyStore {
 struct FaultyCheckpoint {
     store: FaultyStore,
     partition: PartitionId,
-    inner: Box<dyn Checkpoint>,
+    inner: Box<dyn OpenCheckpoint>,
 }
 
-impl Checkpoint for FaultyCheckpoint {
+impl OpenCheckpoint for FaultyCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.inner.put(key, value)
     }
@@ -123,7 +120,7 @@ impl Checkpoint for FaultyCheckpoint {
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         let Self { store, partition, inner } = *self;
-        let mut partitions = store.partitions();
+        let mut partitions = store.partitions.lock();
         let faults = partitions.entry(partition).or_default();
         faults.commits += 1;
         if faults.failing_commits == 0 {

@@ -24,7 +24,9 @@ mod shard;
 pub mod thread_name;
 mod verifier;
 
-pub use engine::{AskError, Engine, EngineConfig, OpenError, OrganizationProjects, Vitals};
+pub use engine::{
+    AskError, Engine, EngineConfig, EventsPage, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, Vitals,
+};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, TrackError, Tracker};

@@ -1,9 +1,10 @@
 //! The progress of opening an engine, for observers on other threads.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
 
 use headcount_domain::intake::event::Position;
+use parking_lot::RwLock;
 
 /// The progress of opening an engine.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ impl Progress {
     #[must_use]
     pub fn replayed(&self) -> Option<(Position, Position)> {
         let end = *self.end.get()?;
-        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        let shards = self.shards.read();
         let reached = shards.iter().map(|shard| shard.load(Ordering::Relaxed)).min()?;
         Some((reached.min(end), end))
     }
@@ -29,12 +30,12 @@ impl Progress {
     pub(crate) fn begin(&self, shards: usize, end: Position) {
         let _ = self.end.set(end);
         let begun = (0..shards).map(|_| AtomicU64::new(0)).collect();
-        *self.shards.write().unwrap_or_else(PoisonError::into_inner) = begun;
+        *self.shards.write() = begun;
     }
 
     /// Records that a shard has reached a position.
     pub(crate) fn reached(&self, shard: usize, position: Position) {
-        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        let shards = self.shards.read();
         if let Some(shard) = shards.get(shard) {
             shard.store(position, Ordering::Relaxed);
         }

@@ -5,15 +5,12 @@
 //! anybody, including the operator.
 
 use std::path::{Path, PathBuf};
-use std::sync::RwLock;
 
 use headcount_domain::ids::KeyHasher;
 use headcount_domain::time::Instant;
-use headcount_storage::files::write_atomically;
+use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
-
-const DAY_MS: i64 = 86_400_000;
-const MODE: u32 = 0o600;
 
 /// A key file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -84,11 +81,11 @@ impl Secrets {
     /// # Errors
     /// The new salt can't be made durable.
     pub(crate) fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
-        let day = now.0.div_euclid(DAY_MS);
-        if let Some(salt) = find(&self.salts.read().unwrap_or_else(std::sync::PoisonError::into_inner), day) {
+        let day = now.utc_day();
+        if let Some(salt) = find(&self.salts.read(), day) {
             return Ok(salt);
         }
-        let mut salts = self.salts.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut salts = self.salts.write();
         if let Some(salt) = find(&salts, day) {
             return Ok(salt);
         }
@@ -113,25 +110,23 @@ fn random() -> Result<[u8; 16], SecretsError> {
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, SecretsError> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(SecretsError::Io { path: path.to_owned(), source }),
-    }
+    files::read_if_there(path).map_err(|source| SecretsError::Io { path: path.to_owned(), source })
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), SecretsError> {
-    write_atomically(path, bytes, MODE).map_err(|source| SecretsError::Io { path: path.to_owned(), source })
+    write_atomically(path, bytes, PRIVATE_FILE).map_err(|source| SecretsError::Io { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
+    use headcount_domain::time::MS_PER_DAY;
+
     use super::*;
 
     #[test]
     fn keys_stay_and_salts_go() {
         let dir = tempfile::tempdir().unwrap();
-        let day = |n: i64| Instant(n * DAY_MS + 5);
+        let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open(dir.path()).unwrap();
         let first = secrets.salt(day(100)).unwrap();
         let key = secrets.hasher().user("a");

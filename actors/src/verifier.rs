@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::UncheckedTables;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsError};
 use headcount_storage::store::DiskStore;
+use parking_lot::Mutex;
 
 use crate::fault;
 
@@ -78,11 +79,11 @@ impl Unchecked {
 
     /// Verifies the index of a partition for a while, during a start.
     pub(crate) fn check(&self, index: &ExternalIds) -> Result<(), ExternalIdsError> {
-        if self.index.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if self.index.lock().is_none() {
             return Ok(());
         }
         let left = index.verify_until(Some(self.until))?;
-        if let Some(all) = &mut *self.index.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(all) = &mut *self.index.lock() {
             all.push(left);
         }
         Ok(())
@@ -90,8 +91,8 @@ impl Unchecked {
 
     /// Takes what is left after the start.
     fn take(&self) -> (Option<UncheckedTables>, Vec<UncheckedTables>) {
-        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let store = self.store.lock().take();
+        let index = self.index.lock().take();
         let index = index.into_iter().flatten().filter(|index| !index.is_empty()).collect();
         (store.filter(|store| !store.is_empty()), index)
     }
@@ -114,8 +115,8 @@ impl Default for Unchecked {
 }
 
 /// The time that a start spends on verification: the configured one, or [`BEFORE_SERVING`].
-pub(crate) fn before_serving(told: Option<Duration>) -> Duration {
-    told.unwrap_or(BEFORE_SERVING)
+pub(crate) fn before_serving(set: Option<Duration>) -> Duration {
+    set.unwrap_or(BEFORE_SERVING)
 }
 
 /// The thread that verifies the rest.

@@ -427,7 +427,7 @@ async fn sound_data_is_not_taken_for_damaged_while_serving() {
 }
 
 #[test]
-fn the_progress_of_the_replay_is_told() {
+fn the_progress_of_the_replay_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

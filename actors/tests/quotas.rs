@@ -35,7 +35,7 @@ fn email(user: &str, email: &str) -> NewEvent {
     NewEvent::new("identify").user(user).metadata(&serde_json::json!({ "email": email })).unwrap()
 }
 
-fn told_domain(company: &str, domain: &str) -> NewEvent {
+fn reported_domain(company: &str, domain: &str) -> NewEvent {
     let event = NewEvent::new("group").user("u").with(Field::GroupType, "company").with(Field::GroupId, company);
     event.metadata(&serde_json::json!({ "domain": domain })).unwrap()
 }
@@ -95,7 +95,7 @@ async fn holds(engine: &Engine, project: ProjectId, round: &str) {
         email(&name("bob"), "bob@acme.com"),
         // The user has a company: that of another address is not made.
         email("ann", "ann@new.example"),
-        told_domain("acme.com", "other.example"),
+        reported_domain("acme.com", "other.example"),
         page("/a?y=2"),
         page("/b#top"),
         visit(&name("v"), "utm_source=mail&utm_medium=link&utm_campaign=may"),
@@ -110,7 +110,7 @@ async fn holds(engine: &Engine, project: ProjectId, round: &str) {
         (group(&format!("crew_{round}"), "red"), Quota::Groups),
         (group("company", &name("cus")), Quota::Companies),
         (email(&name("cem"), "cem@new.example"), Quota::Companies),
-        (told_domain("cus_1", "new.example"), Quota::Companies),
+        (reported_domain("cus_1", "new.example"), Quota::Companies),
         (page(&name("/c")), Quota::Pages),
         (visit(&name("w"), "utm_source=mail&utm_medium=link&utm_campaign=june"), Quota::Sources),
         (referred("news.example"), Quota::Sources),

@@ -2,6 +2,7 @@
 //!
 //! - [`row`]: an event with its position and the fields that only the archive and exports have.
 //! - [`schema`]: the table of columns that the archive and exports share, and decoding of columns to rows.
+//! - [`export`]: rows as text.
 //! - [`metadata`]: the scalars of metadata by path, and the selection of paths that become columns.
 //! - [`file`](mod@file): the name, the writer and the reader of one file.
 //! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder.
@@ -12,6 +13,7 @@
 pub mod archive;
 pub mod compact;
 pub mod error;
+pub mod export;
 pub mod file;
 pub mod manifest;
 pub mod metadata;

@@ -144,7 +144,11 @@ fn memory_of_a_million() {
         let mut rollups = Rollups::new(&Limits::DEFAULT);
         (0..most).for_each(|number| each(&mut rollups, number));
         let took = began.elapsed() / most;
-        println!("{name}: {} MiB resident, {} MiB told, {took:?} each", (resident() - before) >> 20, rollups.weight() >> 20);
+        println!(
+            "{name}: {} MiB resident, {} MiB by its own count, {took:?} each",
+            (resident() - before) >> 20,
+            rollups.weight() >> 20
+        );
     };
     let active = |rollups: &mut Rollups, number: u32, day: i32| {
         let key = hasher().company(&number.to_string());

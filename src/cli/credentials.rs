@@ -1,11 +1,9 @@
 //! The ids and keys of the first organization, saved in the data directory for the commands that run beside a server.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use headcount_actors::registry::Initial;
-use headcount_storage::files::{PRIVATE_FILE, write_atomically};
+use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
@@ -52,11 +50,8 @@ impl InitialCredentials {
     /// Reads them from the data directory. Returns `None` if there is no file; operators may remove it.
     pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::new(path.display(), error)),
-        };
+        let text = files::read_if_there(&path).map_err(|error| Failure::new(path.display(), error))?;
+        let Some(text) = text else { return Ok(None) };
         let credentials = serde_json::from_slice(&text);
         credentials.map(Some).map_err(|_| Failure(format!("{} is not a file that `headcount init` wrote", path.display())))
     }
@@ -64,6 +59,7 @@ impl InitialCredentials {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -47,7 +47,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
             return Ok(ExitCode::SUCCESS);
         }
     };
-    import::settle(&engine);
+    import::note_unfinished(&engine);
     // Print them before anything else can fail: they are shown once.
     if let Some(credentials) = init::first(&engine, first)? {
         println!("{}", init::describe(&credentials, &settings.data_dir));

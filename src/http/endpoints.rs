@@ -34,9 +34,11 @@ macro_rules! endpoints {
             info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody)),
+            security(("api_token" = [])),
             tags(
         (name = "events", description = "Recording what happens."),
         (name = "analytics", description = "Counting events and users of a project."),
+        (name = "data", description = "The recorded events themselves."),
         (name = "revenue", description = "Money of a project."),
         (name = "identities", description = "What single users did, over all projects."),
         (name = "companies", description = "What companies did, over all projects."),
@@ -59,6 +61,7 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
+    raw_events::list => list;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;

@@ -1,103 +1,63 @@
 //! Counts of requests for `/metrics`, and their ids.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
+use prometheus::core::Collector;
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts};
 
-/// Upper bounds of the latency buckets, in microseconds.
-pub(crate) const BUCKETS_US: [u64; 12] =
-    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000];
+/// Upper bounds of the latency buckets, in seconds.
+const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
 /// Counts of answers by class of status, and of their latencies.
-#[derive(Debug, Default)]
-pub(crate) struct RequestMetrics {
-    by_class: [AtomicU64; 5],
-    buckets: [AtomicU64; BUCKETS_US.len()],
-    total: AtomicU64,
-    total_us: AtomicU64,
-    rate_limited: AtomicU64,
-}
-
-/// The values of [`RequestMetrics`] at one moment.
 #[derive(Debug)]
-pub(crate) struct RequestFigures {
-    /// Answers of the classes 1xx to 5xx.
-    pub(crate) by_class: [u64; 5],
-    /// Answers not slower than each of [`BUCKETS_US`].
-    pub(crate) not_slower: [u64; BUCKETS_US.len()],
-    /// All answers.
-    pub(crate) total: u64,
-    /// The sum of their latencies, in microseconds.
-    pub(crate) total_us: u64,
-    /// Requests that the limit of their public key refused.
-    pub(crate) rate_limited: u64,
+pub(crate) struct RequestMetrics {
+    /// All classes.
+    answers: IntCounterVec,
+    /// The counters of the classes 1xx to 5xx, which are found without a look-up.
+    by_class: [IntCounter; 5],
+    latencies: Histogram,
+    rate_limited: IntCounter,
 }
 
 impl RequestMetrics {
+    /// Returns counters that are 0.
+    pub(crate) fn new() -> prometheus::Result<Self> {
+        let answers = Opts::new("headcount_http_requests_total", "Answers by class of status.");
+        let answers = IntCounterVec::new(answers, &["class"])?;
+        let latencies = HistogramOpts::new("headcount_http_request_duration_seconds", "How long answers took.");
+        Ok(Self {
+            by_class: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| answers.with_label_values(&[class])),
+            answers,
+            latencies: Histogram::with_opts(latencies.buckets(BUCKETS.to_vec()))?,
+            rate_limited: IntCounter::new(
+                "headcount_rate_limit_refusals_total",
+                "Requests that the rate limit of their public key refused.",
+            )?,
+        })
+    }
+
     /// Records one answer.
     pub(crate) fn count(&self, status: StatusCode, latency: Duration) {
-        let us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         if let Some(class) = self.by_class.get(usize::from(status.as_u16() / 100).saturating_sub(1)) {
-            class.fetch_add(1, Ordering::Relaxed);
+            class.inc();
         }
-        let bucket = BUCKETS_US.partition_point(|bound| *bound < us);
-        if let Some(bucket) = self.buckets.get(bucket) {
-            bucket.fetch_add(1, Ordering::Relaxed);
-        }
-        self.total.fetch_add(1, Ordering::Relaxed);
-        self.total_us.fetch_add(us, Ordering::Relaxed);
+        self.latencies.observe(latency.as_secs_f64());
     }
 
     /// Counts a request that the limit of its public key refused.
     pub(crate) fn count_rate_limited(&self) {
-        self.rate_limited.fetch_add(1, Ordering::Relaxed);
+        self.rate_limited.inc();
     }
 
-    /// Returns the counts so far.
-    pub(crate) fn figures(&self) -> RequestFigures {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut not_slower = [0; BUCKETS_US.len()];
-        let mut sum = 0;
-        for (total, bucket) in not_slower.iter_mut().zip(&self.buckets) {
-            sum += load(bucket);
-            *total = sum;
-        }
-        let by_class = std::array::from_fn(|class| load(&self.by_class[class]));
-        RequestFigures {
-            by_class,
-            not_slower,
-            total: load(&self.total),
-            total_us: load(&self.total_us),
-            rate_limited: load(&self.rate_limited),
-        }
+    /// Returns the counters, for a registry.
+    pub(crate) fn collectors(&self) -> [Box<dyn Collector>; 3] {
+        [Box::new(self.answers.clone()), Box::new(self.latencies.clone()), Box::new(self.rate_limited.clone())]
     }
 }
 
 /// A new request id: 16 hex digits, unlikely to repeat, not secret.
 pub(crate) fn next_request_id() -> HeaderValue {
-    thread_local! {
-        static STATE: Cell<u64> = Cell::new(seed());
-    }
-    let mut state = STATE.get();
-    // xorshift64*: the ids need to differ, nothing more.
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    STATE.set(state);
-    let mut text = [0u8; 16];
-    let mut rest = state.wrapping_mul(0x2545_F491_4F6C_DD1D);
-    for digit in text.iter_mut().rev() {
-        *digit = b"0123456789abcdef"[(rest & 15) as usize];
-        rest >>= 4;
-    }
-    HeaderValue::from_bytes(&text).unwrap_or(HeaderValue::from_static("0"))
-}
-
-fn seed() -> u64 {
-    static THREADS: AtomicU64 = AtomicU64::new(1);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
-    now.rotate_left(20) ^ THREADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
+    HeaderValue::try_from(format!("{:016x}", fastrand::u64(..))).unwrap_or(HeaderValue::from_static("0"))
 }

@@ -2,12 +2,12 @@
 
 mod connection;
 mod starting;
+mod thread;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix_http::HttpService;
@@ -15,7 +15,7 @@ use actix_http::error::DispatchError;
 use actix_server::ServerBuilder;
 use actix_service::{IntoServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
-use actix_web::dev::{AppConfig, ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
@@ -24,6 +24,7 @@ use actix_web::{App, Error, ResponseError};
 use headcount_actors::registry::OperatorToken;
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
+use parking_lot::Mutex;
 
 use crate::http::app::AppState;
 use crate::http::endpoints::routes;
@@ -34,6 +35,7 @@ use crate::http::respond::error::ApiError;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes};
 use starting::StartingServer;
+use thread::ServerThread;
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,9 +106,8 @@ pub struct Server;
 /// A server that runs, on threads of its own. Dropping it leaves it running: see [`RunningServer::stop`].
 #[derive(Debug)]
 pub struct RunningServer {
-    handle: ServerHandle,
     addresses: Vec<SocketAddr>,
-    thread: JoinHandle<io::Result<()>>,
+    thread: ServerThread,
 }
 
 impl Server {
@@ -163,24 +164,9 @@ impl Listening {
     /// # Errors
     /// [`StartError::Start`].
     pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
-        let listeners = self.listeners;
-        let (started, wait) = std::sync::mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new().name("http".into()).spawn(move || {
-            actix_web::rt::System::new().block_on(async move {
-                match build(engine, config, listeners) {
-                    Ok((server, addresses)) => {
-                        let _ = started.send(Ok((server.handle(), addresses)));
-                        server.await
-                    }
-                    Err(error) => {
-                        let _ = started.send(Err(error));
-                        Ok(())
-                    }
-                }
-            })
-        })?;
-        let (handle, addresses) = wait.recv().map_err(|_| io::Error::other("its thread ended"))??;
-        Ok(RunningServer { handle, addresses, thread })
+        let addresses = self.listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+        let thread = ServerThread::start("http", move || build(engine, config, self.listeners))?;
+        Ok(RunningServer { addresses, thread })
     }
 }
 
@@ -207,21 +193,12 @@ impl RunningServer {
     /// # Errors
     /// A worker failed.
     pub async fn stop(self) -> io::Result<()> {
-        self.handle.stop(true).await;
-        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
-        match joined {
-            Ok(Ok(result)) => result,
-            _ => Err(io::Error::other("the server's thread panicked")),
-        }
+        self.thread.stop().await
     }
 }
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
-fn build(
-    engine: Engine,
-    config: HttpConfig,
-    listeners: Vec<TcpListener>,
-) -> Result<(actix_web::dev::Server, Vec<SocketAddr>), StartError> {
+fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
     let HttpConfig { listen: _, workers, trusted_proxies, geo_header } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
@@ -231,8 +208,8 @@ fn build(
         engine: engine.clone(),
         trusted_proxies,
         geo_header,
+        request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
-        request_metrics: RequestMetrics::default(),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
     let mut builder = ServerBuilder::new()
@@ -241,10 +218,8 @@ fn build(
         .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();
-    let mut addresses = Vec::new();
     let named = Arc::new(AtomicUsize::new(0));
     for (place, listener) in listeners.into_iter().enumerate() {
-        addresses.push(listener.local_addr()?);
         let (engine, state, heads, answers, stop) = (engine.clone(), state.clone(), heads.clone(), answers.clone(), stop.clone());
         let named = Arc::clone(&named);
         builder = builder.listen("http", listener, move || {
@@ -278,7 +253,7 @@ fn build(
             connection.and_then(http)
         })?;
     }
-    Ok((builder.run(), addresses))
+    Ok(builder.run())
 }
 
 /// Makes the operator token of this server. Without a place for it (a full disk) the server serves, and refuses the operations that need it.
@@ -374,7 +349,7 @@ async fn compress<B: MessageBody + 'static>(
 fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
     type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
     static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if let Some((.., name, bytes)) = known.iter().find(|(of, by, ..)| of == tag && *by == encoding) {
         return Ok((name, bytes.clone()));
     }

@@ -6,10 +6,8 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use actix_web::dev::ServerHandle;
 use actix_web::http::KeepAlive;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -19,6 +17,7 @@ use crate::http::middleware;
 use crate::http::resources::health;
 use crate::http::respond::error::ApiError;
 use crate::http::routes::Router;
+use crate::server::thread::ServerThread;
 
 /// How many connections may be open. The engine needs the files meanwhile.
 const MAX_CONNECTIONS: usize = 256;
@@ -27,12 +26,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long requests under way may take once the engine is open, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 1;
 
-/// The server of a start that is under way, on a thread of its own.
+/// The server of a start that is under way.
 #[derive(Debug)]
-pub(crate) struct StartingServer {
-    handle: ServerHandle,
-    thread: JoinHandle<io::Result<()>>,
-}
+pub(crate) struct StartingServer(ServerThread);
 
 impl StartingServer {
     /// Accepts from these sockets until it is stopped.
@@ -40,31 +36,13 @@ impl StartingServer {
     /// # Errors
     /// Its thread can't be started.
     pub(crate) fn start(listeners: Vec<TcpListener>, progress: Arc<Progress>) -> io::Result<Self> {
-        let (started, wait) = std::sync::mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new().name("http-starting".into()).spawn(move || {
-            actix_web::rt::System::new().block_on(async move {
-                match build(listeners, progress) {
-                    Ok(server) => {
-                        let _ = started.send(Ok(server.handle()));
-                        server.await
-                    }
-                    Err(error) => {
-                        let _ = started.send(Err(error));
-                        Ok(())
-                    }
-                }
-            })
-        })?;
-        let handle = wait.recv().map_err(|_| io::Error::other("its thread ended"))??;
-        Ok(Self { handle, thread })
+        ServerThread::start("http-starting", move || build(listeners, progress)).map(Self)
     }
 
     /// Accepts no more connections, answers the requests in progress, and ends.
     pub(crate) async fn stop(self) {
-        self.handle.stop(true).await;
-        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
-        if !matches!(joined, Ok(Ok(Ok(())))) {
-            tracing::warn!("the server of the start did not stop cleanly");
+        if let Err(error) = self.0.stop().await {
+            tracing::warn!(%error, "the server of the start did not stop cleanly");
         }
     }
 }

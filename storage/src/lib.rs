@@ -27,4 +27,4 @@ mod sstable;
 pub mod store;
 
 pub use sstable::{TableError, UncheckedTables};
-pub use store::{Checkpoint, DiskStore, MemoryStore, Store, StoreError};
+pub use store::{DiskStore, MemoryStore, OpenCheckpoint, Store, StoreError};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{
-    Check, Checkpoint, DiskStore, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, MemoryStore, Store, StoreError, StoreOptions,
-    Visit,
+    Check, DiskStore, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, MemoryStore, OpenCheckpoint, Store, StoreError,
+    StoreOptions, Visit,
 };
 
 /// Something that a store can be opened from, again and again, with the same contents.
@@ -80,7 +80,7 @@ impl Store for Shifted {
         })
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
         Ok(Box::new(ShiftedCheckpoint(self.0.begin(partition)?, self.1)))
     }
 
@@ -89,9 +89,9 @@ impl Store for Shifted {
     }
 }
 
-struct ShiftedCheckpoint(Box<dyn Checkpoint>, u8);
+struct ShiftedCheckpoint(Box<dyn OpenCheckpoint>, u8);
 
-impl Checkpoint for ShiftedCheckpoint {
+impl OpenCheckpoint for ShiftedCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.0.put(&shift(key, self.1), value)
     }

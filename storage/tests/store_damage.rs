@@ -18,7 +18,7 @@ type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 const PARTITIONS: u16 = 4;
 const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 
-/// xorshift: the same damage at every run, unless told otherwise.
+/// xorshift: the same damage at every run, unless set otherwise.
 struct Random(u64);
 
 impl Random {

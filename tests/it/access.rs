@@ -23,6 +23,7 @@ fn all_scopes_but(scope: &str) -> Vec<&'static str> {
         "privacy_requests:read",
         "privacy_requests:write",
         "admin",
+        "events:read",
         "events:write",
     ];
     all.into_iter().filter(|known| *known != scope).collect()

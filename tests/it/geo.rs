@@ -92,10 +92,10 @@ fn a_trusted_proxy_says_whose_request_it_is() {
         ("203.0.113.1", &["XX"], ""),
         ("203.0.113.1", &["\u{e9}"], ""),
     ];
-    for (number, (address, told, country)) in table.into_iter().enumerate() {
-        let user = format!("{number}: {address} {told:?}");
+    for (number, (address, sent, country)) in table.into_iter().enumerate() {
+        let user = format!("{number}: {address} {sent:?}");
         let mut call = Call::post("/track").key(&tenant.key).agent(BROWSER).header("x-forwarded-for", address);
-        for value in told {
+        for value in sent {
             call = call.header("CF-IPCountry", *value);
         }
         assert_eq!(tenant.send(call.json(&json!({"name": "a", "user_id": user}))).status, 202);
@@ -114,8 +114,8 @@ fn a_trusted_proxy_says_whose_request_it_is() {
 #[test]
 fn a_proxy_alone_can_tell() {
     let tenant = Tenant::on(&started(&["--geo-header", "x-country", "--trusted-proxies", "127.0.0.1"]));
-    for (user, told, country) in [("ada", "SE", "SE"), ("bob", "XX", "")] {
-        let call = Call::post("/track").key(&tenant.key).header("X-Country", told).header("cf-ipcountry", "FR");
+    for (user, sent, country) in [("ada", "SE", "SE"), ("bob", "XX", "")] {
+        let call = Call::post("/track").key(&tenant.key).header("X-Country", sent).header("cf-ipcountry", "FR");
         assert_eq!(tenant.send(call.json(&json!({"name": "a", "user_id": user}))).status, 202);
         check(&tenant, user, country);
     }

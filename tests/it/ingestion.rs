@@ -172,7 +172,7 @@ fn the_valid_events_of_a_batch_are_recorded() {
         let answer = tenant.send(Call::post("/i/batch").key(&tenant.key).text(content_type, body)).ok(202);
         assert_eq!((&answer["recorded"], &answer["duplicates"], &answer["dropped"]), (&json!(2), &json!(0), &json!(0)));
         let errors = answer["errors"].as_array().unwrap();
-        let told: Vec<_> =
+        let accepted: Vec<_> =
             errors.iter().map(|error| (error["index"].as_u64().unwrap(), &error["code"], &error["param"])).collect();
         let expected = [
             (1, &json!("missing_parameter"), &json!("name")),
@@ -182,7 +182,7 @@ fn the_valid_events_of_a_batch_are_recorded() {
             (5, &json!("invalid_json"), &Value::Null),
             (6, &json!("invalid_json"), &Value::Null),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(accepted, expected);
         assert!(errors.iter().all(|error| error["message"].as_str().is_some_and(|message| !message.is_empty())));
     }
     assert_eq!(tenant.users(&tenant.project), 2);
@@ -202,7 +202,7 @@ fn servers_say_whose_agent_and_address_it_is() {
     assert_eq!(tenant.users(&tenant.project), 3, "a visitor is an address and an agent");
     assert_eq!(visit("203.0.113.3", CRAWLER)["reason"], "bot", "the visitor is one");
     send(json!({"name": "pageview"}));
-    assert_eq!(tenant.users(&tenant.project), 3, "without an address nobody is told apart");
+    assert_eq!(tenant.users(&tenant.project), 3, "without an address visitors are not distinguished");
     let batch = json!({"events": [{"name": "a", "ip": "203.0.113.4", "user_agent": BROWSER}, {"name": "a", "user_id": "ada"}]});
     let answer = tenant.send(Call::post(tenant.path("batch")).bearer(&token).json(&batch)).ok(202);
     assert_eq!(answer["recorded"], 2);

@@ -9,6 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
+//! | [`raw_events`] | lists of events |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -37,6 +38,7 @@ mod paths;
 mod privacy;
 mod questions;
 mod rate_limits;
+mod raw_events;
 mod secrets;
 mod server;
 mod slow_clients;

@@ -44,12 +44,13 @@ const fn send(method: &'static str, path: &'static str, body: &'static str, scop
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 7] = [
+pub(crate) const OF_PROJECT: [Operation; 8] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/by-attribution", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/ltv-cohorts", "revenue:read", Role::Admin),
+    read("/projects/{project}/events", "events:read", Role::Admin),
     send("POST", "/projects/{project}/track", r#"{"name": "a"}"#, "events:write", Role::Member),
     send("POST", "/projects/{project}/batch", r#"{"events": []}"#, "events:write", Role::Member),
 ];
@@ -85,13 +86,14 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 34] = [
+pub(crate) const PATHS: [(&str, &[&str]); 35] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
     ("/projects/{project}/track", &["POST"]),
     ("/projects/{project}/batch", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
+    ("/projects/{project}/events", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/timeseries", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/by-attribution", &["GET", "HEAD"]),

@@ -246,8 +246,8 @@ impl Process {
             return status;
         }
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
-        assert!(told.success(), "kill -TERM {pid}");
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        assert!(sent.success(), "kill -TERM {pid}");
         let since = Instant::now();
         let status = loop {
             match self.child.try_wait().expect("the child can be waited for") {

@@ -1,10 +1,11 @@
 //! Cancelling jobs of the checkpoint writer.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
+use parking_lot::{Condvar, Mutex};
 
 /// Shared by the shard that submitted a job and the thread that performs it.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Running<'c>(&'c Claim);
 impl Claim {
     /// Begins the job. `None`: it was cancelled.
     pub(super) fn begin(&self) -> Option<Running<'_>> {
-        let mut running = self.lock();
+        let mut running = self.running.lock();
         if self.stop.load(Ordering::Acquire) {
             return None;
         }
@@ -42,20 +43,14 @@ impl Claim {
     /// other jobs.
     pub(crate) fn cancel_and_wait(&self) {
         self.stop();
-        let mut running = self.lock();
-        while *running {
-            running = self.idle.wait(running).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut running = self.running.lock();
+        self.idle.wait_while(&mut running, |running| *running);
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        *self.0.lock() = false;
+        *self.0.running.lock() = false;
         self.0.idle.notify_all();
     }
 }

@@ -1,10 +1,11 @@
 //! Merges tables of external ids on a thread of its own: a large merge takes minutes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use headcount_storage::external_ids::{ExternalIdsError, Merge, Written};
+use parking_lot::Mutex;
 
 use super::claim::Claim;
 use super::report::{JobOutcome, Reply};
@@ -26,7 +27,7 @@ pub(super) struct StopSignal {
 impl StopSignal {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        if let Some(claim) = &*self.merging.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(claim) = &*self.merging.lock() {
             claim.stop();
         }
     }
@@ -36,7 +37,7 @@ impl StopSignal {
     }
 
     fn set_merging(&self, claim: Option<Arc<Claim>>) {
-        *self.merging.lock().unwrap_or_else(PoisonError::into_inner) = claim;
+        *self.merging.lock() = claim;
     }
 }
 

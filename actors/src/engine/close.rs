@@ -1,6 +1,6 @@
 //! The end of an engine, within a bounded time.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ impl Engine {
             }
         }
         self.inner.admission.health.stop();
-        let threads = self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = self.inner.threads.lock().take();
         if let Some(threads) = threads
             && !finished(tokio::time::Instant::now() + JOIN_TIMEOUT, move || threads.stop()).await
         {
@@ -54,7 +54,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.log.close();
         self.admission.health.stop();
-        if let Some(threads) = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(threads) = self.threads.get_mut().take() {
             threads.stop();
         }
     }

@@ -77,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nearly_full_disk_is_told_once_and_so_is_its_end() {
+    fn a_nearly_full_disk_is_logged_once_and_so_is_its_end() {
         let guard = DiskGuard::new(Path::new("."), 1);
         assert!(!guard.note(100));
-        let told: Vec<bool> = [0, 0, 1, 5, 0].into_iter().map(|free_bytes| guard.note(free_bytes)).collect();
-        assert_eq!(told, [true, false, true, false, true]);
+        let changed: Vec<bool> = [0, 0, 1, 5, 0].into_iter().map(|free_bytes| guard.note(free_bytes)).collect();
+        assert_eq!(changed, [true, false, true, false, true]);
     }
 }

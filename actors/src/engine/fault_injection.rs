@@ -3,12 +3,13 @@
 //! Only in builds with the feature `fault-injection`, and only if the variable [`VARIABLE`] names one. The faults of the log
 //! itself are in `headcount_storage::log`.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use headcount_domain::intake::event::Position;
 use headcount_storage::files::switch::{Plan, Switch};
 use headcount_storage::log::Fault;
+use parking_lot::Mutex;
 
 use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
@@ -52,7 +53,7 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
     {
         let plan: Plan = text.parse().map_err(|error| OpenError::Start(format!("{IO_VARIABLE}: {error}")))?;
         tracing::warn!(?plan, "this build fails operations on files on purpose");
-        *IO_FAULTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Switch::arm(&config.data_dir, plan));
+        *IO_FAULTS.lock() = Some(Switch::arm(&config.data_dir, plan));
     }
     if let Some(events) = number(CHECKPOINT_VARIABLE)? {
         config.checkpoints.events = events;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
@@ -11,6 +11,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
@@ -229,7 +230,7 @@ impl Engine {
         project: ProjectId,
         request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
     ) -> Result<Pending<R>, AskError> {
-        let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
+        let organization = self.registry().policy(project).map(|config| config.policy.organization);
         self.inner.shards.send(project, organization, request)
     }
 

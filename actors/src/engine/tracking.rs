@@ -168,12 +168,12 @@ impl Engine {
     /// # Errors
     /// See [`Refusal`].
     pub async fn track(&self, project: ProjectId, event: &NewEvent) -> Result<Receipt, Refusal> {
-        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let config = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
         let permit = self.embedded_permit(project, event.size_bytes())?;
         let prepare =
             |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
         let prepared =
-            self.with_pinned_config(keyed, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await??;
+            self.with_pinned_config(config, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await??;
         Ok(self.record(&self.tracker(), prepared, permit).await?)
     }
 
@@ -182,7 +182,7 @@ impl Engine {
     /// # Errors
     /// See [`Refusal`]; single invalid events are in the receipt.
     pub async fn track_batch(&self, project: ProjectId, events: &[NewEvent]) -> Result<BatchReceipt, Refusal> {
-        let keyed = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
+        let config = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
         let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
         let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
             let one = |event: &NewEvent| {
@@ -191,7 +191,7 @@ impl Engine {
             events.iter().map(one).collect()
         };
         let prepared =
-            self.with_pinned_config(keyed, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
+            self.with_pinned_config(config, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
         Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
     }
 

@@ -44,13 +44,19 @@ pub struct BatchReceipt {
     pub errors: Vec<(usize, Invalid)>,
 }
 
+/// Returns the id of an event for clients. A duplicate has that of the first event with its `external_id`.
+#[must_use]
+pub fn event_id(project: ProjectId, external_id: Option<&str>, position: Position) -> String {
+    match external_id {
+        Some(external_id) => public_id("ev_", project.0, 0, external_id),
+        None => public_id("ev_", project.0, 1, &position.to_string()),
+    }
+}
+
 impl Receipt {
     /// The receipt of an event that was applied.
     pub(crate) fn of(project: ProjectId, external_id: Option<&str>, outcome: Outcome, clamped: bool) -> Self {
-        let id = match external_id {
-            Some(external_id) => public_id("ev_", project.0, 0, external_id),
-            None => public_id("ev_", project.0, 1, &outcome.position.to_string()),
-        };
+        let id = event_id(project, external_id, outcome.position);
         let status = if outcome.is_duplicate() { Status::Duplicate } else { Status::Recorded };
         Self { id: Some(id), status, clamped, position: Some(outcome.first) }
     }

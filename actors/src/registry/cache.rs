@@ -137,11 +137,11 @@ impl Cache {
     }
 
     fn put(&self, tenant: &Tenant, project: &Project, rates: &Arc<Rates>) {
-        let keyed = Arc::new(ProjectConfig::new(tenant, project, Arc::clone(rates)));
-        self.by_project.insert(project.id, Arc::clone(&keyed));
+        let config = Arc::new(ProjectConfig::new(tenant, project, Arc::clone(rates)));
+        self.by_project.insert(project.id, Arc::clone(&config));
         for key in &project.public_keys {
             let limiter = project.key_limits.get(key).map(|limit| self.limiter(key, *limit));
-            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&keyed), limiter });
+            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&config), limiter });
         }
     }
 

@@ -37,11 +37,12 @@ mod tokens;
 mod validate;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 use headcount_storage::log::LogFile;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
@@ -50,7 +51,7 @@ pub use model::{
     ApiToken, BadTokenId, Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch,
     Project, ProjectPatch, RateLimit, RateLimitPatch, TokenId,
 };
-pub use names::{Capability, Role, Scope, UnknownName};
+pub use names::{Capability, Role, Scope};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
@@ -166,7 +167,7 @@ impl Registry {
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
         // Applying a record doesn't panic; if it did, the state would still follow the log record by record.
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read()
     }
 
     /// Begins a change; other changes wait until it is dropped.
@@ -197,7 +198,7 @@ impl Change<'_> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
         self.journal.append_at(position, &record)?;
-        let touched = self.registry.state.write().unwrap_or_else(PoisonError::into_inner).apply(record);
+        let touched = self.registry.state.write().apply(record);
         let state = self.registry.state();
         if let Some(touched) = touched {
             self.registry.cache.follow(&state, touched);

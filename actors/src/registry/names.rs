@@ -1,50 +1,16 @@
 //! The enumerations of the management API, each value with its only spelling.
 
-use std::fmt;
-use std::str::FromStr;
-
+use headcount_domain::named_values;
 use serde::{Deserialize, Serialize};
 
-/// The error for a name that is not in the list; its message lists the allowed names.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is none of: {allowed}")]
-pub struct UnknownName {
-    /// The allowed names, separated by commas.
-    pub allowed: String,
-}
-
+/// Names that are stored and sent as they are.
 macro_rules! names {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
-        }
-
-        impl $name {
-            /// All values, in the order of the documentation.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The name in the API and on disk.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownName;
-
-            fn from_str(text: &str) -> Result<Self, UnknownName> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| UnknownName {
-                    allowed: [$($text),+].join(", "),
-                })
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
+    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)+ }) => {
+        named_values! {
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+            pub enum $name by as_str {
+                $($(#[$value_doc])* #[serde(rename = $text)] $value = $text,)+
             }
         }
     };
@@ -71,6 +37,8 @@ names! {
         PrivacyRequestsWrite = "privacy_requests:write",
         /// Projects, keys, tokens, the organization's settings.
         Admin = "admin",
+        /// The recorded events themselves: lists and exports.
+        EventsRead = "events:read",
         /// Events sent by servers.
         EventsWrite = "events:write",
     }

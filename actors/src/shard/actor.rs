@@ -22,7 +22,7 @@ pub(crate) struct ShardActor {
     shard: Shard,
     /// Whether a turn is on its way.
     advancing: bool,
-    /// Whether a [`Step`] is on its way.
+    /// Whether a [`Signal::Step`] is on its way.
     stepping: bool,
     drained: Vec<oneshot::Sender<()>>,
     /// Until when queued events are applied; `None`: nobody drains.
@@ -48,23 +48,19 @@ pub(crate) struct Ask {
 #[rtype(result = "()")]
 pub(crate) struct Drain(pub(crate) oneshot::Sender<()>);
 
+/// A message of the actor to itself, or of a thread that works for it.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Advance;
-
-/// A rebuild has something to apply.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Woken;
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Step;
-
-/// The checkpoint writer has reported something.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct CheckpointReported;
+enum Signal {
+    /// Take a turn.
+    Advance,
+    /// Take a step of a checkpoint.
+    Step,
+    /// A rebuild has something to apply.
+    RebuildReady,
+    /// The checkpoint writer has reported something.
+    CheckpointReported,
+}
 
 impl ShardActor {
     pub(crate) fn new(shard: Shard) -> Self {
@@ -75,7 +71,7 @@ impl ShardActor {
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if !self.advancing {
             self.advancing = true;
-            ctx.notify(Advance);
+            ctx.notify(Signal::Advance);
         }
     }
 
@@ -114,7 +110,7 @@ impl ShardActor {
     fn step(&mut self, next: Next, ctx: &mut Context<Self>) {
         if next.is_step() && !self.stepping {
             self.stepping = true;
-            ctx.notify(Step);
+            ctx.notify(Signal::Step);
         }
     }
 
@@ -147,16 +143,16 @@ impl Actor for ShardActor {
         self.shard.notify_with(move || {
             #[expect(clippy::disallowed_methods, reason = "one message per report, and a partition has one job at a time")]
             if let Some(me) = me.upgrade() {
-                me.do_send(CheckpointReported);
+                me.do_send(Signal::CheckpointReported);
             }
         });
         // Reports from before the actor started.
-        ctx.notify(CheckpointReported);
+        ctx.notify(Signal::CheckpointReported);
         let me = ctx.address().downgrade();
         self.shard.set_wake(move || {
             #[expect(clippy::disallowed_methods, reason = "a rebuild has few pieces under way")]
             if let Some(me) = me.upgrade() {
-                me.do_send(Woken);
+                me.do_send(Signal::RebuildReady);
             }
         });
         ctx.run_interval(TICK, |actor, ctx| {
@@ -187,40 +183,25 @@ impl Handler<Ask> for ShardActor {
     }
 }
 
-impl Handler<Advance> for ShardActor {
+impl Handler<Signal> for ShardActor {
     type Result = ();
 
-    fn handle(&mut self, _: Advance, ctx: &mut Context<Self>) {
-        self.advance(ctx);
-    }
-}
-
-impl Handler<Woken> for ShardActor {
-    type Result = ();
-
-    fn handle(&mut self, _: Woken, ctx: &mut Context<Self>) {
-        self.schedule(ctx);
-    }
-}
-
-impl Handler<Step> for ShardActor {
-    type Result = ();
-
-    fn handle(&mut self, _: Step, ctx: &mut Context<Self>) {
-        self.stepping = false;
-        let next = self.shard.step_checkpoint();
-        self.go_on(next, ctx);
-    }
-}
-
-impl Handler<CheckpointReported> for ShardActor {
-    type Result = ();
-
-    fn handle(&mut self, _: CheckpointReported, ctx: &mut Context<Self>) {
-        let next = self.shard.hear_writer();
-        self.go_on(next, ctx);
-        // Events that waited for memory.
-        self.schedule(ctx);
+    fn handle(&mut self, signal: Signal, ctx: &mut Context<Self>) {
+        match signal {
+            Signal::Advance => self.advance(ctx),
+            Signal::Step => {
+                self.stepping = false;
+                let next = self.shard.step_checkpoint();
+                self.go_on(next, ctx);
+            }
+            Signal::RebuildReady => self.schedule(ctx),
+            Signal::CheckpointReported => {
+                let next = self.shard.hear_writer();
+                self.go_on(next, ctx);
+                // Events that waited for memory.
+                self.schedule(ctx);
+            }
+        }
     }
 }
 

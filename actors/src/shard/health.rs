@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::shard_map::PARTITIONS;
+use parking_lot::Mutex;
 
 /// The condition of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl PartitionHealth {
         if let Some(known) = self.conditions.get(usize::from(partition)) {
             known.store(condition as u8, Ordering::Release);
         }
-        let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reasons = self.reasons.lock();
         match condition {
             Condition::Well => drop(reasons.remove(&partition)),
             _ => drop(reasons.insert(partition, (condition, reason.to_owned()))),
@@ -64,7 +64,7 @@ impl PartitionHealth {
 
     /// The partitions that don't work, each with its condition and the reason.
     pub(crate) fn unwell(&self) -> Vec<(u16, Condition, String)> {
-        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        let reasons = self.reasons.lock();
         reasons.iter().map(|(partition, (condition, reason))| (*partition, *condition, reason.clone())).collect()
     }
 

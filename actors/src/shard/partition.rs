@@ -151,7 +151,7 @@ impl Partition {
     }
 
     /// Opens the partition empty, to be filled from the log, in an unused part of the store: in its own part, damaged data
-    /// can't be told from intact data. The next start opens its own part again, and rebuilds it too.
+    /// can't be distinguished from intact data. The next start opens its own part again, and rebuilds it too.
     pub(crate) fn open_empty(number: u16, context: PartitionContext) -> Result<Self, Fault> {
         for stored_as in (number..=u16::MAX).step_by(usize::from(PARTITIONS)).skip(1) {
             let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;

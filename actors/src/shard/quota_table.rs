@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
+use parking_lot::Mutex;
 
 /// A question about one event: would it exceed a quota?
 pub(crate) struct QuotaCheck {
@@ -37,7 +37,7 @@ impl QuotaTable {
 
     /// Sets the quotas that a project has reached.
     pub(crate) fn set(&self, project: ProjectId, reached: Reached) {
-        let mut projects = self.projects();
+        let mut projects = self.projects.lock();
         if reached.is_empty() {
             projects.remove(&project);
         } else {
@@ -51,7 +51,7 @@ impl QuotaTable {
         if self.count.load(Ordering::Acquire) == 0 {
             return Reached::default();
         }
-        self.projects().get(&project).copied().unwrap_or_default()
+        self.projects.lock().get(&project).copied().unwrap_or_default()
     }
 
     /// Number of projects that have reached a quota, of those that were loaded.
@@ -67,9 +67,5 @@ impl QuotaTable {
     /// Number of refused events since the start, by quota.
     pub(crate) fn refusals(&self) -> [(Quota, u64); Quota::ALL.len()] {
         Quota::ALL.map(|quota| (quota, self.refused[quota as usize].load(Ordering::Relaxed)))
-    }
-
-    fn projects(&self) -> MutexGuard<'_, HashMap<ProjectId, Reached>> {
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,74 +1,58 @@
 //! Channels and their rules: GA4's default channel group (Analytics Help, answer 9756891, "Channels for manual traffic")
 //! as a table, in the order of evaluation.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
 use super::{DIRECT, NONE, sources};
-
-macro_rules! channels {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// The channel of a visit, named as in GA4's default channel group, plus `AI Assistants`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum Channel { $($(#[$doc])* $variant,)+ }
-
-        impl Channel {
-            /// Every channel, in the order in which their rules are evaluated.
-            pub const ALL: &[Channel] = &[$(Channel::$variant,)+];
-
-            /// The name in responses.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Channel::$variant => $name,)+ }
-            }
-        }
-    };
-}
+use crate::named_values;
 
 // The index in this list is stored, so append new channels at its end.
-channels! {
-    /// Ads over several networks at once.
-    CrossNetwork = "Cross-network",
-    /// Ads on shopping sites, or of a shopping campaign.
-    PaidShopping = "Paid Shopping",
-    /// Ads on search engines.
-    PaidSearch = "Paid Search",
-    /// Ads on social networks.
-    PaidSocial = "Paid Social",
-    /// Ads on video sites.
-    PaidVideo = "Paid Video",
-    /// Banners.
-    Display = "Display",
-    /// Ads anywhere else.
-    PaidOther = "Paid Other",
-    /// Links on shopping sites.
-    OrganicShopping = "Organic Shopping",
-    /// Links on social networks.
-    OrganicSocial = "Organic Social",
-    /// Links on video sites.
-    OrganicVideo = "Organic Video",
-    /// Links in answers of AI assistants.
-    AiAssistants = "AI Assistants",
-    /// Links in search results.
-    OrganicSearch = "Organic Search",
-    /// Links in e-mails.
-    Email = "Email",
-    /// Links of affiliates.
-    Affiliates = "Affiliates",
-    /// Audio ads.
-    Audio = "Audio",
-    /// Links in text messages.
-    Sms = "SMS",
-    /// Notifications of mobile apps.
-    MobilePush = "Mobile Push Notifications",
-    /// Links on any other site.
-    Referral = "Referral",
-    /// No known link.
-    Direct = "Direct",
-    /// No rule matches.
-    Unassigned = "Unassigned",
+named_values! {
+    /// The channel of a visit, named as in GA4's default channel group, plus `AI Assistants`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum Channel by name {
+        /// Ads over several networks at once.
+        CrossNetwork = "Cross-network",
+        /// Ads on shopping sites, or of a shopping campaign.
+        PaidShopping = "Paid Shopping",
+        /// Ads on search engines.
+        PaidSearch = "Paid Search",
+        /// Ads on social networks.
+        PaidSocial = "Paid Social",
+        /// Ads on video sites.
+        PaidVideo = "Paid Video",
+        /// Banners.
+        Display = "Display",
+        /// Ads anywhere else.
+        PaidOther = "Paid Other",
+        /// Links on shopping sites.
+        OrganicShopping = "Organic Shopping",
+        /// Links on social networks.
+        OrganicSocial = "Organic Social",
+        /// Links on video sites.
+        OrganicVideo = "Organic Video",
+        /// Links in answers of AI assistants.
+        AiAssistants = "AI Assistants",
+        /// Links in search results.
+        OrganicSearch = "Organic Search",
+        /// Links in e-mails.
+        Email = "Email",
+        /// Links of affiliates.
+        Affiliates = "Affiliates",
+        /// Audio ads.
+        Audio = "Audio",
+        /// Links in text messages.
+        Sms = "SMS",
+        /// Notifications of mobile apps.
+        MobilePush = "Mobile Push Notifications",
+        /// Links on any other site.
+        Referral = "Referral",
+        /// No known link.
+        Direct = "Direct",
+        /// No rule matches.
+        Unassigned = "Unassigned",
+    }
 }
 
 impl Channel {
@@ -90,12 +74,6 @@ impl Channel {
         let visit = Visit { source, category: sources::category_of(source), medium, campaign };
         let holds = |rule: &&Rule| rule.any_of.iter().any(|all_of| all_of.iter().all(|test| test.holds(&visit)));
         RULES.iter().find(holds).map_or(Channel::Unassigned, |rule| rule.channel)
-    }
-}
-
-impl fmt::Display for Channel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

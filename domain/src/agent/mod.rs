@@ -6,55 +6,34 @@
 mod names;
 mod words;
 
-use std::fmt;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use serde::{Deserialize, Serialize};
 use woothee::parser::{Parser, WootheeResult};
 
+use crate::named_values;
 use crate::text;
 use words::{BOT_WORDS, HTTP_PROGRAMS};
 
 /// The number of bytes that are examined; the longest genuine agents have about 400.
 const MAX_AGENT_BYTES: usize = 1024;
 
-/// The kind of device that an event came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub enum Device {
-    /// A computer with a browser.
-    Desktop,
-    /// A phone.
-    Mobile,
-    /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its agent.
-    Tablet,
-    /// A crawler, monitor or previewer, see [`is_bot`].
-    Bot,
-    /// A television, a console, a program or an unknown device.
-    #[default]
-    Other,
-}
-
-impl Device {
-    /// Every kind.
-    pub const ALL: &[Device] = &[Device::Desktop, Device::Mobile, Device::Tablet, Device::Bot, Device::Other];
-
-    /// The name in responses: `desktop`, `mobile`, `tablet`, `bot`, `other`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Device::Desktop => "desktop",
-            Device::Mobile => "mobile",
-            Device::Tablet => "tablet",
-            Device::Bot => "bot",
-            Device::Other => "other",
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named_values! {
+    /// The kind of device that an event came from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+    pub enum Device by name {
+        /// A computer with a browser.
+        Desktop = "desktop",
+        /// A phone.
+        Mobile = "mobile",
+        /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its agent.
+        Tablet = "tablet",
+        /// A crawler, monitor or previewer, see [`is_bot`].
+        Bot = "bot",
+        /// A television, a console, a program or an unknown device.
+        #[default]
+        Other = "other",
     }
 }
 

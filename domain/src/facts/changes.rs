@@ -58,8 +58,8 @@ impl Facts {
             return DirtyRange::NONE;
         }
         let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-        let loose = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
-        let orders_by_first = if first_touch && self.bundle.is_none() { Times::ALL } else { Times::NONE };
-        DirtyRange { loose, runs: loose, new_touch, last_touch: to, orders_by_first, first_touch, ..DirtyRange::NONE }
+        let inline = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
+        let orders_by_first = if first_touch && self.deferred_key.is_none() { Times::ALL } else { Times::NONE };
+        DirtyRange { inline, runs: inline, new_touch, last_touch: to, orders_by_first, first_touch, ..DirtyRange::NONE }
     }
 }

@@ -64,12 +64,12 @@ pub struct DirtyRange {
     /// The orders that are added or removed, or whose row by last touch changes.
     pub orders: Times,
     /// The orders outside of runs whose last touch changes. Their runs stay unchanged.
-    pub loose: Times,
+    pub inline: Times,
     /// The runs that are added or removed, or whose last touch changes.
     pub runs: Times,
     /// The time of the new touch, of which there is at most one.
     pub new_touch: Option<Instant>,
-    /// The time of the last touch that is added or removed; no other touch follows up to the end of `loose`.
+    /// The time of the last touch that is added or removed; no other touch follows up to the end of `inline`.
     pub last_touch: Instant,
     /// The orders that are added or removed, or whose row by first touch changes.
     pub orders_by_first: Times,
@@ -87,7 +87,7 @@ impl DirtyRange {
         first_day: true,
         money: true,
         orders: Times::ALL,
-        loose: Times::NONE,
+        inline: Times::NONE,
         runs: Times::ALL,
         new_touch: None,
         last_touch: Instant(i64::MAX),
@@ -103,7 +103,7 @@ impl DirtyRange {
         first_day: false,
         money: false,
         orders: Times::NONE,
-        loose: Times::NONE,
+        inline: Times::NONE,
         runs: Times::NONE,
         new_touch: None,
         last_touch: Instant(i64::MAX),

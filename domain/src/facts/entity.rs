@@ -36,9 +36,9 @@ pub struct Facts {
     /// All money ever.
     pub(super) money: Option<Box<MoneySums>>,
     /// The key under which its orders are deferred, if they are.
-    pub(super) bundle: Option<Box<RecordKey>>,
+    pub(super) deferred_key: Option<Box<RecordKey>>,
     /// The orders deferred by last touch, if any.
-    pub(super) runs: Option<Box<Runs>>,
+    pub(super) order_runs: Option<Box<Runs>>,
 }
 
 impl Facts {
@@ -123,15 +123,15 @@ impl Facts {
     /// Returns the key under which its orders are counted by first touch, if they are deferred. Their touch is stored
     /// once under this key, so a new first touch moves no order.
     #[must_use]
-    pub fn bundle(&self) -> Option<RecordKey> {
-        self.bundle.as_deref().copied()
+    pub fn deferred_key(&self) -> Option<RecordKey> {
+        self.deferred_key.as_deref().copied()
     }
 
     /// Defers the attribution of the orders permanently under `key`, if `change` moves them all and they are many.
     pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
         let is_many = || self.orders.len() > limits.max_inline_orders;
-        if change.first_touch && self.bundle.is_none() && is_many() {
-            self.bundle = Some(Box::new(key));
+        if change.first_touch && self.deferred_key.is_none() && is_many() {
+            self.deferred_key = Some(Box::new(key));
         }
     }
 
@@ -251,6 +251,12 @@ impl Facts {
         }
     }
 
+    /// Returns the session of the identity's event of the moment `at`.
+    #[must_use]
+    pub fn session_at(&self, at: Moment) -> Option<&Session> {
+        self.sessions.get(self.sessions.before(at.sort_key().saturating_add(1))?)
+    }
+
     /// Returns the sessions that `session` meets, in order.
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
@@ -337,8 +343,8 @@ impl Facts {
             + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
-            + self.bundle.as_ref().map_or(0, |_| size_of::<RecordKey>())
-            + self.runs.as_ref().map_or(0, |runs| runs.weight());
+            + self.deferred_key.as_ref().map_or(0, |_| size_of::<RecordKey>())
+            + self.order_runs.as_ref().map_or(0, |runs| runs.weight());
         boxed + lists + self.orders.weight() + self.daily_counts.weight() + alone
     }
 }

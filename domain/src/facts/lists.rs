@@ -8,7 +8,7 @@ use super::group_ref::GroupRef;
 use super::order::Order;
 use super::session::Session;
 use super::touch::TouchAt;
-use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, sort_key_in_day};
+use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, item_of_page, sort_key_in_day};
 use crate::ids::RecordKey;
 use crate::time::{Day, Instant};
 
@@ -36,48 +36,19 @@ pub struct TouchEnds {
     pub(super) last: Option<TouchAt>,
 }
 
-macro_rules! item {
-    ($item:ty, $list:literal, $page:ident, $digest:ty, $size:literal, |$it:ident| $number:expr, |$items:ident| $described:expr) => {
-        impl Item for $item {
-            type Page = FactsPage;
-            type Digest = $digest;
-            const LIST: u32 = $list;
-            const LISTS: u32 = 6;
-            const SIZE: usize = $size;
-
-            fn sort_key(&self) -> SortKey {
-                let $it = self;
-                $number
-            }
-
-            fn to_page(items: &[Self]) -> FactsPage {
-                FactsPage::$page(items.to_vec())
-            }
-
-            fn of_page(page: FactsPage) -> Option<Vec<Self>> {
-                if let FactsPage::$page(items) = page { Some(items) } else { None }
-            }
-
-            fn digest($items: &[Self]) -> $digest {
-                $described
-            }
-        }
-    };
-}
-
 // Unconverted money is stored by currency, of which there are about 180, so days can be large.
-item!(DayEntry, 0, Days, (), 8, |entry| day_sort_key(entry.day), |_items| ());
-item!(GroupDay, 1, GroupRef, (), 8, |entry| group_sort_key(entry.day, entry.named), |_items| ());
-item!(Session, 2, Sessions, TouchEnds, 1, |session| session.at.sort_key(), |items| TouchEnds {
+item_of_page!(DayEntry: FactsPage::Days, 0 of 6, size 8, |entry| day_sort_key(entry.day), |_items| (): ());
+item_of_page!(GroupDay: FactsPage::GroupRef, 1 of 6, size 8, |entry| group_sort_key(entry.day, entry.named), |_items| (): ());
+item_of_page!(Session: FactsPage::Sessions, 2 of 6, size 1, |session| session.at.sort_key(), |items| TouchEnds: TouchEnds {
     first: items.iter().find_map(Session::touch_at),
     last: items.iter().rev().find_map(Session::touch_at),
 });
-item!(TouchAt, 3, Touches, TouchEnds, 1, |touch| touch.at.sort_key(), |items| TouchEnds {
+item_of_page!(TouchAt: FactsPage::Touches, 3 of 6, size 1, |touch| touch.at.sort_key(), |items| TouchEnds: TouchEnds {
     first: items.first().copied(),
     last: items.last().copied(),
 });
-item!(Order, 4, Orders, (), 1, |order| order.at.sort_key(), |_items| ());
-item!(DailyCount, 5, Counts, (), 1, |count| count.sort_key(), |_items| ());
+item_of_page!(Order: FactsPage::Orders, 4 of 6, size 1, |order| order.at.sort_key(), |_items| (): ());
+item_of_page!(DailyCount: FactsPage::Counts, 5 of 6, size 1, |count| count.sort_key(), |_items| (): ());
 
 /// The sort key of a named group on a day.
 pub(super) fn group_sort_key(day: Day, named: Option<GroupRef>) -> SortKey {

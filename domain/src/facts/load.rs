@@ -51,6 +51,15 @@ impl Facts {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
+    /// Loads the page for [`Facts::session_at`].
+    ///
+    /// # Errors The error of `page`.
+    pub fn load_session_at(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let after = at.sort_key().saturating_add(1);
+        self.sessions.load_before(after, &mut page)?;
+        self.sessions.before(after).map_or(Ok(()), |entry| self.sessions.load(entry, entry, page))
+    }
+
     /// Loads the counts of `span`.
     ///
     /// # Errors The error of `page`.
@@ -125,10 +134,10 @@ impl Facts {
         for orders in [change.orders, change.orders_by_first].into_iter().filter(|orders| !orders.is_empty()) {
             self.orders.load(orders.from.sort_key(), orders.to.sort_key(), &mut page)?;
         }
-        for gap in self.between_runs(change.loose) {
+        for gap in self.between_runs(change.inline) {
             self.orders.load(gap.from.sort_key(), gap.to.sort_key(), &mut page)?;
         }
-        for times in [change.orders, change.loose, change.runs].into_iter().filter(|times| !times.is_empty()) {
+        for times in [change.orders, change.inline, change.runs].into_iter().filter(|times| !times.is_empty()) {
             // Touches between the ends are part of the change; for earlier touches the digests suffice.
             for at in [times.from, times.to] {
                 let number = Moment::last_of(at.time).sort_key();

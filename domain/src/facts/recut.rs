@@ -43,13 +43,13 @@ impl Facts {
     /// Returns the key of the run that contains an order at `time`, if any.
     #[must_use]
     pub fn run_at(&self, time: Instant) -> Option<RecordKey> {
-        let runs = self.runs.as_ref()?;
+        let runs = self.order_runs.as_ref()?;
         runs.at(time).map(|run| runs.key(run))
     }
 
     /// Returns the keys and start times of the runs in `times`.
     pub fn runs(&self, times: Times) -> impl Iterator<Item = (RecordKey, Instant)> {
-        let runs = self.runs.iter().filter(move |_| !times.is_empty());
+        let runs = self.order_runs.iter().filter(move |_| !times.is_empty());
         runs.flat_map(move |runs| runs.within(times).iter().map(|run| (runs.key(*run), run.from)))
     }
 
@@ -60,7 +60,7 @@ impl Facts {
         if within.is_empty() {
             return gaps;
         }
-        for run in self.runs.iter().flat_map(|runs| runs.within(within)) {
+        for run in self.order_runs.iter().flat_map(|runs| runs.within(within)) {
             if from.time < run.from {
                 gaps.push(Times { from, to: Moment::last_of(before(run.from)) });
             }
@@ -86,15 +86,15 @@ impl Facts {
     /// only a few orders outside of runs may change their touch. Requires [`Facts::load_recut`].
     #[must_use]
     pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
-        if change.loose.is_empty() {
+        if change.inline.is_empty() {
             return None;
         }
         let most = limits.max_inline_run;
-        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
+        let cut = change.new_touch.and_then(|at| Some((at, self.order_runs.as_ref()?.at(at)?)));
         if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
             return Some(self.cut(run, at, most));
         }
-        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
+        let tail = Times { from: Moment::first_of(change.last_touch), to: change.inline.to };
         let gap = self.between_runs(tail).into_iter().find(|gap| self.count_orders(*gap) > most)?;
         let change = DirtyRange { orders: gap, runs: gap, ..DirtyRange::NONE };
         Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
@@ -120,7 +120,7 @@ impl Facts {
 
     /// Applies the result of [`Facts::recut`]. `owner` is the entity's own key.
     pub fn apply_recut(&mut self, recut: &Recut, owner: RecordKey) {
-        let runs = self.runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
+        let runs = self.order_runs.get_or_insert_with(|| Box::new(Runs { owner, next_serial: 0, runs: Vec::new() }));
         if let Some(old) = recut.old {
             runs.runs.retain(|run| run.serial != old.serial);
         }
@@ -136,15 +136,15 @@ impl Facts {
     ///
     /// # Errors The error of `page`.
     pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
-        if change.loose.is_empty() {
+        if change.inline.is_empty() {
             return Ok(());
         }
-        let cut = change.new_touch.and_then(|at| Some((at, self.runs.as_ref()?.at(at)?)));
+        let cut = change.new_touch.and_then(|at| Some((at, self.order_runs.as_ref()?.at(at)?)));
         let mut ends = Vec::new();
         if let Some((at, run)) = cut {
             ends.extend([times(run.from, before(at)), times(at, run.to)]);
         }
-        let tail = Times { from: Moment::first_of(change.last_touch), to: change.loose.to };
+        let tail = Times { from: Moment::first_of(change.last_touch), to: change.inline.to };
         ends.extend(self.between_runs(tail));
         for end in ends.iter().flat_map(|times| [times.from, times.to]) {
             self.orders.load(end.sort_key(), end.sort_key(), &mut page)?;

@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 use crate::intake::event::Event;
 use crate::intake::fields::{Entry, Field, Number, Scalar};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
+use crate::named_values;
+use crate::names::UnknownName;
 use crate::text;
 
 /// The maximum number of filters of a query.
@@ -26,55 +28,34 @@ pub const MAX_FILTERS: usize = 20;
 /// The number of characters of an invalid value that an error message repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 
-macro_rules! operators {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// A comparison operator of a filter.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Operator { $($(#[$doc])* $variant,)+ }
-
-        impl Operator {
-            /// Every operator.
-            pub const ALL: &[Operator] = &[$(Operator::$variant,)+];
-
-            /// The operator's name in queries.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Operator::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-operators! {
-    /// Equal to the operand, or to one of its list.
-    Is = "is",
-    /// The negation of [`Operator::Is`].
-    IsNot = "is_not",
-    /// Text that contains the operand, ignoring case.
-    Contains = "contains",
-    /// The negation of [`Operator::Contains`].
-    NotContains = "not_contains",
-    /// Greater than the operand.
-    Gt = "gt",
-    /// Greater than or equal to the operand.
-    Gte = "gte",
-    /// Less than the operand.
-    Lt = "lt",
-    /// Less than or equal to the operand.
-    Lte = "lte",
-    /// Not null.
-    IsSet = "is_set",
-    /// Null.
-    IsNotSet = "is_not_set",
+named_values! {
+    /// A comparison operator of a filter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Operator by as_str {
+        /// Equal to the operand, or to one of its list.
+        Is = "is",
+        /// The negation of [`Operator::Is`].
+        IsNot = "is_not",
+        /// Text that contains the operand, ignoring case.
+        Contains = "contains",
+        /// The negation of [`Operator::Contains`].
+        NotContains = "not_contains",
+        /// Greater than the operand.
+        Gt = "gt",
+        /// Greater than or equal to the operand.
+        Gte = "gte",
+        /// Less than the operand.
+        Lt = "lt",
+        /// Less than or equal to the operand.
+        Lte = "lte",
+        /// Not null.
+        IsSet = "is_set",
+        /// Null.
+        IsNotSet = "is_not_set",
+    }
 }
 
 impl Operator {
-    /// Returns the operator with exactly this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Operator> {
-        Operator::ALL.iter().copied().find(|operator| operator.as_str() == name)
-    }
-
     const fn is_negated(self) -> bool {
         matches!(self, Operator::IsNot | Operator::NotContains | Operator::IsNotSet)
     }
@@ -105,10 +86,9 @@ impl Filter {
     /// # Errors [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or `value`.
     pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
         let field = Field::parse(field).map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
-        let operator = Operator::parse(operator).ok_or_else(|| {
-            let names: Vec<&str> = Operator::ALL.iter().map(|operator| operator.as_str()).collect();
+        let operator: Operator = operator.parse().map_err(|UnknownName { allowed }| {
             let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
-            Invalid::parameter("operator", format!("`operator` must be one of {}, not {given:?}", names.join(", ")))
+            Invalid::parameter("operator", format!("`operator` must be one of {allowed}, not {given:?}"))
         })?;
         Ok(Filter { field, test: Condition::read(operator, value.map(str::trim))?, negated: operator.is_negated() })
     }

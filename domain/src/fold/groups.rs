@@ -10,7 +10,7 @@ use crate::identity::{Identity, IdentityId};
 use crate::ids::{PublicCompany, RecordKey};
 use crate::indexes::MemberAlias;
 use crate::intake::event::Event;
-use crate::intake::submission::metadata_text;
+use crate::intake::fields::metadata_text;
 use crate::project::Project;
 use crate::records::{Source, page_key};
 use crate::time::Day;
@@ -35,20 +35,20 @@ impl<S: Source> Fold<'_, S> {
             _ => return Ok(None),
         };
         if &*event.name == "group" {
-            self.tell(event, key, at)?;
+            self.describe_group(event, key, at)?;
         }
         Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), number, kind == COMPANY)))
     }
 
-    fn tell(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
+    fn describe_group(&mut self, event: &Event, key: RecordKey, at: Moment) -> Result<(), Fault> {
         let source = self.source;
         let name = event.details.metadata.as_deref().and_then(|json| metadata_text(json, "name"));
         let Project { groups, rollups, .. } = &mut *self.project;
         if let Some(name) = name.filter(|name| !name.is_empty())
             && let Some(group) = groups.get_mut(key, || source.record(key))?
-            && group.tell_name(at, &name)
+            && group.report_name(at, &name)
         {
-            rollups.group_names.tell(self.hasher.group_type(&group.kind), group.number, &name);
+            rollups.group_names.set_name(self.hasher.group_type(&group.kind), group.number, &name);
         }
         match (&event.company, &event.company_domain) {
             (Some(_), Some(domain)) => self.link_company(key, domain, at),
@@ -64,7 +64,7 @@ impl<S: Source> Fold<'_, S> {
         }
         let kind_key = self.hasher.group_type(kind);
         let number = self.project.rollups.group_numbers.assign(kind_key, key);
-        self.project.rollups.group_names.tell(kind_key, number, id);
+        self.project.rollups.group_names.set_name(kind_key, number, id);
         self.project.groups.insert(key, Group::new(kind, id, number));
         Ok(number)
     }
@@ -82,7 +82,7 @@ impl<S: Source> Fold<'_, S> {
         let Project { groups, rollups, limits, .. } = &mut *self.project;
         rollups.company_links.remember(company, domain, reported_at);
         if let Some(group) = groups.get_mut(domain, || source.record(domain))? {
-            group.tell_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;
+            group.add_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;
             let aliases = group.count_aliases();
             rollups.company_links.remember_most(aliases);
         }

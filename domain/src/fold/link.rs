@@ -82,7 +82,7 @@ impl<S: Source> Fold<'_, S> {
         }
         // The e-mail index refers to the linked id, which refers to the user.
         for (email, at) in small.emails.iter() {
-            base.emails.tell(email, *at);
+            base.emails.report(email, *at);
         }
         self.project
             .orphans

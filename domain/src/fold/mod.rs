@@ -54,19 +54,19 @@ impl<S: Source> Fold<'_, S> {
         let Some(mut identity) = self.take_identity(identity_key)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
-        let is_somebody = identity.id != IdentityId::Nobody;
+        let is_identity = identity.id != IdentityId::Nobody;
         // Most events only extend the last session.
-        let extends = is_somebody && identity.facts.extends_last_session(at).is_some();
-        let session = (is_somebody && !extends).then(|| self.session(event, at, named)).transpose()?;
+        let extends = is_identity && identity.facts.extends_last_session(at).is_some();
+        let session = (is_identity && !extends).then(|| self.session(event, at, named)).transpose()?;
         self.add_day(&mut identity, event.day, named, &event.sums())?;
         match session {
             Some(session) => self.add_session(&mut identity, session)?,
             None if extends => self.extend_last_session(&mut identity, event.time),
             None => {}
         }
-        if is_somebody {
+        if is_identity {
             identity.saw(at, at);
-            self.tell_email(&mut identity, identity_key, event, at)?;
+            self.report_email(&mut identity, identity_key, event, at)?;
             self.count_texts(&mut identity, event)?;
         }
         if let Some((revenue, orders)) = event.order() {
@@ -115,9 +115,9 @@ impl<S: Source> Fold<'_, S> {
         Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
     }
 
-    fn tell_email(&mut self, identity: &mut Identity, identity_key: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
+    fn report_email(&mut self, identity: &mut Identity, identity_key: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
         let Some(email) = &event.details.email else { return Ok(()) };
-        if !identity.emails.tell(email, at) {
+        if !identity.emails.report(email, at) {
             return Ok(());
         }
         self.record_alias(identity);

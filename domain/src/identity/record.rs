@@ -90,7 +90,7 @@ pub struct LatestEmail(Option<(Box<str>, Moment)>);
 
 impl LatestEmail {
     /// Records an address reported at a moment. Returns `false` if it was already the latest one.
-    pub fn tell(&mut self, email: &str, at: Moment) -> bool {
+    pub fn report(&mut self, email: &str, at: Moment) -> bool {
         match &mut self.0 {
             Some((known, reported)) if **known == *email => {
                 *reported = at.max(*reported);

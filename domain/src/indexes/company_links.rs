@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompanyLink {
     /// The moment of the link. Among the links of several projects, the first recorded one takes effect.
-    pub told: Moment,
+    pub reported_at: Moment,
     /// The domain's key.
     pub domain: RecordKey,
 }
@@ -32,8 +32,8 @@ impl Value for Link {
     fn columns(self) -> Columns {
         match self {
             Self::Most(most) => [0, most.into(), 0, 0],
-            Self::To(CompanyLink { told, domain: RecordKey(domain) }) => {
-                [1, unsigned(told.time.0.into()), told.position.into(), domain]
+            Self::To(CompanyLink { reported_at, domain: RecordKey(domain) }) => {
+                [1, unsigned(reported_at.time.0.into()), reported_at.position.into(), domain]
             }
         }
     }
@@ -44,8 +44,8 @@ impl Value for Link {
             return Self::Most(u32::try_from(one).unwrap_or_default());
         }
         let time = Instant(i64::try_from(signed(one)).unwrap_or_default());
-        let told = Moment { time, position: u64::try_from(other).unwrap_or_default() };
-        Self::To(CompanyLink { told, domain: RecordKey(domain) })
+        let reported_at = Moment { time, position: u64::try_from(other).unwrap_or_default() };
+        Self::To(CompanyLink { reported_at, domain: RecordKey(domain) })
     }
 }
 
@@ -87,12 +87,12 @@ impl Cells<Of, Link> {
     }
 
     /// Records a company's domain. The first recorded domain takes effect, from the earliest event that reports it.
-    pub fn remember(&mut self, company: RecordKey, domain: RecordKey, told: Moment) {
+    pub fn remember(&mut self, company: RecordKey, domain: RecordKey, reported_at: Moment) {
         let known = self.of(company);
-        if known.is_some_and(|known| known.domain != domain || known.told <= told) {
+        if known.is_some_and(|known| known.domain != domain || known.reported_at <= reported_at) {
             return;
         }
-        self.set(of(company), Link::To(CompanyLink { told, domain }));
+        self.set(of(company), Link::To(CompanyLink { reported_at, domain }));
     }
 
     /// Returns the link of a company, if any.

@@ -44,7 +44,7 @@ impl StoredCells for GroupNames {
 
 impl Cells<GroupNumber, NamePrefix> {
     /// Records the name of a group.
-    pub fn tell(&mut self, kind: RecordKey, number: u32, name: &str) {
+    pub fn set_name(&mut self, kind: RecordKey, number: u32, name: &str) {
         self.set((kind, number), NamePrefix::of(name));
     }
 
@@ -65,10 +65,10 @@ mod tests {
     fn numbers_find_their_prefixes() {
         let mut cells: Cells<GroupNumber, NamePrefix> = Cells::default();
         for number in 0..3000 {
-            cells.tell(TEAM, number, &format!("team {number:05} of the house"));
+            cells.set_name(TEAM, number, &format!("team {number:05} of the house"));
         }
-        cells.tell(TEAM, 2047, "The name that was told");
-        cells.tell(SQUAD, 0, "s");
+        cells.set_name(TEAM, 2047, "The name that was reported");
+        cells.set_name(SQUAD, 0, "s");
         let team: Vec<_> = cells.of_kind(TEAM).collect();
         assert_eq!(team.len(), 3000);
         let expected = [(2046, NamePrefix::of("team 02046 of the")), (2047, NamePrefix::of("The name that wa"))];

@@ -8,10 +8,9 @@ use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, Money, SentIds};
+use crate::intake::fields::metadata_text;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::intake::submission::{
-    Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, metadata_text, text,
-};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, text};
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
 use crate::time::{Instant, clamp_timestamp};
@@ -117,7 +116,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     if !consent {
         without_person(&mut details);
     }
-    details.email = email.told.map(Into::into);
+    details.email = email.reported.map(Into::into);
     if let Some((group_type, group_id)) = &group {
         details.group_type = Some((*group_type).into());
         details.group_id = Some((*group_id).into());
@@ -128,7 +127,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         details.country = client.country;
     }
     let company = group.filter(|(kind, _)| *kind == "company").and_then(|(_, id)| CompanyKey::from_group_id(id));
-    let company_domain = (company.is_some() && name == "group").then(|| told_domain(metadata)).flatten();
+    let company_domain = (company.is_some() && name == "group").then(|| reported_domain(metadata)).flatten();
     let event = Event {
         project: policy.project,
         time,
@@ -198,12 +197,12 @@ fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, boo
         Instant::parse_epoch_ms(raw)
     };
     let sent = sent.ok_or_else(wrong)?;
-    let settled = clamp_timestamp(Some(sent), received).map_err(|error| {
+    let clamped = clamp_timestamp(Some(sent), received).map_err(|error| {
         let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&sent.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
     })?;
-    Ok((settled.at, settled.clamped))
+    Ok((clamped.at, clamped.clamped))
 }
 
 fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result<Option<Money>, Invalid> {
@@ -324,21 +323,21 @@ fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> 
 
 #[derive(Default)]
 struct Emails {
-    told: Option<String>,
+    reported: Option<String>,
     company: Option<CompanyKey>,
 }
 
 /// Returns the e-mail address that the event reports, and the company of its domain.
 fn email(name: &str, who: &SentIds, metadata: Option<&str>) -> Emails {
-    let tells = name == "identify" || who.user_id.is_some();
-    let trait_email = metadata.filter(|_| tells).and_then(|json| metadata_text(json, "email"));
+    let is_trait = name == "identify" || who.user_id.is_some();
+    let trait_email = metadata.filter(|_| is_trait).and_then(|json| metadata_text(json, "email"));
     let trait_email = trait_email.as_deref().and_then(company::normalise_email);
     let id_email = who.user_id.as_deref().and_then(company::normalise_email);
     let company = [&trait_email, &id_email].into_iter().flatten().find_map(|email| CompanyKey::from_email(email));
-    Emails { told: trait_email.or(id_email), company }
+    Emails { reported: trait_email.or(id_email), company }
 }
 
-fn told_domain(metadata: Option<&str>) -> Option<CompanyKey> {
+fn reported_domain(metadata: Option<&str>) -> Option<CompanyKey> {
     let domain = metadata_text(metadata?, "domain")?;
     CompanyKey::from_domain(&domain)
 }

@@ -350,34 +350,6 @@ impl<'de> Visitor<'de> for Bounds<'_> {
     }
 }
 
-/// Returns the string at the top-level key `key` of the JSON object `json`, if any.
-pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
-    struct Find<'k>(&'k str);
-    impl<'de> Visitor<'de> for Find<'_> {
-        type Value = Option<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-            let mut found = None;
-            while let Some(name) = entries.next_key::<Text<'de>>()? {
-                if name.0 == self.0 {
-                    found = match entries.next_value::<serde_json::Value>()? {
-                        serde_json::Value::String(text) => Some(text),
-                        _ => None,
-                    };
-                } else {
-                    entries.next_value::<IgnoredAny>()?;
-                }
-            }
-            Ok(found)
-        }
-    }
-    serde_json::Deserializer::from_str(json).deserialize_map(Find(key)).ok().flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,12 +402,5 @@ mod tests {
             let error = Submission::parse(body.as_bytes()).expect_err(body);
             assert_eq!(error.param.as_deref(), param, "{body}");
         }
-    }
-
-    #[test]
-    fn metadata_text_reads_the_top_level_only() {
-        assert_eq!(metadata_text(r#"{"a":{"email":"x"},"email":"e\u0040x.co"}"#, "email").as_deref(), Some("e@x.co"));
-        assert_eq!(metadata_text(r#"{"email":5}"#, "email"), None);
-        assert_eq!(metadata_text("[1]", "email"), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::json_number::JsonNumber;
+
 /// Why a text is not a valid amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
@@ -16,15 +18,12 @@ pub enum AmountError {
     OutOfRange,
 }
 
-/// Cap on exponents during parsing. Values this large are always out of range, and sums of lengths stay within an `i64`.
-const EXPONENT_CAP: i64 = 1_000_000_000_000;
-
 /// Parses a JSON number as an integer multiple of `10^-decimals` whose absolute value is at most `max_units`.
 ///
 /// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The running time depends only on the length
 /// of the text, not on its exponent.
 pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
-    let number = split(text).ok_or(AmountError::NotANumber)?;
+    let number = JsonNumber::parse(text).ok_or(AmountError::NotANumber)?;
     let digits = || number.whole.bytes().chain(number.fraction.bytes());
     let Some(first) = digits().position(|digit| digit != b'0') else {
         return Ok(0);
@@ -48,43 +47,6 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
         return Err(AmountError::OutOfRange);
     }
     Ok(if number.negative { -value } else { value })
-}
-
-/// The parts of a JSON number (RFC 8259 §6).
-struct DecimalParts<'a> {
-    negative: bool,
-    whole: &'a str,
-    fraction: &'a str,
-    exponent: i64,
-}
-
-fn split(text: &str) -> Option<DecimalParts<'_>> {
-    let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
-        None => (rest, 0),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
-        Some(_) => return None,
-        None => (mantissa, ""),
-    };
-    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-    (is_digits(whole) && !has_leading_zero).then_some(DecimalParts { negative, whole, fraction, exponent })
-}
-
-fn read_exponent(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let size = |text: &str| text.bytes().fold(0, |n: i64, digit| (n * 10 + i64::from(digit - b'0')).min(EXPONENT_CAP));
-    is_digits(digits).then(|| sign * size(digits))
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Writes `value × 10^-decimals` with as few digits as possible.

@@ -1,74 +1,49 @@
 //! The types of answers, for the embedded API and the HTTP interface.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use crate::money::{Amount, Currency};
+use crate::named_values;
 use crate::time::{Day, Instant};
 use serde::{Deserialize, Serialize};
 
-/// The attribution model: the touch that an order is counted under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub enum TouchModel {
-    /// The earliest session of the entity that has a source.
-    #[default]
-    FirstTouch,
-    /// The latest session with a source that began at or before the order.
-    LastTouch,
+named_values! {
+    /// The attribution model: the touch that an order is counted under.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+    pub enum TouchModel by as_str {
+        /// The earliest session of the entity that has a source.
+        #[default]
+        FirstTouch = "first_touch",
+        /// The latest session with a source that began at or before the order.
+        LastTouch = "last_touch",
+    }
 }
 
-/// The level of touches and cohorts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub enum EntityLevel {
-    /// Accounts: companies, and identities without a company.
-    #[default]
-    Account,
-    /// Identities.
-    Identity,
+named_values! {
+    /// The level of touches and cohorts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+    pub enum EntityLevel by as_str {
+        /// Accounts: companies, and identities without a company.
+        #[default]
+        Account = "account",
+        /// Identities.
+        Identity = "identity",
+    }
 }
 
-/// The part of a touch that orders are grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub enum Dimension {
-    /// The source.
-    #[default]
-    Source,
-    /// The medium.
-    Medium,
-    /// The campaign.
-    Campaign,
+named_values! {
+    /// The part of a touch that orders are grouped by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+    pub enum Dimension by as_str {
+        /// The source.
+        #[default]
+        Source = "source",
+        /// The medium.
+        Medium = "medium",
+        /// The campaign.
+        Campaign = "campaign",
+    }
 }
-
-/// The error for a word that is not an allowed value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of {0}")]
-pub struct UnknownWord(pub &'static str);
-
-macro_rules! words {
-    ($name:ident, $all:literal: $($word:literal => $value:ident),*) => {
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(text: &str) -> Result<Self, UnknownWord> {
-                match text {
-                    $($word => Ok(Self::$value),)*
-                    _ => Err(UnknownWord($all)),
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$value => $word),* })
-            }
-        }
-    };
-}
-
-words!(TouchModel, "first_touch, last_touch": "first_touch" => FirstTouch, "last_touch" => LastTouch);
-words!(EntityLevel, "account, identity": "account" => Account, "identity" => Identity);
-words!(Dimension, "source, medium, campaign": "source" => Source, "medium" => Medium, "campaign" => Campaign);
 
 /// A list that may have been cut by a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,4 +10,6 @@ pub use organization::{
     CountOf, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
 pub use partial::{Projects, Query, Reader};
-pub use project::{AttributionQuery, CohortsQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery};
+pub use project::{
+    AttributionQuery, CohortsQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery, Visit, VisitsQuery,
+};

@@ -146,8 +146,8 @@ impl Mentions {
             Self { things: Vec::new(), who: SentKeys::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
         mentions.add_groups(event, reached, hasher);
         mentions.who = SentKeys::of(&event.who, hasher);
-        let is_somebody = mentions.who != SentKeys::default();
-        if is_somebody {
+        let is_identity = mentions.who != SentKeys::default();
+        if is_identity {
             mentions.add_personal(event, reached, hasher);
         }
         mentions

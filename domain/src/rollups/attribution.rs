@@ -99,21 +99,21 @@ fn by_first(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
 }
 
 fn by_last(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
-    has_orders(own, level) && !(change.orders.is_empty() && change.loose.is_empty())
+    has_orders(own, level) && !(change.orders.is_empty() && change.inline.is_empty())
 }
 
 fn under_first(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
     let first_touch = facts.first_touch().map(|first| first.touch);
-    let under = facts.bundle().map_or(Under::Touch(first_touch), Under::Deferred);
+    let under = facts.deferred_key().map_or(Under::Touch(first_touch), Under::Deferred);
     for order in facts.orders(change.orders_by_first) {
         cells.change((order.day.0, under), |row| row.add(TouchSums::of(order), sign));
     }
 }
 
 fn under_last(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndUnder, TouchSums>) {
-    for order in facts.orders(change.orders).chain(facts.inline_orders(change.loose)) {
-        let bundle = facts.run_at(order.at.time);
-        let by_last = bundle.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Deferred);
+    for order in facts.orders(change.orders).chain(facts.inline_orders(change.inline)) {
+        let run = facts.run_at(order.at.time);
+        let by_last = run.map_or_else(|| Under::Touch(facts.touch_at(order.at.time)), Under::Deferred);
         cells.change((order.day.0, by_last), |row| row.add(TouchSums::of(order), sign));
     }
 }
@@ -138,29 +138,29 @@ at_level!(
 /// The touches of deferred keys; `None` is `(direct)`.
 pub type DeferredAttribution = Cells<RecordKey, Option<Touch>>;
 
-fn by_bundle(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
+fn by_deferral(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
     level == own && (change.first_touch || !change.runs.is_empty())
 }
 
-fn name_bundle(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut DeferredAttribution) {
+fn name_deferred(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut DeferredAttribution) {
     for (run, from) in facts.runs(change.runs) {
         match sign {
             Sign::Plus => cells.set(run, facts.touch_at(from)),
             Sign::Minus => cells.remove(run),
         }
     }
-    let Some(bundle) = facts.bundle().filter(|_| change.first_touch) else { return };
+    let Some(key) = facts.deferred_key().filter(|_| change.first_touch) else { return };
     match sign {
-        Sign::Plus => cells.set(bundle, facts.first_touch().map(|first| first.touch)),
-        Sign::Minus => cells.remove(bundle),
+        Sign::Plus => cells.set(key, facts.first_touch().map(|first| first.touch)),
+        Sign::Minus => cells.remove(key),
     }
 }
 
 at_level!(
     /// The touches of the deferred keys of identities.
-    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_bundle, name_bundle
+    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_deferral, name_deferred
 );
 at_level!(
     /// The touches of the deferred keys of accounts.
-    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_bundle, name_bundle
+    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_deferral, name_deferred
 );

@@ -118,14 +118,14 @@ impl fmt::Display for Month {
 }
 
 /// Parses ASCII digits, and nothing else.
-pub(super) fn number(digits: &[u8]) -> Option<i32> {
+fn number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0i32, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| i32::from(byte - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
     })
 }
 
-pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
+fn days_in_month(year: i32, month: i32) -> i32 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if is_leap => 29,
@@ -137,7 +137,7 @@ pub(super) fn days_in_month(year: i32, month: i32) -> i32 {
 
 /// Returns the days from 1970-01-01 to a date. Years start in March, so that the leap day comes last; the arithmetic is
 /// that of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
-pub(super) fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
+fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
     let (month, day) = (i64::from(month), i64::from(day));
     let year = i64::from(year) - i64::from(month <= 2);
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

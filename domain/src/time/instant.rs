@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::MS_PER_DAY;
-use super::calendar::{civil_from_days, days_from_civil, days_in_month, number};
+use super::calendar::civil_from_days;
 
 /// The number of milliseconds by which an event's timestamp may be ahead of the server: 5 minutes.
 pub const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
@@ -51,24 +51,9 @@ impl Instant {
     /// second.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Instant> {
-        let bytes = text.as_bytes();
-        if bytes.len() < 20 || !matches!(bytes[10], b'T' | b't' | b' ') {
-            return None;
-        }
-        let separators = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-        if separators.iter().any(|(at, separator)| bytes[*at] != *separator) {
-            return None;
-        }
-        let (year, month, day) = (number(&bytes[..4])?, number(&bytes[5..7])?, number(&bytes[8..10])?);
-        let (hour, minute, second) = (number(&bytes[11..13])?, number(&bytes[14..16])?, number(&bytes[17..19])?);
-        let is_date = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
-        if !is_date || hour > 23 || minute > 59 || second > 60 {
-            return None;
-        }
-        let (millisecond, zone) = read_fraction(&bytes[19..])?;
-        let of_day = i64::from(hour * 3600 + minute * 60 + second) - read_offset(zone)?;
-        let days = days_from_civil(year, month, day);
-        Some(Instant(days * MS_PER_DAY + of_day * 1000 + millisecond))
+        // `chrono` also takes U+2212 as the sign of an offset.
+        let time = chrono::DateTime::parse_from_rfc3339(text).ok().filter(|_| text.is_ascii())?;
+        Some(Instant(time.timestamp_millis()))
     }
 
     /// Adds `ms` milliseconds, which may be negative; saturates.
@@ -76,35 +61,6 @@ impl Instant {
     pub const fn plus_ms(self, ms: i64) -> Instant {
         Instant(self.0.saturating_add(ms))
     }
-}
-
-/// Reads the milliseconds of a fraction such as `.123456`, and returns them with the rest; 0 if there is no fraction.
-fn read_fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
-    let Some(digits) = bytes.strip_prefix(b".") else {
-        return Some((0, bytes));
-    };
-    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if count == 0 {
-        return None;
-    }
-    let place = |(digit, weight): (&u8, i64)| i64::from(digit - b'0') * weight;
-    let millisecond = digits[..count].iter().zip([100, 10, 1]).map(place).sum();
-    Some((millisecond, &digits[count..]))
-}
-
-/// Reads an offset, `Z` or `±HH:MM`, as seconds east of UTC.
-fn read_offset(bytes: &[u8]) -> Option<i64> {
-    let sign = match bytes {
-        b"Z" | b"z" => return Some(0),
-        [b'+', ..] => 1,
-        [b'-', ..] => -1,
-        _ => return None,
-    };
-    if bytes.len() != 6 || bytes[3] != b':' {
-        return None;
-    }
-    let (hours, minutes) = (number(&bytes[1..3])?, number(&bytes[4..6])?);
-    (hours <= 23 && minutes <= 59).then(|| sign * i64::from(hours * 3600 + minutes * 60))
 }
 
 impl fmt::Display for Instant {
@@ -120,7 +76,7 @@ impl fmt::Display for Instant {
 
 /// The time of an event, as resolved from its timestamp and its time of receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settled {
+pub struct ClampedTime {
     /// The resolved time.
     pub at: Instant,
     /// Whether the timestamp was too far ahead and was replaced by the time of receipt.
@@ -136,12 +92,12 @@ pub struct TooEarly;
 /// [`MAX_AHEAD_MS`] ahead.
 ///
 /// # Errors [`TooEarly`] if the timestamp is before [`EARLIEST`].
-pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<Settled, TooEarly> {
+pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<ClampedTime, TooEarly> {
     match timestamp {
-        None => Ok(Settled { at: received, clamped: false }),
+        None => Ok(ClampedTime { at: received, clamped: false }),
         Some(timestamp) if timestamp < EARLIEST => Err(TooEarly),
-        Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS) => Ok(Settled { at: received, clamped: true }),
-        Some(timestamp) => Ok(Settled { at: timestamp, clamped: false }),
+        Some(timestamp) if timestamp > received.plus_ms(MAX_AHEAD_MS) => Ok(ClampedTime { at: received, clamped: true }),
+        Some(timestamp) => Ok(ClampedTime { at: timestamp, clamped: false }),
     }
 }
 
@@ -216,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_told_counts_unless_it_lies_too_far_ahead() {
+    fn the_reported_time_counts_unless_it_lies_too_far_ahead() {
         let received = Instant(1_712_916_300_000);
         let clamp = |ms| clamp_timestamp(Some(received.plus_ms(ms)), received);
-        assert_eq!(clamp_timestamp(None, received), Ok(Settled { at: received, clamped: false }));
-        assert_eq!(clamp(-1000), Ok(Settled { at: Instant(received.0 - 1000), clamped: false }));
-        assert_eq!(clamp(MAX_AHEAD_MS), Ok(Settled { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
-        assert_eq!(clamp(MAX_AHEAD_MS + 1), Ok(Settled { at: received, clamped: true }));
-        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(Settled { at: EARLIEST, clamped: false }));
+        assert_eq!(clamp_timestamp(None, received), Ok(ClampedTime { at: received, clamped: false }));
+        assert_eq!(clamp(-1000), Ok(ClampedTime { at: Instant(received.0 - 1000), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS), Ok(ClampedTime { at: Instant(received.0 + MAX_AHEAD_MS), clamped: false }));
+        assert_eq!(clamp(MAX_AHEAD_MS + 1), Ok(ClampedTime { at: received, clamped: true }));
+        assert_eq!(clamp_timestamp(Some(EARLIEST), received), Ok(ClampedTime { at: EARLIEST, clamped: false }));
         assert_eq!(clamp_timestamp(Some(EARLIEST.plus_ms(-1)), received), Err(TooEarly));
     }
 

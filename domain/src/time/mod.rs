@@ -7,7 +7,7 @@ mod timezone;
 mod window;
 
 pub use calendar::{Day, Month};
-pub use instant::{EARLIEST, Instant, MAX_AHEAD_MS, Settled, TooEarly, clamp_timestamp};
+pub use instant::{ClampedTime, EARLIEST, Instant, MAX_AHEAD_MS, TooEarly, clamp_timestamp};
 pub use timezone::{Timezone, UnknownTimezone};
 pub use window::{DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};
 

@@ -40,7 +40,9 @@ pub(crate) fn is_answered(step: &Step) -> bool {
         Some(Json::Object(fields)) => fields.keys().all(|name| known(name)),
         _ => true,
     };
-    fields && question.query.iter().all(|(name, _)| known(name)) && !question.path.ends_with("analytics/aggregate")
+    fields
+        && question.query.iter().all(|(name, _)| known(name))
+        && !["analytics/aggregate", "/events"].iter().any(|end| question.path.ends_with(end))
 }
 
 /// Runs what never waits.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of, questions};
 use headcount_model::event::Event;
-use headcount_model::facts::{domain_of, explicit_company, told_email};
+use headcount_model::facts::{domain_of, explicit_company, reported_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
 use headcount_model::{Json, Question, Sender};
 
@@ -52,7 +52,7 @@ fn one_company(
     links: &BTreeMap<(String, String), String>,
     event: &Event,
 ) -> bool {
-    let company = explicit_company(event).or_else(|| told_email(event).as_deref().and_then(company_of_email));
+    let company = explicit_company(event).or_else(|| reported_email(event).as_deref().and_then(company_of_email));
     let anonymous = event.anonymous_id.clone().map(|id| (event.project.clone(), id));
     let linked = anonymous.as_ref().and_then(|id| links.get(id)).map(|user| format!("user {user}"));
     let user = event.user_id.as_ref().map(|user| format!("user {user}")).or(linked);
@@ -63,10 +63,10 @@ fn one_company(
 
 /// One domain of each company in each project: the first recorded is pinned.
 fn one_domain(domains: &mut BTreeMap<(String, String), String>, event: &Event) -> bool {
-    let told = event.metadata.field("domain").filled().and_then(reads_as_domain);
+    let reported = event.metadata.field("domain").filled().and_then(reads_as_domain);
     let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
-    let (Some(key), Some(told)) = (key, told) else { return true };
-    *domains.entry((event.project.clone(), key)).or_insert(told.clone()) == told
+    let (Some(key), Some(reported)) = (key, reported) else { return true };
+    *domains.entry((event.project.clone(), key)).or_insert(reported.clone()) == reported
 }
 
 fn sent(history: &History) -> Vec<Sent> {

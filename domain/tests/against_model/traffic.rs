@@ -10,7 +10,7 @@ use headcount_model::{Model, Sender};
 use super::{Folded, NOW_MS, trials};
 
 /// The model after the events of a history.
-fn told(history: &History) -> Model {
+fn model_with_events(history: &History) -> Model {
     let mut model = model_of(history);
     let record = |model: &mut Model, project: &str, body: &str| {
         let _ = model.record(project, body, NOW_MS, &Sender::browser());
@@ -53,7 +53,7 @@ fn sessions_and_what_brought_them() {
         if seed % 2 == 0 {
             folded.restart();
         }
-        let model = told(&history);
+        let model = model_with_events(&history);
         let facts = model.facts();
         for (first, last) in windows(&history) {
             for project in &history.projects {

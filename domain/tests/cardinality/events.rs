@@ -249,7 +249,7 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
-        name: "companies told to be one domain",
+        name: "companies reported as one domain",
         event: |number, count| {
             let mut event = of_company(within_a_day(number, count), format!("company {number}"));
             event.name = "group".into();

@@ -17,12 +17,12 @@ use super::pages_of;
 
 type Sums = BTreeMap<(i32, Option<Touch>), TouchSums>;
 
-fn sums(cells: &Cells<DayAndUnder, TouchSums>, bundles: &DeferredAttribution) -> Sums {
+fn sums(cells: &Cells<DayAndUnder, TouchSums>, deferred: &DeferredAttribution) -> Sums {
     let mut sums = Sums::new();
     for ((day, under), row) in cells.iter() {
         let touch = match under {
             Under::Touch(touch) => touch,
-            Under::Deferred(key) => bundles.get(key).expect("every bundle has a row"),
+            Under::Deferred(key) => deferred.get(key).expect("every deferred attribution has a row"),
         };
         sums.entry((day, touch)).or_default().add(row, Sign::Plus);
     }

@@ -6,7 +6,7 @@
 //!
 //! - An import into the data directory is the only one that records events. Every batch is announced with its number of events,
 //!   and the log's position tells which of the announced batches it holds. This adds nothing to the events. A server that starts
-//!   afterwards settles this first, see [`settle`].
+//!   afterwards resolves this first, see [`note_unfinished`].
 //! - A server also records the events of others. There every event has an `external_id`, made of its file and line if it has
 //!   none, so batches without a response are sent again.
 
@@ -136,7 +136,7 @@ impl JournalState {
     }
 
     /// Returns how far the import came, from the last position of the log, or `None` if the log has unannounced events.
-    fn settled(&self, log_position: u64) -> Option<Place> {
+    fn reached(&self, log_position: u64) -> Option<Place> {
         let mut missing = log_position.checked_sub(self.position?)?;
         let mut done = self.done.unwrap_or(Place::START);
         for (events, end) in &self.announced {
@@ -262,7 +262,7 @@ impl Journal {
     /// Returns where to continue. `log_position` is the last position of the log, if nobody else has recorded events since.
     pub(crate) fn resume(&mut self, log_position: Option<u64>) -> Result<Resume, JournalError> {
         if self.state.is_open() {
-            let at = log_position.and_then(|position| self.state.settled(position));
+            let at = log_position.and_then(|position| self.state.reached(position));
             let at = at.ok_or_else(|| JournalError::Unsettled { path: self.path.clone() })?;
             self.write(&Line::Done { at })?;
         }
@@ -337,12 +337,12 @@ impl Journal {
 }
 
 /// Determines how far interrupted imports came, while no other events are recorded.
-pub(crate) fn settle(engine: &Engine) {
+pub(crate) fn note_unfinished(engine: &Engine) {
     // A journal without a first line recorded nothing.
     let begun = |path: &PathBuf| !matches!(Journal::first_line(path), Ok(None));
     for path in Journal::paths(engine.data_dir()).into_iter().filter(begun) {
-        let settled = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
-        match settled {
+        let resumed = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
+        match resumed {
             Ok(Resume { finished: true, .. }) => {}
             Ok(Resume { from, .. }) => {
                 tracing::info!(lines = from.lines, "an import is unfinished; the same command continues it")
@@ -386,7 +386,7 @@ mod tests {
             let resumed = journal(dir.path()).resume(Some(log_position)).ok();
             assert_eq!(resumed.map(|resume| resume.from.offset), expected, "{log_position}");
             if expected.is_some() {
-                // Settled for good: later events don't count.
+                // ClampedTime for good: later events don't count.
                 let later = journal(dir.path()).resume(Some(log_position + 1000)).unwrap();
                 assert_eq!(Some(later.from.offset), expected);
                 assert_eq!(later.sent_until, 0);

@@ -25,7 +25,7 @@ use headcount_domain::quota::Quotas;
 use headcount_storage::lock::{DirLock, LockError};
 
 pub(crate) use args::ImportArgs;
-pub(crate) use journal::settle;
+pub(crate) use journal::note_unfinished;
 
 use super::client::{Client, pick};
 use super::failure::Failure;
@@ -84,9 +84,9 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
     // Once this import records events, the log no longer tells how far interrupted imports came.
-    settle(engine);
-    let keyed = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
-    let mut policy = registry.pin_calendar(&keyed)?.policy.clone();
+    note_unfinished(engine);
+    let config = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
+    let mut policy = registry.pin_calendar(&config)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);
     let mut sink = EmbeddedEngine::new(engine.clone(), policy);
     session::import(args, &mut sink, Some(engine.data_dir()), project, stop).await

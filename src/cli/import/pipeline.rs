@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::events::{Events, Reading};
@@ -108,5 +109,5 @@ pub(crate) fn start<P: Send + 'static>(
 }
 
 fn receive(blocks: &Mutex<Receiver<Block>>) -> Option<Block> {
-    blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+    blocks.lock().recv().ok()
 }

@@ -41,7 +41,7 @@ pub(crate) struct ProjectCaller {
     /// The project.
     pub(crate) project: ProjectId,
     /// Its settings.
-    pub(crate) keyed: Arc<ProjectConfig>,
+    pub(crate) config: Arc<ProjectConfig>,
 }
 
 /// Returns the bearer credential of a request.
@@ -111,14 +111,14 @@ pub(crate) fn on_project(
     allowed(&token, scope, role)?;
     let not_found = || ApiError::not_found("project");
     let project: ProjectId = request.match_info().query("project_id").parse().map_err(|_| not_found())?;
-    let keyed = state.engine.registry().policy(project).ok_or_else(not_found)?;
-    if keyed.policy.organization != token.organization {
+    let config = state.engine.registry().policy(project).ok_or_else(not_found)?;
+    if config.policy.organization != token.organization {
         return Err(not_found());
     }
     if token.project.is_some_and(|own| own != project) {
         return Err(ApiError::new(ErrorCode::ProjectForbidden, "the token is for another project"));
     }
-    Ok(ProjectCaller { project, keyed })
+    Ok(ProjectCaller { project, config })
 }
 
 /// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use headcount_domain::filter::{Filter, MAX_FILTERS, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
+use headcount_domain::names::NamedValues;
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -36,9 +37,8 @@ impl PartialSchema for FilterShape {
 impl ToSchema for FilterShape {}
 
 fn operators() -> ObjectBuilder {
-    let names = Operator::ALL.iter().map(|operator| operator.as_str());
     let description = "How the property is compared. The `not` forms hold for absent properties too.";
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).description(Some(description))
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Operator::names())).description(Some(description))
 }
 
 fn operands() -> OneOfBuilder {
@@ -55,7 +55,11 @@ fn operands() -> OneOfBuilder {
 
 /// Reads a list of filters.
 pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
-    let Some(json) = fields.raw(name) else { return Ok(Vec::new()) };
+    fields.raw(name).map_or(Ok(Vec::new()), |json| parse(json, name))
+}
+
+/// Parses a list of filters.
+pub(crate) fn parse(json: &str, name: &str) -> Result<Vec<Filter>, ApiError> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
     items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get())).collect()

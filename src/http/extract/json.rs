@@ -7,14 +7,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use actix_web::HttpRequest;
-use actix_web::web::Payload;
+use actix_web::web::{Data, Payload};
 use headcount_domain::text::cut_chars;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::http::app::AppState;
 use crate::http::extract::body::{self, Media};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+
+/// What an operation with a JSON body takes of a request. The body is read once the caller is known.
+pub(crate) type BodyArguments = (Data<AppState>, HttpRequest, Payload);
 
 /// The fields of a JSON object, unread.
 #[derive(Debug, Default)]

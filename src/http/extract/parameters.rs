@@ -1,10 +1,7 @@
 //! The types of query parameters. Each reads, checks and documents itself.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
 use headcount_domain::intake::admission::is_group_type;
-use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
+use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::text::cut_chars;
 use headcount_domain::time::Window;
 use utoipa::IntoParams;
@@ -51,23 +48,6 @@ pub(crate) struct IgnoredDates;
 /// The parameter `range_days`: the last days, today included.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RangeDays(pub(crate) Window);
-
-/// The words of a [`Choice`].
-pub(crate) trait Words: FromStr<Err: Display> + Display + Default + Copy + 'static {
-    const ALL: &'static [Self];
-}
-
-impl Words for TouchModel {
-    const ALL: &'static [Self] = &[Self::FirstTouch, Self::LastTouch];
-}
-
-impl Words for EntityLevel {
-    const ALL: &'static [Self] = &[Self::Account, Self::Identity];
-}
-
-impl Words for Dimension {
-    const ALL: &'static [Self] = &[Self::Source, Self::Medium, Self::Campaign];
-}
 
 impl<const MIN: u32, const MAX: u32, const DEFAULT: u32> Integer<MIN, MAX, DEFAULT> {
     /// Returns the value as a number of rows.
@@ -118,14 +98,14 @@ impl<const MAX: usize> Parameter for Text<MAX> {
     }
 }
 
-impl<T: Words> Parameter for Choice<T> {
+impl<T: NamedValues + Default> Parameter for Choice<T> {
     fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
         let Some(text) = query.text(name) else { return Ok(Self(T::default())) };
-        text.parse().map(Self).map_err(|error| wrong(name, &error.to_string(), text))
+        text.parse().map(Self).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
     }
 
     fn document(name: &'static str, description: &str) -> Vec<Documented> {
-        let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::ALL.iter().map(ToString::to_string)));
+        let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names()));
         vec![documented(name, description, Required::False, schema.default(Some(T::default().to_string().into())))]
     }
 }
@@ -194,7 +174,8 @@ fn wrong(name: &'static str, expected: &str, text: &str) -> ApiError {
     ApiError::parameter(name, format!("`{name}` {expected}, not {:?}", cut_chars(text, SHOWN_CHARACTERS)))
 }
 
-fn documented(name: &str, description: &str, required: Required, schema: ObjectBuilder) -> Documented {
+/// Documents a query parameter.
+pub(crate) fn documented(name: &str, description: &str, required: Required, schema: ObjectBuilder) -> Documented {
     let description: Vec<&str> = description.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     ParameterBuilder::new()
         .name(name)

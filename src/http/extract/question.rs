@@ -48,11 +48,11 @@ pub(crate) trait QuestionSubject {
 
 impl QuestionSubject for ProjectCaller {
     fn timezone(&self) -> Timezone {
-        self.keyed.policy.timezone
+        self.config.policy.timezone
     }
 
     fn currency(&self) -> Currency {
-        self.keyed.policy.currency
+        self.config.policy.currency
     }
 
     fn id(&self) -> u64 {

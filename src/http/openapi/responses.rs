@@ -11,67 +11,36 @@ use utoipa::{IntoResponses, Modify};
 type Header = (&'static str, Type, &'static str);
 type Responses = BTreeMap<String, RefOr<Response>>;
 
+const NO_HEADERS: &[Header] = &[];
 const CHALLENGE: &[Header] = &[("www-authenticate", Type::String, "`Bearer`.")];
 const RETRY: &[Header] = &[("retry-after", Type::Integer, "After how many seconds to try again.")];
 
-/// An error that operations share: its name in the document, its status, its cause, and its headers besides `x-request-id`.
-struct Refusal(&'static str, &'static str, &'static str, &'static [Header]);
+/// An error that operations share: its name in the document, its status, its headers besides `x-request-id`, and its cause.
+struct Refusal(&'static str, &'static str, &'static [Header], &'static str);
 
-const BAD_REQUEST: &Refusal = &Refusal(
-    "BadRequest",
-    "400",
-    "The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.",
-    &[],
-);
-const UNAUTHORIZED: &Refusal =
-    &Refusal("Unauthorized", "401", "The token is missing, malformed, unknown, expired or revoked.", CHALLENGE);
-const KEY_UNKNOWN: &Refusal = &Refusal("KeyUnknown", "401", "The public key is missing or unknown.", CHALLENGE);
-const FORBIDDEN: &Refusal = &Refusal(
-    "Forbidden",
-    "403",
-    "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `operator_required`.",
-    &[],
-);
-const ORIGIN_FORBIDDEN: &Refusal =
-    &Refusal("OriginForbidden", "403", "The project accepts no events from pages of this origin: `origin_forbidden`.", &[]);
-const NOT_FOUND: &Refusal = &Refusal("NotFound", "404", "There is no such thing, or it is another organization's.", &[]);
-const CONFLICT: &Refusal = &Refusal("Conflict", "409", "It contradicts the current state; the code names the reason.", &[]);
-const TOO_LARGE: &Refusal = &Refusal("TooLarge", "413", "The body is over its limit, as sent or decompressed.", &[]);
-const UNSUPPORTED_MEDIA: &Refusal =
-    &Refusal("UnsupportedMedia", "415", "The body has a type or an encoding that is not accepted.", &[]);
-const TOO_MANY: &Refusal =
-    &Refusal("TooMany", "429", "The project has reached a quota: `quota_exceeded`. Nothing was recorded.", RETRY);
-const KEY_TOO_MANY: &Refusal = &Refusal(
-    "KeyTooMany",
-    "429",
-    "The rate limit of the public key is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing \
-     was recorded.",
-    RETRY,
-);
-const INTERNAL: &Refusal = &Refusal(
-    "Internal",
-    "500",
-    "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.",
-    &[],
-);
-const UNAVAILABLE: &Refusal =
-    &Refusal("Unavailable", "503", "There is no capacity for it now. Nothing was recorded or changed.", RETRY);
+macro_rules! refusals {
+    ($($refusal:ident $name:literal $status:literal $headers:ident $cause:literal;)*) => {
+        $(const $refusal: &Refusal = &Refusal($name, $status, $headers, $cause);)*
+        const ALL: &[&Refusal] = &[$($refusal),*];
+    };
+}
 
-const ALL: [&Refusal; 13] = [
-    BAD_REQUEST,
-    UNAUTHORIZED,
-    KEY_UNKNOWN,
-    FORBIDDEN,
-    ORIGIN_FORBIDDEN,
-    NOT_FOUND,
-    CONFLICT,
-    TOO_LARGE,
-    UNSUPPORTED_MEDIA,
-    TOO_MANY,
-    KEY_TOO_MANY,
-    INTERNAL,
-    UNAVAILABLE,
-];
+refusals! {
+    BAD_REQUEST "BadRequest" "400" NO_HEADERS "The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.";
+    UNAUTHORIZED "Unauthorized" "401" CHALLENGE "The token is missing, malformed, unknown, expired or revoked.";
+    KEY_UNKNOWN "KeyUnknown" "401" CHALLENGE "The public key is missing or unknown.";
+    FORBIDDEN "Forbidden" "403" NO_HEADERS "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `operator_required`.";
+    ORIGIN_FORBIDDEN "OriginForbidden" "403" NO_HEADERS "The project accepts no events from pages of this origin: `origin_forbidden`.";
+    NOT_FOUND "NotFound" "404" NO_HEADERS "There is no such thing, or it is another organization's.";
+    CONFLICT "Conflict" "409" NO_HEADERS "It contradicts the current state; the code names the reason.";
+    GONE "Gone" "410" NO_HEADERS "It was there, and is not any more: `cursor_expired`.";
+    TOO_LARGE "TooLarge" "413" NO_HEADERS "The body is over its limit, as sent or decompressed.";
+    UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
+    TOO_MANY "TooMany" "429" RETRY "The project has reached a quota: `quota_exceeded`. Nothing was recorded.";
+    KEY_TOO_MANY "KeyTooMany" "429" RETRY "The rate limit of the public key is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
+    INTERNAL "Internal" "500" NO_HEADERS "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.";
+    UNAVAILABLE "Unavailable" "503" RETRY "There is no capacity for it now. Nothing was recorded or changed.";
+}
 
 macro_rules! groups {
     ($($(#[$attribute:meta])* $name:ident: $($refusal:ident),*;)*) => {$(
@@ -98,6 +67,8 @@ groups! {
     QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, UNAVAILABLE;
     /// The errors of changes that the current state can contradict.
     ConflictErrors: CONFLICT;
+    /// The errors of operations with cursors.
+    GoneErrors: GONE;
     /// The errors of operations that have a body.
     BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
     /// The errors of operations that need the engine.
@@ -121,7 +92,7 @@ impl Refusal {
     }
 
     fn response(&self) -> Response {
-        let Self(_, _, cause, headers) = self;
+        let Self(_, _, headers, cause) = self;
         let request_id = ("x-request-id", Type::String, "The id of the request.");
         let body = ContentBuilder::new().schema(Some(SchemaRef::from_schema_name("ErrorBody"))).build();
         [request_id]
@@ -145,6 +116,6 @@ pub(crate) struct SharedResponses;
 impl Modify for SharedResponses {
     fn modify(&self, document: &mut OpenApi) {
         let Components { responses, .. } = document.components.get_or_insert_default();
-        responses.extend(ALL.map(|refusal| (refusal.0.to_owned(), refusal.response().into())));
+        responses.extend(ALL.iter().map(|refusal| (refusal.0.to_owned(), refusal.response().into())));
     }
 }

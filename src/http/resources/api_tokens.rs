@@ -11,11 +11,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::extract::path::TokenPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::answer::Timestamp;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -59,11 +60,10 @@ pub(crate) struct TokenAnswer {
     #[schema(required)]
     project_id: Option<String>,
     /// When it was made.
-    #[schema(format = DateTime)]
-    created_at: String,
+    created_at: Timestamp,
     /// From when on it is refused; null: never.
-    #[schema(required, format = DateTime)]
-    expires_at: Option<String>,
+    #[schema(required)]
+    expires_at: Option<Timestamp>,
 }
 
 /// A token that was just made.
@@ -85,11 +85,10 @@ pub(crate) struct NewTokenAnswer {
     #[schema(required)]
     project_id: Option<String>,
     /// When it was made.
-    #[schema(format = DateTime)]
-    created_at: String,
+    created_at: Timestamp,
     /// From when on it is refused; null: never.
-    #[schema(required, format = DateTime)]
-    expires_at: Option<String>,
+    #[schema(required)]
+    expires_at: Option<Timestamp>,
 }
 
 /// The tokens of an organization.
@@ -109,8 +108,8 @@ impl From<&ApiToken> for TokenAnswer {
             role: token.role,
             scopes: token.scopes.clone(),
             project_id: token.project.map(|project| project.to_string()),
-            created_at: token.created_at.to_string(),
-            expires_at: token.expires_at.map(|at| at.to_string()),
+            created_at: token.created_at.into(),
+            expires_at: token.expires_at.map(Into::into),
         }
     }
 }
@@ -167,7 +166,6 @@ fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
         (status = 200, description = "The tokens, oldest first.", body = TokensAnswer),
         NotModified, TokenErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
@@ -184,13 +182,8 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         (status = 201, description = "The token, with its secret, which is shown this once.", body = NewTokenAnswer),
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn create(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let NewTokenShape { name, role, scopes, project_id, expires_at } = json::read(&request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at };
@@ -210,7 +203,6 @@ pub(crate) async fn create(
         (status = 204, description = "The token is no longer valid."),
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;

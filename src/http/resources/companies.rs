@@ -12,6 +12,7 @@ use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::{Timestamp, answer};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -67,11 +68,9 @@ pub(crate) struct CompanyAnswer {
     /// The currency of all amounts: the organization's.
     currency: String,
     /// The first event ever.
-    #[schema(format = DateTime)]
-    first_seen: String,
+    first_seen: Timestamp,
     /// The last event ever.
-    #[schema(format = DateTime)]
-    last_seen: String,
+    last_seen: Timestamp,
 }
 
 /// The most active companies.
@@ -83,26 +82,26 @@ pub(crate) struct TopCompaniesAnswer {
     truncated: bool,
 }
 
-/// One of the most active companies.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CompanyRow {
-    /// The company, `co_…`.
-    company_id: String,
-    /// Its name; null if no event has reported it.
-    #[schema(required)]
-    name: Option<String>,
-    /// Its domain; null if it has none.
-    #[schema(required)]
-    domain: Option<String>,
-    /// How many events in the range.
-    events: u64,
-    /// How many different users in the range.
-    users: u64,
-    /// Orders less refunds of the range, in the organization's currency.
-    revenue: Decimal,
-    /// The last event ever.
-    #[schema(format = DateTime)]
-    last_seen: String,
+answer! {
+    /// One of the most active companies.
+    pub(crate) struct CompanyRow from TopCompany {
+        /// The company, `co_…`.
+        company_id: String,
+        /// Its name; null if no event has reported it.
+        #[schema(required)]
+        name: Option<String>,
+        /// Its domain; null if it has none.
+        #[schema(required)]
+        domain: Option<String>,
+        /// How many events in the range.
+        events: u64,
+        /// How many different users in the range.
+        users: u64,
+        /// Orders less refunds of the range, in the organization's currency.
+        revenue: Decimal,
+        /// The last event ever.
+        last_seen: Timestamp,
+    }
 }
 
 /// A company's most active identified users.
@@ -114,18 +113,18 @@ pub(crate) struct TopUsersAnswer {
     truncated: bool,
 }
 
-/// One of a company's most active users.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UserRow {
-    /// The user's latest e-mail address, else the `user_id`.
-    resolved_identifier: String,
-    /// The identity, `id_…`.
-    identity_id: String,
-    /// How many events at this company in the range.
-    events: u64,
-    /// The last event ever at this company.
-    #[schema(format = DateTime)]
-    last_seen: String,
+answer! {
+    /// One of a company's most active users.
+    pub(crate) struct UserRow from TopUser {
+        /// The user's latest e-mail address, else the `user_id`.
+        resolved_identifier: String,
+        /// The identity, `id_…`.
+        identity_id: String,
+        /// How many events at this company in the range.
+        events: u64,
+        /// The last event ever at this company.
+        last_seen: Timestamp,
+    }
 }
 
 impl CompanyAnswer {
@@ -140,22 +139,8 @@ impl CompanyAnswer {
             revenue: Decimal(company.revenue),
             orders: company.orders,
             currency: organization.currency.to_string(),
-            first_seen: company.first_seen.to_string(),
-            last_seen: company.last_seen.to_string(),
-        }
-    }
-}
-
-impl From<TopCompany> for CompanyRow {
-    fn from(company: TopCompany) -> Self {
-        Self {
-            company_id: company.company_id,
-            name: company.name,
-            domain: company.domain,
-            events: company.events,
-            users: company.users,
-            revenue: Decimal(company.revenue),
-            last_seen: company.last_seen.to_string(),
+            first_seen: company.first_seen.into(),
+            last_seen: company.last_seen.into(),
         }
     }
 }
@@ -163,17 +148,6 @@ impl From<TopCompany> for CompanyRow {
 impl From<Listed<TopCompany>> for TopCompaniesAnswer {
     fn from(companies: Listed<TopCompany>) -> Self {
         Self { companies: companies.rows.into_iter().map(CompanyRow::from).collect(), truncated: companies.truncated }
-    }
-}
-
-impl From<TopUser> for UserRow {
-    fn from(user: TopUser) -> Self {
-        Self {
-            resolved_identifier: user.resolved_identifier,
-            identity_id: user.identity_id,
-            events: user.events,
-            last_seen: user.last_seen.to_string(),
-        }
     }
 }
 
@@ -191,7 +165,6 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
         (status = 200, description = "The figures.", body = CompanyAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
@@ -208,7 +181,6 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
         (status = 200, description = "The companies.", body = TopCompaniesAnswer),
         NotModified, QuestionErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
@@ -225,7 +197,6 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
         (status = 200, description = "The figures.", body = CompanyAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
@@ -242,7 +213,6 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         (status = 200, description = "The users.", body = TopUsersAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;

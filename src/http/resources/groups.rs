@@ -11,6 +11,7 @@ use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::{Timestamp, answer};
 use crate::http::respond::error::ApiError;
 
 query_parameters! {
@@ -35,23 +36,23 @@ query_parameters! {
     }
 }
 
-/// The figures of a group.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct GroupAnswer {
-    /// Its type.
-    group_type: String,
-    /// Its key.
-    group_key: String,
-    /// Its name; null if no event has reported it.
-    #[schema(required)]
-    name: Option<String>,
-    /// How many events in the range.
-    events: u64,
-    /// How many different users in the range.
-    users: u64,
-    /// The last event ever.
-    #[schema(format = DateTime)]
-    last_seen: String,
+answer! {
+    /// The figures of a group.
+    pub(crate) struct GroupAnswer from GroupMetrics {
+        /// Its type.
+        group_type: String,
+        /// Its key.
+        group_key: String,
+        /// Its name; null if no event has reported it.
+        #[schema(required)]
+        name: Option<String>,
+        /// How many events in the range.
+        events: u64,
+        /// How many different users in the range.
+        users: u64,
+        /// The last event ever.
+        last_seen: Timestamp,
+    }
 }
 
 /// The most active groups of a type.
@@ -61,19 +62,6 @@ pub(crate) struct TopGroupsAnswer {
     groups: Vec<GroupAnswer>,
     /// Whether there are more.
     truncated: bool,
-}
-
-impl From<GroupMetrics> for GroupAnswer {
-    fn from(group: GroupMetrics) -> Self {
-        Self {
-            group_type: group.group_type,
-            group_key: group.group_key,
-            name: group.name,
-            events: group.events,
-            users: group.users,
-            last_seen: group.last_seen.to_string(),
-        }
-    }
 }
 
 impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
@@ -90,7 +78,6 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
         (status = 200, description = "The figures.", body = GroupAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
@@ -107,7 +94,6 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         (status = 200, description = "The groups.", body = TopGroupsAnswer),
         NotModified, QuestionErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;

@@ -11,6 +11,7 @@ use crate::http::extract::parameters::{Dates, Limit, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::{Timestamp, answer};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -44,33 +45,32 @@ query_parameters! {
     }
 }
 
-/// The figures of a user in the window, and the first and last event ever.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ProfileAnswer {
-    /// The identity, `id_…`.
-    identity_id: String,
-    /// How many events.
-    events: u64,
-    /// How many of them were pageviews.
-    pageviews: u64,
-    /// Sessions that began in the window.
-    sessions: u64,
-    /// Their mean duration in seconds.
-    duration_avg_sec: Decimal,
-    /// The 90th percentile (nearest rank) of their durations, in seconds.
-    duration_p90_sec: Decimal,
-    /// The share of them that is a single event, 0 to 1.
-    bounce_rate: Decimal,
-    /// On how many days there were events.
-    active_days: u64,
-    /// The first event ever.
-    #[schema(format = DateTime)]
-    first_seen: String,
-    /// The last event ever.
-    #[schema(format = DateTime)]
-    last_seen: String,
-    /// Orders less refunds, in the organization's currency.
-    revenue: Decimal,
+answer! {
+    /// The figures of a user in the window, and the first and last event ever.
+    pub(crate) struct ProfileAnswer from Profile {
+        /// The identity, `id_…`.
+        identity_id: String,
+        /// How many events.
+        events: u64,
+        /// How many of them were pageviews.
+        pageviews: u64,
+        /// Sessions that began in the window.
+        sessions: u64,
+        /// Their mean duration in seconds.
+        duration_avg_sec: Decimal,
+        /// The 90th percentile (nearest rank) of their durations, in seconds.
+        duration_p90_sec: Decimal,
+        /// The share of them that is a single event, 0 to 1.
+        bounce_rate: Decimal,
+        /// On how many days there were events.
+        active_days: u64,
+        /// The first event ever.
+        first_seen: Timestamp,
+        /// The last event ever.
+        last_seen: Timestamp,
+        /// Orders less refunds, in the organization's currency.
+        revenue: Decimal,
+    }
 }
 
 /// The referrers of a user.
@@ -113,24 +113,6 @@ pub(crate) struct PageCount {
     count: u64,
 }
 
-impl From<Profile> for ProfileAnswer {
-    fn from(profile: Profile) -> Self {
-        Self {
-            identity_id: profile.identity_id,
-            events: profile.events,
-            pageviews: profile.pageviews,
-            sessions: profile.sessions,
-            duration_avg_sec: Decimal(profile.duration_avg_sec),
-            duration_p90_sec: Decimal(profile.duration_p90_sec),
-            bounce_rate: Decimal(profile.bounce_rate),
-            active_days: profile.active_days,
-            first_seen: profile.first_seen.to_string(),
-            last_seen: profile.last_seen.to_string(),
-            revenue: Decimal(profile.revenue),
-        }
-    }
-}
-
 impl From<IdentityCounts> for ReferrersAnswer {
     fn from(answer: IdentityCounts) -> Self {
         let IdentityCounts { identity_id, counts } = answer;
@@ -168,7 +150,6 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
         (status = 200, description = "The figures.", body = ProfileAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
@@ -186,7 +167,6 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
         (status = 200, description = "The referrers.", body = ReferrersAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
@@ -204,7 +184,6 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
         (status = 200, description = "The pages.", body = TopPagesAnswer),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;

@@ -25,7 +25,7 @@ pub(crate) fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, 
 pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId), ApiError> {
     let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
     NoParameters::check(request)?;
-    Ok((caller.keyed.policy.organization, caller.project))
+    Ok((caller.config.policy.organization, caller.project))
 }
 
 /// Makes a change on a thread that may wait for the disk.

@@ -1,6 +1,5 @@
 //! `GET /metrics`, for Prometheus.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,12 +8,13 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Vitals;
 use headcount_actors::registry::Scope;
+use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::TokenErrors;
-use crate::http::request_metrics::{BUCKETS_US, RequestFigures};
+use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -47,7 +47,10 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }
     NoParameters::check(&request)?;
-    let text = exposition(&state.request_metrics.figures(), &state.engine.vitals());
+    let text = exposition(&state.request_metrics, &state.engine.vitals()).map_err(|error| {
+        tracing::error!(%error, "the figures can't be written");
+        ApiError::internal()
+    })?;
     Ok(HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).content_type(METRICS_TYPE).body(text))
 }
 
@@ -84,106 +87,70 @@ fn started() -> f64 {
 }
 
 /// All figures in the text format.
-fn exposition(metrics: &RequestFigures, vitals: &Vitals) -> String {
-    let mut text = Exposition(String::with_capacity(4096));
-    text.family("headcount_build_info", "gauge", "The version that runs.");
-    text.sample("headcount_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-    text.family("headcount_http_requests_total", "counter", "Answers by class of status.");
-    for (class, count) in (1..).zip(metrics.by_class) {
-        text.sample("headcount_http_requests_total", &[("class", &format!("{class}xx"))], count);
-    }
-    text.latencies(metrics);
-    text.family(
-        "headcount_negative_counts_total",
-        "counter",
-        "Counts that were below zero, which is a defect; they are shown as 0.",
-    );
-    text.sample("headcount_negative_counts_total", &[], headcount_domain::cells::negative_counts());
-    text.family("headcount_quota_refusals_total", "counter", "Events that a quota of their project refused, by quota.");
+fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<String> {
+    let registry = Registry::new();
+    metrics.collectors().into_iter().try_for_each(|counters| registry.register(counters))?;
+    let build = Opts::new("headcount_build_info", "The version that runs.");
+    let build = IntGauge::with_opts(build.const_label("version", env!("CARGO_PKG_VERSION")))?;
+    build.set(1);
+    registry.register(Box::new(build))?;
+    let help = "Counts that were below zero, which is a defect; they are shown as 0.";
+    let negative = IntCounter::new("headcount_negative_counts_total", help)?;
+    negative.inc_by(headcount_domain::cells::negative_counts());
+    registry.register(Box::new(negative))?;
+    let refusals = Opts::new("headcount_quota_refusals_total", "Events that a quota of their project refused, by quota.");
+    let refusals = IntCounterVec::new(refusals, &["quota"])?;
     for (quota, count) in vitals.quota_refusals {
-        text.sample("headcount_quota_refusals_total", &[("quota", quota.name())], count);
+        refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
-    text.family("headcount_rate_limit_refusals_total", "counter", "Requests that the rate limit of their public key refused.");
-    text.sample("headcount_rate_limit_refusals_total", &[], metrics.rate_limited);
-    let gauges: [(&str, &str, u64); 12] = [
-        ("headcount_log_position", "Position of the last durable event.", vitals.log_position),
-        ("headcount_admitted_bytes", "Bytes of events under way.", as_u64(vitals.admitted_bytes)),
-        ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_u64(vitals.admission_limit_bytes)),
-        ("headcount_dead_letters", "Events that were set aside.", as_u64(vitals.dead_letters)),
+    registry.register(Box::new(refusals))?;
+    let gauges: [(&str, &str, i64); 12] = [
+        ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
+        ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
+        ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),
+        ("headcount_dead_letters", "Events that were set aside.", as_i64(vitals.dead_letters)),
         (
             "headcount_damage_found",
             "1 if store or index were found damaged; the next start rebuilds them.",
             vitals.damage_found.into(),
         ),
-        ("headcount_disk_free_bytes", "Free space on the data directory's disk.", vitals.free_disk_bytes),
-        ("headcount_record_bytes", "Bytes of records and rollups in memory, estimated.", as_u64(vitals.record_bytes)),
-        ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_u64(vitals.record_limit_bytes)),
+        ("headcount_disk_free_bytes", "Free space on the data directory's disk.", as_i64(vitals.free_disk_bytes)),
+        ("headcount_record_bytes", "Bytes of records and rollups in memory, estimated.", as_i64(vitals.record_bytes)),
+        ("headcount_record_limit_bytes", "How many bytes of records are kept in memory.", as_i64(vitals.record_limit_bytes)),
         (
             "headcount_projects_at_quota",
             "Projects that have reached a quota, of those used since the start.",
-            as_u64(vitals.projects_at_quota),
+            as_i64(vitals.projects_at_quota),
         ),
         (
             "headcount_checkpoint_failing_partitions",
             "Partitions whose checkpoint could not be written yet.",
-            as_u64(vitals.checkpoints_failing),
+            as_i64(vitals.checkpoints_failing),
         ),
         (
             "headcount_checkpoint_refusing_partitions",
             "Of these, partitions that take no events until it can be.",
-            as_u64(vitals.partitions_refusing),
+            as_i64(vitals.partitions_refusing),
         ),
         (
             "headcount_checkpoint_unsaved_seconds",
             "For how long some event has been in no durable checkpoint; 0: all are in one.",
-            vitals.unsaved_for.as_secs(),
+            as_i64(vitals.unsaved_for.as_secs()),
         ),
     ];
     for (name, help, value) in gauges {
-        text.family(name, "gauge", help);
-        text.sample(name, &[], value);
+        let gauge = IntGauge::new(name, help)?;
+        gauge.set(value);
+        registry.register(Box::new(gauge))?;
     }
-    text.family("process_start_time_seconds", "gauge", "When the process began to serve, in seconds since 1970.");
-    text.sample("process_start_time_seconds", &[], format_args!("{:.3}", started()));
-    text.0
+    let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
+    start.set(started());
+    registry.register(Box::new(start))?;
+    TextEncoder::new().encode_to_string(&registry.gather())
 }
 
-fn as_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
-}
-
-/// Prometheus's text format. Writing to a string can't fail, so that results are dropped.
-struct Exposition(String);
-
-impl Exposition {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        let labels = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect::<Vec<_>>().join(",");
-        let _ =
-            if labels.is_empty() { writeln!(self.0, "{name} {value}") } else { writeln!(self.0, "{name}{{{labels}}} {value}") };
-    }
-
-    fn latencies(&mut self, metrics: &RequestFigures) {
-        const NAME: &str = "headcount_http_request_duration_seconds";
-        const BUCKET: &str = "headcount_http_request_duration_seconds_bucket";
-        self.family(NAME, "histogram", "How long answers took.");
-        for (bound_us, count) in BUCKETS_US.iter().zip(metrics.not_slower) {
-            self.sample(BUCKET, &[("le", &seconds(*bound_us))], count);
-        }
-        // The counters are read one after another while others count: the whole is never shown as less than a part.
-        let total = metrics.not_slower.last().map_or(metrics.total, |slowest| metrics.total.max(*slowest));
-        self.sample(BUCKET, &[("le", "+Inf")], total);
-        self.sample("headcount_http_request_duration_seconds_sum", &[], seconds(metrics.total_us));
-        self.sample("headcount_http_request_duration_seconds_count", &[], total);
-    }
-}
-
-/// Microseconds as seconds, exactly.
-fn seconds(us: u64) -> String {
-    headcount_domain::money::Amount::from_micros(i128::from(us)).to_string()
+fn as_i64(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

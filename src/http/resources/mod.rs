@@ -14,6 +14,7 @@ pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
+pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;
 pub(crate) mod unique_users;

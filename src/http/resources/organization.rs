@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
+use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -13,10 +14,11 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -46,8 +48,7 @@ json_body! {
 }
 
 fn capability_names() -> String {
-    let names: Vec<&str> = Capability::ALL.iter().map(|capability| capability.as_str()).collect();
-    format!("a list of: {}", names.join(", "))
+    format!("a list of: {}", Capability::names().join(", "))
 }
 
 /// An organization.
@@ -71,8 +72,7 @@ pub(crate) struct OrganizationAnswer {
     #[schema(minimum = 0)]
     actions_balance: u64,
     /// When it was made.
-    #[schema(format = DateTime)]
-    created_at: String,
+    created_at: Timestamp,
 }
 
 /// A rate, written as the decimal that it is.
@@ -108,7 +108,7 @@ impl From<&Organization> for OrganizationAnswer {
             fx_rates: organization.fx_rates.iter().map(rate).collect(),
             capabilities: organization.capabilities.clone(),
             actions_balance: organization.actions_balance,
-            created_at: organization.created_at.to_string(),
+            created_at: organization.created_at.into(),
         }
     }
 }
@@ -136,7 +136,6 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
         (status = 200, description = "The organization.", body = OrganizationAnswer),
         NotModified, TokenErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
@@ -153,13 +152,8 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         (status = 200, description = "The organization as it is now.", body = OrganizationAnswer),
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn change(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let id = management::caller(&state, &request)?.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
         json::read(&request, payload).await?;

@@ -1,12 +1,11 @@
 //! `POST /organizations`: needs the root token.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
 use crate::http::extract::auth;
-use crate::http::extract::json::{self, json_body};
+use crate::http::extract::json::{self, BodyArguments, json_body};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -45,11 +44,7 @@ pub(crate) struct NewOrganizationAnswer {
     ),
     security(("root_token" = []))
 )]
-pub(crate) async fn create(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     auth::root(&state, &request)?;
     NoParameters::check(&request)?;
     let NewOrganizationShape { name } = json::read(&request, payload).await?;

@@ -9,11 +9,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, json_body};
+use crate::http::extract::json::{self, BodyArguments, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
+use crate::http::respond::answer::Timestamp;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
@@ -96,8 +97,7 @@ pub(crate) struct ProjectAnswer {
     /// Whether money sent with a public key is kept on the event and not counted.
     server_only_revenue: bool,
     /// When it was made.
-    #[schema(format = DateTime)]
-    created_at: String,
+    created_at: Timestamp,
 }
 
 /// The projects of an organization.
@@ -122,7 +122,7 @@ impl From<&Project> for ProjectAnswer {
             bots: project.bots,
             signals_policy: project.signals_policy,
             server_only_revenue: project.server_only_revenue,
-            created_at: project.created_at.to_string(),
+            created_at: project.created_at.into(),
         }
     }
 }
@@ -148,7 +148,6 @@ impl From<ProjectPatchShape> for ProjectPatch {
         (status = 200, description = "The projects, oldest first.", body = ProjectsAnswer),
         NotModified, TokenErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
@@ -165,13 +164,8 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         (status = 201, description = "The project.", body = ProjectAnswer),
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn create(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let organization = management::caller(&state, &request)?.organization();
     let new = json::read::<NewProjectShape>(&request, payload).await?.into();
     let project = management::change(&state, move |registry, now| registry.create_project(organization, new, now)).await?;
@@ -186,7 +180,6 @@ pub(crate) async fn create(
         (status = 200, description = "The project.", body = ProjectAnswer),
         NotModified, TokenErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
@@ -203,13 +196,8 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         (status = 200, description = "The project as it is now.", body = ProjectAnswer),
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn change(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
     let patch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
     let project = management::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, EmptyBody, json_body};
+use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
 use crate::http::extract::path::{KeyPath, ProjectPath};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -80,7 +80,6 @@ impl KeyLimitAnswer {
         (status = 200, description = "The keys that are valid, oldest first.", body = KeysAnswer),
         NotModified, TokenErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
@@ -99,13 +98,8 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         (status = 200, description = "The key as it is now.", body = KeyLimitAnswer),
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn change(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
@@ -125,13 +119,8 @@ pub(crate) async fn change(
         (status = 201, description = "The new key, and all that are valid.", body = KeyAnswer),
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn create(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
     let EmptyBody = json::read(&request, payload).await?;
     let added = management::change(&state, move |registry, _| {
@@ -150,7 +139,6 @@ pub(crate) async fn create(
         (status = 204, description = "The key is no longer valid."),
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
-    security(("api_token" = []))
 )]
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;

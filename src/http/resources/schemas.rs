@@ -1,10 +1,11 @@
 //! Schemas of the closed lists, taken from the lists themselves.
 
 use headcount_actors::registry::{Capability, Role, Scope};
+use headcount_domain::names::NamedValues;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
-fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
+fn one_of(names: impl IntoIterator<Item = impl Into<String>>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().map(Into::into)))
 }
 
 fn list_of(item: ObjectBuilder, description: &str) -> ArrayBuilder {
@@ -25,18 +26,18 @@ pub(crate) fn signals_policy() -> Object {
 /// A role.
 pub(crate) fn role() -> Object {
     let description = "What the token's holder is in the organization.";
-    one_of(Role::ALL.iter().map(|role| role.as_str())).description(Some(description)).build()
+    one_of(Role::names()).description(Some(description)).build()
 }
 
 /// A list of scopes, never an empty one.
 pub(crate) fn scopes() -> Array {
-    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()));
+    let scope = one_of(Scope::names());
     list_of(scope, "What the token may be used for. No scope implies another.").min_items(Some(1)).build()
 }
 
 /// A list of capabilities.
 pub(crate) fn capabilities() -> Array {
-    let capability = one_of(Capability::ALL.iter().map(|capability| capability.as_str()));
+    let capability = one_of(Capability::names());
     list_of(capability, "The optional features that the organization may use.").build()
 }
 

@@ -1,6 +1,6 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
@@ -8,10 +8,9 @@ use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::json_body;
+use crate::http::extract::json::{BodyArguments, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
@@ -66,13 +65,8 @@ pub(crate) struct UsersDay {
         (status = 200, description = "The counts.", body = UniqueUsersAnswer),
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
-    security(("api_token" = []))
 )]
-pub(crate) async fn count_unique_users_per_day(
-    state: web::Data<AppState>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, scope, role).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
@@ -92,7 +86,7 @@ pub(crate) async fn count_unique_users_per_day(
         total_unique_users: users.total,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
-        timezone: question.subject.keyed.policy.timezone.name().to_owned(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
     question.reply(users, answer).await
 }

@@ -20,6 +20,8 @@ pub(crate) enum ErrorType {
     NotFound,
     /// It contradicts the current state.
     Conflict,
+    /// It was there, and is not any more.
+    Gone,
     /// A rate limit or quota is used up.
     RateLimited,
     /// There is no capacity for it now, and nothing was recorded.
@@ -88,6 +90,7 @@ error_codes! {
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
     BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
+    CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced; begin with the first page.";
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";
     EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";

@@ -10,6 +10,12 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decimal(pub Amount);
 
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        Self(amount)
+    }
+}
+
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;

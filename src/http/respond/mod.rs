@@ -1,5 +1,6 @@
-//! Shapes answers: errors, entity tags and exact decimals.
+//! Shapes answers: errors, entity tags, times and exact decimals.
 
+pub(crate) mod answer;
 pub(crate) mod code;
 pub(crate) mod decimal;
 pub(crate) mod error;

@@ -44,7 +44,7 @@ impl TestServer {
         let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let operator = Some(OperatorToken::create(dir.path()).unwrap());
-        let request_metrics = RequestMetrics::default();
+        let request_metrics = RequestMetrics::new().unwrap();
         let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, operator, request_metrics };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }

@@ -1,14 +1,15 @@
 //! The work that is done off the owner's thread: writing a frozen memtable, merging tables.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::ExternalIdsError;
 use super::manifest;
 use super::memtable::Memtable;
 use crate::format::Incarnation;
 use crate::sstable::{Manifest, TableSet};
+use parking_lot::Mutex;
 
 /// The part of an index that its owner shares with its jobs.
 #[derive(Debug)]
@@ -27,10 +28,6 @@ impl SharedIndex {
         Self { dir, incarnation, set, saved: Mutex::new(saved), written: AtomicU64::new(0) }
     }
 
-    fn saved(&self) -> MutexGuard<'_, Manifest> {
-        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number of the last frozen memtable that is in the tables.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
@@ -38,12 +35,12 @@ impl SharedIndex {
 
     /// Whether the manifest in force names all tables.
     pub(super) fn is_saved(&self) -> bool {
-        self.saved().tables == self.set.propose(Vec::new()).manifest.tables
+        self.saved.lock().tables == self.set.propose(Vec::new()).manifest.tables
     }
 
     /// Brings a manifest into force that names all tables.
     fn save(&self) -> Result<Written, ExternalIdsError> {
-        let mut saved = self.saved();
+        let mut saved = self.saved.lock();
         let proposal = self.set.propose(Vec::new());
         if saved.tables != proposal.manifest.tables {
             manifest::write(&self.dir, self.incarnation, &proposal.manifest)?;

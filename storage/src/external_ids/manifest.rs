@@ -1,6 +1,5 @@
 //! The file that says which tables an index consists of.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,9 +15,9 @@ const TMP_NAME: &str = "MANIFEST.tmp";
 /// Opens the tables of the index in `dir`, and removes files that its manifest does not name. Begins an empty index if there is none.
 pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Manifest), ExternalIdsError> {
     let held = Arc::new(Dir::open(dir).map_err(ExternalIdsError::io("open its directory"))?);
-    let manifest = match files::read(&dir.join(FILE_NAME)) {
-        Ok(bytes) => decode(&bytes, incarnation)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+    let manifest = match files::read_if_there(&dir.join(FILE_NAME)).map_err(ExternalIdsError::io("read its manifest"))? {
+        Some(bytes) => decode(&bytes, incarnation)?,
+        None => {
             if !table_files(dir)?.is_empty() {
                 return Err(ExternalIdsError::damaged("there are tables but no manifest"));
             }
@@ -26,7 +25,6 @@ pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Ma
             write(dir, incarnation, &manifest)?;
             manifest
         }
-        Err(source) => return Err(ExternalIdsError::Io { action: "read its manifest", source }),
     };
     let space = TableSpace {
         dir: held,

@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -74,11 +75,7 @@ struct OpenSlot {
     used: AtomicBool,
 }
 
-impl OpenSlot {
-    fn file(&self) -> MutexGuard<'_, Option<Arc<File>>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl OpenSlot {}
 
 impl OpenFiles {
     /// A limit of `limit` files, plus those that are being read at the moment.
@@ -97,7 +94,7 @@ impl OpenFiles {
 
     /// Records that a file was opened, and closes others if there are too many.
     fn admit(&self, place: &Arc<OpenSlot>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.push_back(Arc::downgrade(place));
         // A file that was used since the last pass gets a second chance.
         for _ in 0..2 * open.len() {
@@ -111,8 +108,8 @@ impl OpenFiles {
                 continue;
             }
             match candidate.file.try_lock() {
-                Ok(mut file) => *file = None,
-                Err(_) => open.push_back(next),
+                Some(mut file) => *file = None,
+                None => open.push_back(next),
             }
         }
     }
@@ -120,7 +117,7 @@ impl OpenFiles {
     /// The number of open files.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|place| place.strong_count() > 0).count()
+        self.open.lock().iter().filter(|place| place.strong_count() > 0).count()
     }
 }
 
@@ -143,12 +140,12 @@ impl CachedFile {
 
     fn open(&self) -> io::Result<Arc<File>> {
         self.place.used.store(true, Ordering::Relaxed);
-        if let Some(file) = &*self.place.file() {
+        if let Some(file) = &*self.place.file.lock() {
             return Ok(Arc::clone(file));
         }
         let opened = Arc::new(self.dir.open_file(&self.name)?);
         let file = {
-            let mut file = self.place.file();
+            let mut file = self.place.file.lock();
             if let Some(file) = &*file {
                 return Ok(Arc::clone(file));
             }

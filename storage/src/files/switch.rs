@@ -19,10 +19,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::operation::Operation;
+use parking_lot::Mutex;
 
 /// Target of the log lines about operations: the crash harness enables it by name.
 const TARGET: &str = "file_operations";
@@ -121,50 +122,46 @@ impl Switch {
     pub fn arm(dir: &Path, plan: Plan) -> Self {
         let state = Mutex::new(State { plan, operations: 0, failed: Vec::new() });
         let armed = Arc::new(Armed { dir: dir.to_owned(), state });
-        SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&armed));
+        SWITCHES.lock().push(Arc::clone(&armed));
         ARMED.fetch_add(1, Ordering::Release);
         Self(armed)
     }
 
     /// Restarts the count with another plan.
     pub fn rearm(&self, plan: Plan) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.plan = plan;
         state.operations = 0;
     }
 
     /// Fails no more operations.
     pub fn clear(&self) {
-        self.0.state().plan = Plan::default();
+        self.0.state.lock().plan = Plan::default();
     }
 
     /// The number of operations since it was armed.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        self.0.state().operations
+        self.0.state.lock().operations
     }
 
     /// The operations that failed, with the name of the file.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
-        self.0.state().failed.clone()
+        self.0.state.lock().failed.clone()
     }
 }
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).retain(|armed| !Arc::ptr_eq(armed, &self.0));
+        SWITCHES.lock().retain(|armed| !Arc::ptr_eq(armed, &self.0));
         ARMED.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl Armed {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn check(&self, operation: Operation, path: &Path) -> Option<Plan> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.operations += 1;
         let (plan, number) = (state.plan, state.operations);
         // Logged under the lock, so that the lines are in the order of the numbers.
@@ -184,7 +181,7 @@ fn check(operation: Operation, path: &Path) -> Option<Plan> {
     if ARMED.load(Ordering::Acquire) == 0 {
         return None;
     }
-    let switches = SWITCHES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let switches = SWITCHES.lock().clone();
     switches.iter().filter(|armed| path.starts_with(&armed.dir)).find_map(|armed| armed.check(operation, path))
 }
 

@@ -71,15 +71,18 @@ fn an_append_survives_each_failure() {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args(["log::fault_tests::child", "--exact", "--ignored", "--nocapture"]);
             let output = command.env(DIR, &dir).env(PLAN, format!("at={at},{way}")).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stdout).into_owned();
-            let appended = told.lines().filter(|line| line.contains("appended ")).count() as u64;
+            let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let appended = output_text.lines().filter(|line| line.contains("appended ")).count() as u64;
             let ended_by_itself = output.status.success();
-            assert!(ended_by_itself || output.status.signal() == Some(6), "{way} at {at}: {:?} {told}", output.status);
+            assert!(ended_by_itself || output.status.signal() == Some(6), "{way} at {at}: {:?} {output_text}", output.status);
             let (mut log, _) = Log::open(&dir, options()).unwrap_or_else(|error| panic!("{way} at {at}: {error}"));
             let found = contents(&log);
             // The block that ended the process was not acknowledged, and is there or not.
             let last = found.len() as u64;
-            assert!(last == appended || !ended_by_itself && last == appended + 1, "{way} at {at}: {last} of {appended}, {told}");
+            assert!(
+                last == appended || !ended_by_itself && last == appended + 1,
+                "{way} at {at}: {last} of {appended}, {output_text}"
+            );
             assert!(found.iter().all(|(position, bytes)| *bytes == payload(*position)), "{way} at {at}");
             for number in last + 1..=EVENTS + 2 {
                 assert_eq!(append(&mut log, number).unwrap(), number);
@@ -89,7 +92,7 @@ fn an_append_survives_each_failure() {
             let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
             assert!(left.iter().all(|path| path.extension().is_none_or(|extension| extension != "tmp")), "{left:?}");
             aborted += u64::from(!ended_by_itself);
-            if told.contains("failed 0") {
+            if output_text.contains("failed 0") {
                 break;
             }
             refused += u64::from(ended_by_itself);

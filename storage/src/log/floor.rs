@@ -25,11 +25,8 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
 /// Returns where the log begins; `None` if nothing has been recorded, as in a directory without a log.
 pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
     let path = path(dir);
-    let bytes = match files::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LogError::io("read", &path, error)),
-    };
+    let bytes = files::read_if_there(&path).map_err(|error| LogError::io("read", &path, error))?;
+    let Some(bytes) = bytes else { return Ok(None) };
     if bytes.len() != LEN || bytes[0..8] != MAGIC || crc32c::crc32c(&bytes[..16]) != le_u32(&bytes, 16) {
         return Err(LogError::Damaged { segment: 0, offset: 0, reason: Damage::Floor });
     }

@@ -6,14 +6,15 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use super::commit::{Commit, Committed, Outcome, Refused};
 use super::error::LogError;
 use super::writer::Log;
 use super::{AppendEntry, Position};
+use parking_lot::{Mutex, RwLock};
 
 /// Limits of a block.
 #[derive(Debug, Clone)]
@@ -81,7 +82,7 @@ impl<T: Send + 'static> GroupCommit<T> {
 
 impl<T: Send + 'static> Commit<T> for GroupCommit<T> {
     fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T> {
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.read();
         let item = Item { partition, count, payload, ticket };
         match queue.as_ref() {
             Some(sender) => sender.send(item).map_err(|unsent| unsent.0.ticket),
@@ -96,8 +97,8 @@ impl<T: Send + 'static> Commit<T> for GroupCommit<T> {
 
 impl<T> GroupCommit<T> {
     fn stop(&self) {
-        drop(self.queue.write().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.queue.write().take());
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             if thread.thread().id() == std::thread::current().id() {
                 // The sink holds the last handle; its thread ends by itself when it finds the queue closed.

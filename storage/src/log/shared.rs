@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Position;
 use super::segment::SegmentHeader;
@@ -63,12 +64,11 @@ impl LogState {
     }
 
     pub(super) fn holds(&self) -> MutexGuard<'_, BTreeMap<Position, usize>> {
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holds.lock()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<SegmentHeader>> {
-        // Nothing that can panic runs while it is held.
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+        self.segments.lock()
     }
 
     pub(super) fn first_position(&self) -> Position {

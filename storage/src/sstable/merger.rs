@@ -1,11 +1,12 @@
 //! Threads that merge tables in the background.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::set::TableSet;
+use parking_lot::Mutex;
 
 /// The greatest number of threads. There are half as many as processors at most.
 const MAX_THREADS: usize = 4;
@@ -57,7 +58,7 @@ impl Drop for Merger {
 
 fn merge_all(inbox: &Mutex<Receiver<Arc<TableSet>>>, stop: &AtomicBool) {
     loop {
-        let order = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let order = inbox.lock().recv();
         let Ok(set) = order else { return };
         if stop.load(Ordering::Relaxed) {
             return;

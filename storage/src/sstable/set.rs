@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::error::TableError;
 use super::manifest::Manifest;
@@ -12,6 +12,7 @@ use super::merge::{merge, plan, plan_at_once};
 use super::reader::Table;
 use super::space::TableSpace;
 use super::writer::TableWriter;
+use parking_lot::{Condvar, Mutex, RwLock};
 
 /// Tables as a reader sees them, oldest first.
 pub(crate) type TableList = Arc<Vec<Arc<Table>>>;
@@ -84,14 +85,6 @@ impl TableSet {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Members> {
-        self.members.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Members> {
-        self.members.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The directory of the tables.
     pub(crate) fn space(&self) -> &TableSpace {
         &self.space
@@ -99,7 +92,7 @@ impl TableSet {
 
     /// The current tables.
     pub(crate) fn tables(&self) -> TableList {
-        Arc::clone(&self.read().tables)
+        Arc::clone(&self.members.read().tables)
     }
 
     /// The paths of the current tables.
@@ -115,7 +108,7 @@ impl TableSet {
     /// Begins a new table. `expected` is the greatest number of keys, if it is known.
     pub(crate) fn create(&self, expected: Option<u64>) -> Result<TableWriter, TableError> {
         let id = {
-            let mut members = self.write();
+            let mut members = self.members.write();
             members.next += 1;
             members.next - 1
         };
@@ -125,13 +118,13 @@ impl TableSet {
     /// Appends a table that the next manifest will name.
     pub(crate) fn append(&self, table: Table) {
         table.keep();
-        Arc::make_mut(&mut self.write().tables).push(Arc::new(table));
+        Arc::make_mut(&mut self.members.write().tables).push(Arc::new(table));
     }
 
     /// Proposes a manifest that names the current tables and then the `new` ones.
     pub(crate) fn propose(&self, new: Vec<Table>) -> Proposal {
         let new: Vec<Arc<Table>> = new.into_iter().map(Arc::new).collect();
-        let members = self.read();
+        let members = self.members.read();
         let tables = members.tables.iter().chain(&new).map(|table| table.id()).collect();
         Proposal { manifest: Manifest { next: members.next, tables }, new, replaced: members.replaced.clone() }
     }
@@ -141,7 +134,7 @@ impl TableSet {
         let Proposal { new, replaced, .. } = proposal;
         new.iter().for_each(|table| table.keep());
         replaced.iter().for_each(|table| table.discard());
-        let mut members = self.write();
+        let mut members = self.members.write();
         if !new.is_empty() {
             Arc::make_mut(&mut members.tables).extend(new);
         }
@@ -150,12 +143,12 @@ impl TableSet {
 
     /// Whether tables were merged since the last proposal that was accepted.
     pub(crate) fn has_replaced(&self) -> bool {
-        !self.read().replaced.is_empty()
+        !self.members.read().replaced.is_empty()
     }
 
     /// Returns the damage that a merge in the background met, once.
     pub(crate) fn take_damage(&self) -> Option<TableError> {
-        self.damage.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.damage.lock().take()
     }
 
     /// Whether the sizes of the tables suggest a merge.
@@ -165,7 +158,7 @@ impl TableSet {
 
     /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
     pub(super) fn queue_merge(&self) -> bool {
-        let mut state = self.merge_state();
+        let mut state = self.merging.lock();
         let is_idle = *state == MergeState::Idle;
         if is_idle {
             *state = MergeState::Queued;
@@ -176,7 +169,7 @@ impl TableSet {
     /// Merges a set that was [queued](Self::queue_merge), unless somebody else has merged it since.
     pub(super) fn merge_queued(&self, stop: &AtomicBool) -> Result<(), TableError> {
         {
-            let mut state = self.merge_state();
+            let mut state = self.merging.lock();
             if *state != MergeState::Queued {
                 return Ok(());
             }
@@ -185,7 +178,7 @@ impl TableSet {
         let merged = self.merge_running(plan, stop);
         if let Err(TableError::Damaged { what }) = &merged {
             let found = TableError::damaged(what);
-            *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            *self.damage.lock() = Some(found);
         }
         merged.map(drop)
     }
@@ -202,14 +195,10 @@ impl TableSet {
         self.merge_running(plan_at_once, &AtomicBool::new(false)).map(drop)
     }
 
-    fn merge_state(&self) -> MutexGuard<'_, MergeState> {
-        self.merging.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn begin_merge(&self) {
-        let running = |state: &mut MergeState| *state == MergeState::Running;
-        let waited = self.merge_ended.wait_while(self.merge_state(), running);
-        *waited.unwrap_or_else(PoisonError::into_inner) = MergeState::Running;
+        let mut state = self.merging.lock();
+        self.merge_ended.wait_while(&mut state, |state| *state == MergeState::Running);
+        *state = MergeState::Running;
     }
 
     fn merge_running(&self, plan: fn(&[u64], u64) -> Option<Range<usize>>, stop: &AtomicBool) -> Result<bool, TableError> {
@@ -220,7 +209,7 @@ impl TableSet {
         let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
         let Some(merged) = merge(merging, range.start == 0, writer, stop)? else { return Ok(false) };
         merged.keep();
-        let mut members = self.write();
+        let mut members = self.members.write();
         // Tables were only appended meanwhile, so the range is still theirs.
         let replaced: Vec<_> = Arc::make_mut(&mut members.tables).splice(range, [Arc::new(merged)]).collect();
         members.replaced.extend(replaced);
@@ -230,14 +219,13 @@ impl TableSet {
     /// The number of files.
     #[cfg(test)]
     pub(crate) fn files(&self) -> usize {
-        let members = self.read();
+        let members = self.members.read();
         members.tables.len() + members.replaced.len()
     }
 
     #[cfg(test)]
     pub(crate) fn wait_for_merge(&self) {
-        let idle = self.merge_ended.wait_while(self.merge_state(), |state| *state != MergeState::Idle);
-        drop(idle.unwrap());
+        self.merge_ended.wait_while(&mut self.merging.lock(), |state| *state != MergeState::Idle);
     }
 }
 
@@ -246,7 +234,7 @@ struct EndMerge<'s>(&'s TableSet);
 
 impl Drop for EndMerge<'_> {
     fn drop(&mut self) {
-        *self.0.merge_state() = MergeState::Idle;
+        *self.0.merging.lock() = MergeState::Idle;
         self.0.merge_ended.notify_all();
     }
 }

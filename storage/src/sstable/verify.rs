@@ -1,12 +1,13 @@
 //! Reading whole tables, to find damage before a query does.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::error::TableError;
 use super::reader::Table;
 use crate::pace::{self, Pace};
 use crate::parallel::check_each;
+use parking_lot::Mutex;
 
 /// Tables that have not been read since they were opened. A table that is merged meanwhile was read by the merge.
 #[derive(Debug)]
@@ -18,11 +19,11 @@ impl UncheckedTables {
         let left = Mutex::new(Vec::new());
         check_each(tables, TableError::damaged, |table| {
             if !table.verify(&mut pace::until(deadline))? {
-                left.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(table));
+                left.lock().push(Arc::downgrade(table));
             }
             Ok(())
         })?;
-        Ok(Self(left.into_inner().unwrap_or_else(PoisonError::into_inner)))
+        Ok(Self(left.into_inner()))
     }
 
     /// Whether all tables were checked.

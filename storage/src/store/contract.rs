@@ -34,12 +34,12 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError>;
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError>;
 
     /// Decides whether a failed commit of `partition` counts: from here on reads show it wholly or not at all, also after a crash. Does
     /// nothing if no commit failed.
     ///
-    /// After an error of [`begin`](Store::begin), [`put`](Checkpoint::put) or [`commit`](Checkpoint::commit) a caller may
+    /// After an error of [`begin`](Store::begin), [`put`](OpenCheckpoint::put) or [`commit`](OpenCheckpoint::commit) a caller may
     /// begin again with the same changes: to set the same values twice is to set them once.
     ///
     /// # Errors
@@ -54,8 +54,8 @@ pub trait Store: Send + Sync + 'static {
 /// The function that a scan calls with each key and value.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// Changes to one partition, invisible until committed. Dropped without [`commit`](Checkpoint::commit), they are discarded.
-pub trait Checkpoint: Send + 'static {
+/// Changes to one partition, invisible until committed. Dropped without [`commit`](OpenCheckpoint::commit), they are discarded.
+pub trait OpenCheckpoint: Send + 'static {
     /// Sets the value of a key. The last change of a key within the checkpoint counts.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ pub trait Checkpoint: Send + 'static {
     /// Removes a key; a key that isn't there is no error.
     ///
     /// # Errors
-    /// As [`Checkpoint::put`].
+    /// As [`OpenCheckpoint::put`].
     fn delete(&mut self, key: &[u8]) -> Result<(), StoreError>;
 
     /// Makes all changes durable, then visible.

@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
+use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
 use super::options::{Check, StoreOptions};
 use super::sled::{
@@ -22,6 +22,7 @@ use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
 use crate::keyspace::{PartitionId, Room, manifest_key, room_of};
 use crate::sstable::{TableList, UncheckedTables};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The file whose presence says that damage was found while the store was in use.
 const DAMAGED: &str = "DAMAGED";
@@ -88,10 +89,9 @@ impl DiskStore {
         for path in [dir, &tables_dir] {
             make_private_dir(path).map_err(StoreError::io("create a directory"))?;
         }
-        match files::read(&dir.join(DAMAGED)) {
-            Ok(what) => return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("look for a note of damage")(error)),
+        let note = files::read_if_there(&dir.join(DAMAGED)).map_err(StoreError::io("look for a note of damage"))?;
+        if let Some(what) = note {
+            return Err(StoreError::Damaged { what: String::from_utf8_lossy(&what).into_owned() });
         }
         let database = Database::open(&sled_dir(dir), options.cache_bytes.clamp(MIN_CACHE_BYTES, MAX_CACHE_BYTES))?;
         let found = database.with(read_states)?;
@@ -133,7 +133,7 @@ impl DiskStore {
     /// Whether nothing was ever committed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inner.commits().states.is_empty()
+        self.inner.commits.lock().states.is_empty()
     }
 
     /// Reads everything and checks it. Checkpoints wait meanwhile.
@@ -141,7 +141,7 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
     pub fn verify(&self) -> Result<(), StoreError> {
-        let commits = self.inner.settled()?;
+        let commits = self.inner.resolved()?;
         self.inner.watch(self.inner.database.with(|handle| verify_states(handle, &commits.states)))?;
         drop(commits);
         self.inner.watch(self.inner.tables.verify())
@@ -185,14 +185,6 @@ fn manifests(handle: &Handle, states: &States) -> Result<Vec<(PartitionId, Vec<u
 }
 
 impl Inner {
-    fn commits(&self) -> MutexGuard<'_, Commits> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashSet<PartitionId>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves a note of damage for the next open, which then does not trust the store again.
     fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Damaged { what }) = &outcome {
@@ -203,14 +195,14 @@ impl Inner {
     }
 
     /// The commits, all decided, with sled open.
-    fn settled(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
-        let mut commits = self.commits();
-        self.settle(&mut commits)?;
+    fn resolved(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
+        let mut commits = self.commits.lock();
+        self.resolve(&mut commits)?;
         Ok(commits)
     }
 
     /// Opens sled again if it is closed, and decides the commit that failed: it counts if sled holds its state.
-    fn settle(&self, commits: &mut Commits) -> Result<(), StoreError> {
+    fn resolve(&self, commits: &mut Commits) -> Result<(), StoreError> {
         if self.database.is_open() {
             return Ok(());
         }
@@ -252,7 +244,7 @@ impl Inner {
         if let Some(tables) = &tables {
             changes.insert(manifest_key(partition), Some(tables.manifest.clone()));
         }
-        let mut commits = self.settled()?;
+        let mut commits = self.resolved()?;
         let slot = self.tables.of(partition);
         let one_state = slot.change();
         let before = commits.states.get(&partition).copied().unwrap_or_default();
@@ -266,7 +258,7 @@ impl Inner {
         drop(one_state);
         tracing::warn!(partition = partition.number(), %error, "a commit failed; sled is opened again, which decides whether it counts");
         commits.undecided = Some(Undecided { partition, state, tables });
-        let decided = self.settle(&mut commits);
+        let decided = self.resolve(&mut commits);
         if decided.is_ok() && commits.states.get(&partition) == Some(&state) { Ok(()) } else { Err(error) }
     }
 
@@ -277,7 +269,7 @@ impl Inner {
         read: impl FnOnce(&Handle) -> Result<T, StoreError>,
     ) -> Result<(T, TableList), StoreError> {
         if !self.database.is_open() {
-            drop(self.settled()?);
+            drop(self.resolved()?);
         }
         let slot = self.tables.of(partition);
         let _one_state = slot.hold();
@@ -297,7 +289,7 @@ impl Drop for Inner {
             }
         }
         // The next open decides, and removes the files if the commit does not count.
-        if let Some(Undecided { tables: Some(tables), .. }) = self.commits().undecided.take() {
+        if let Some(Undecided { tables: Some(tables), .. }) = self.commits.lock().undecided.take() {
             tables.keep();
         }
     }
@@ -352,17 +344,17 @@ impl Store for DiskStore {
         Ok(())
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
         let inner = Arc::clone(&self.inner);
         let claim = Claim::of(inner, partition)?;
-        drop(self.inner.settled()?);
+        drop(self.inner.resolved()?);
         let records = Some(self.inner.tables.begin(partition));
         Ok(Box::new(DiskCheckpoint { claim, pairs: PairChanges::new(), records }))
     }
 
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         let _claim = Claim::of(Arc::clone(&self.inner), partition)?;
-        self.inner.settled().map(drop)
+        self.inner.resolved().map(drop)
     }
 }
 
@@ -374,14 +366,14 @@ struct Claim {
 
 impl Claim {
     fn of(store: Arc<Inner>, partition: PartitionId) -> Result<Self, StoreError> {
-        let is_free = store.open().insert(partition);
+        let is_free = store.open.lock().insert(partition);
         if is_free { Ok(Self { store, partition }) } else { Err(StoreError::Busy { partition }) }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.store.open().remove(&self.partition);
+        self.store.open.lock().remove(&self.partition);
     }
 }
 
@@ -411,7 +403,7 @@ impl DiskCheckpoint {
     }
 }
 
-impl Checkpoint for DiskCheckpoint {
+impl OpenCheckpoint for DiskCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.set(key, Some(value))
     }

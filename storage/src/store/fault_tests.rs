@@ -104,7 +104,7 @@ fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A store that merges only when it is told to.
+/// A store that merges only on request.
 fn open(dir: &Path) -> DiskStore {
     let mut store = DiskStore::open(dir, OPTIONS).unwrap();
     store.stop_merging();

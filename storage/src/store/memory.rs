@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use super::contract::{Checkpoint, Store, Visit, check_key, check_value, partition_of};
+use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
 use crate::keyspace::PartitionId;
+use parking_lot::Mutex;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -29,13 +30,8 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        // Nothing that can panic runs under this lock.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn pairs(&self, partition: PartitionId) -> Arc<Pairs> {
-        self.lock().partitions.get(&partition).cloned().unwrap_or_default()
+        self.shared.lock().partitions.get(&partition).cloned().unwrap_or_default()
     }
 }
 
@@ -54,8 +50,8 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn begin(&self, partition: PartitionId) -> Result<Box<dyn Checkpoint>, StoreError> {
-        if !self.lock().open.insert(partition) {
+    fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError> {
+        if !self.shared.lock().open.insert(partition) {
             return Err(StoreError::Busy { partition });
         }
         Ok(Box::new(MemoryCheckpoint { store: self.clone(), partition, changes: BTreeMap::new() }))
@@ -63,7 +59,7 @@ impl Store for MemoryStore {
 
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         // Commits don't fail here.
-        if self.lock().open.contains(&partition) { Err(StoreError::Busy { partition }) } else { Ok(()) }
+        if self.shared.lock().open.contains(&partition) { Err(StoreError::Busy { partition }) } else { Ok(()) }
     }
 }
 
@@ -73,7 +69,7 @@ struct MemoryCheckpoint {
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-impl Checkpoint for MemoryCheckpoint {
+impl OpenCheckpoint for MemoryCheckpoint {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         check_key(self.partition, key)?;
         check_value(key, value)?;
@@ -89,7 +85,7 @@ impl Checkpoint for MemoryCheckpoint {
 
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
-        let mut shared = self.store.lock();
+        let mut shared = self.store.shared.lock();
         // A scan that is under way keeps the map it began with; the change then goes to a copy.
         let pairs = Arc::make_mut(shared.partitions.entry(self.partition).or_default());
         for (key, value) in changes {
@@ -104,6 +100,6 @@ impl Checkpoint for MemoryCheckpoint {
 
 impl Drop for MemoryCheckpoint {
     fn drop(&mut self) {
-        self.store.lock().open.remove(&self.partition);
+        self.store.shared.lock().open.remove(&self.partition);
     }
 }

@@ -1,7 +1,7 @@
 //! Rollups and records: an ordered map from keys to values, changed by *checkpoints*.
 //!
 //! A partition (the first two bytes of every key) is the unit of change: one checkpoint at a time per partition, partitions
-//! independent of each other. A checkpoint becomes visible and durable as a whole at [`Checkpoint::commit`] or not at
+//! independent of each other. A checkpoint becomes visible and durable as a whole at [`OpenCheckpoint::commit`] or not at
 //! all, so a record and the log position that it reflects are written together. The store can always be rebuilt from the log, so it
 //! reports damage ([`StoreError::Damaged`]) and never guesses.
 //!
@@ -18,7 +18,7 @@ mod options;
 mod sled;
 mod tables;
 
-pub use contract::{Checkpoint, MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, Store, Visit};
+pub use contract::{MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, OpenCheckpoint, Store, Visit};
 pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;

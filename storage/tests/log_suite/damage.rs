@@ -8,7 +8,7 @@ use headcount_storage::log::{AppendEntry, Damage, Log, LogError};
 use crate::support::*;
 
 /// A log with three sealed segments and a few blocks in the last; its records and the first positions of its segments.
-fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
+fn sample() -> (tempfile::TempDir, Vec<ReadRecord>, Vec<u64>) {
     let dir = temporary();
     let (mut log, _) = open(dir.path());
     let mut kept = Vec::new();
@@ -25,7 +25,7 @@ fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
 }
 
 /// Opens the log, and expects exactly the first `records` records and so many cut bytes.
-fn expect_prefix(dir: &Path, kept: &[Kept], cut_bytes: u64) {
+fn expect_prefix(dir: &Path, kept: &[ReadRecord], cut_bytes: u64) {
     let (mut log, recovery) = open(dir);
     assert_eq!(recovery.cut_bytes, cut_bytes);
     assert_eq!(recovery.last_position, kept.len() as u64 * 2);
@@ -152,7 +152,7 @@ fn every_flipped_bit_before_the_last_block_keeps_the_log_from_opening() {
         assert_eq!(place(Log::open(dir.path(), small())), (firsts[3], offset), "bit {bit}");
         flip(&file, bit);
     }
-    // In the last block it can't be told from a write that a crash interrupted.
+    // In the last block it can't be distinguished from a write that a crash interrupted.
     for bit in (last * 8..end * 8).step_by(17) {
         let copied = copy(dir.path());
         flip(&writable(&segment(copied.path(), firsts[3])), bit);

@@ -5,7 +5,7 @@ use headcount_storage::log::{AppendEntry, Log, Lost};
 use crate::support::*;
 
 /// A log of several segments; its records and the first positions of the segments.
-fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
+fn sample() -> (tempfile::TempDir, Vec<ReadRecord>, Vec<u64>) {
     let dir = temporary();
     let (mut log, _) = open(dir.path());
     let mut kept = Vec::new();
@@ -20,12 +20,12 @@ fn sample() -> (tempfile::TempDir, Vec<Kept>, Vec<u64>) {
 }
 
 /// Repairs, and expects all records but those that touch a lost range. The log must then open and go on as usual.
-fn expect_all_but(dir: &std::path::Path, kept: &[Kept], lost: &[Lost]) {
+fn expect_all_but(dir: &std::path::Path, kept: &[ReadRecord], lost: &[Lost]) {
     let (log, recovery) = Log::open(dir, repairing()).unwrap();
     assert_eq!(recovery.lost, lost);
     let is_lost =
-        |record: &Kept| lost.iter().any(|range| record.1 >= range.first && range.last.is_none_or(|last| record.1 <= last));
-    let mut expected: Vec<Kept> = kept.iter().filter(|record| !is_lost(record)).cloned().collect();
+        |record: &ReadRecord| lost.iter().any(|range| record.1 >= range.first && range.last.is_none_or(|last| record.1 <= last));
+    let mut expected: Vec<ReadRecord> = kept.iter().filter(|record| !is_lost(record)).cloned().collect();
     assert_eq!(read_all(&log.reader()).unwrap(), expected);
     drop(log);
     let (mut log, recovery) = open(dir);
@@ -131,6 +131,6 @@ fn the_end_of_the_log_is_given_up_from_the_first_bad_block_if_nothing_behind_it_
     let (log, recovery) = Log::open(dir.path(), repairing()).unwrap();
     assert_eq!(recovery.lost, [lost]);
     assert_eq!(recovery.last_position, first + 2);
-    let expected: Vec<Kept> = kept.iter().filter(|record| record.1 <= first).cloned().collect();
+    let expected: Vec<ReadRecord> = kept.iter().filter(|record| record.1 <= first).cloned().collect();
     assert_eq!(read_all(&log.reader()).unwrap(), expected);
 }

@@ -70,8 +70,8 @@ fn a_reader_gets_the_partitions_it_wants_from_where_it_wants_them() {
             ControlFlow::Continue(())
         })
         .unwrap();
-    let last = |record: &Kept| record.1 + u64::from(record.2) - 1;
-    let expected: Vec<Kept> = all.iter().filter(|r| wanted(r.0).is_some_and(|after| last(r) > after)).cloned().collect();
+    let last = |record: &ReadRecord| record.1 + u64::from(record.2) - 1;
+    let expected: Vec<ReadRecord> = all.iter().filter(|r| wanted(r.0).is_some_and(|after| last(r) > after)).cloned().collect();
     assert_eq!(kept, expected);
 
     let mut seen = 0;
@@ -86,7 +86,7 @@ fn a_reader_gets_the_partitions_it_wants_from_where_it_wants_them() {
         .unwrap();
     assert_eq!(seen, 5);
     for after in [0, 1, 50, log.last_position() - 1, log.last_position(), u64::MAX] {
-        let expected: Vec<Kept> = all.iter().filter(|r| last(r) > after).cloned().collect();
+        let expected: Vec<ReadRecord> = all.iter().filter(|r| last(r) > after).cloned().collect();
         assert_eq!(read_after(&log.reader(), after).unwrap(), expected, "after {after}");
     }
 }
@@ -147,7 +147,7 @@ fn old_segments_are_removed_and_stay_removed() {
     assert_eq!((removed.segments, removed.first_position), (3, firsts[3]));
     assert!(removed.bytes >= 3 * 8192);
     assert_eq!(segments(dir.path()), firsts[3..]);
-    let expected: Vec<Kept> = all.iter().filter(|r| r.1 >= firsts[3]).cloned().collect();
+    let expected: Vec<ReadRecord> = all.iter().filter(|r| r.1 >= firsts[3]).cloned().collect();
     assert_eq!(read_all(&reader).unwrap(), expected);
     assert_eq!(reader.first_position(), firsts[3]);
     drop(log);

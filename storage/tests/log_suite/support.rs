@@ -11,7 +11,7 @@ use headcount_storage::log::{AppendEntry, Log, LogError, LogOptions, LogReader, 
 pub(crate) const HEADER_BYTES: u64 = 4096;
 
 /// A record as the tests keep it: partition, first position, count, payload.
-pub(crate) type Kept = (u16, Position, u32, Vec<u8>);
+pub(crate) type ReadRecord = (u16, Position, u32, Vec<u8>);
 
 /// A directory for one test: in memory if there is such a place, because none of these tests cuts the power.
 pub(crate) fn temporary() -> tempfile::TempDir {
@@ -32,12 +32,12 @@ pub(crate) fn open(dir: &Path) -> (Log, Recovery) {
 }
 
 /// Everything a reader hands out.
-pub(crate) fn read_all(reader: &LogReader) -> Result<Vec<Kept>, LogError> {
+pub(crate) fn read_all(reader: &LogReader) -> Result<Vec<ReadRecord>, LogError> {
     read_after(reader, 0)
 }
 
 /// Everything after a position.
-pub(crate) fn read_after(reader: &LogReader, after: Position) -> Result<Vec<Kept>, LogError> {
+pub(crate) fn read_after(reader: &LogReader, after: Position) -> Result<Vec<ReadRecord>, LogError> {
     let mut kept = Vec::new();
     reader.read(
         |_| Some(after),
@@ -50,7 +50,7 @@ pub(crate) fn read_after(reader: &LogReader, after: Position) -> Result<Vec<Kept
 }
 
 /// Appends `blocks` blocks of three entries; the sizes and contents depend on the number of the block.
-pub(crate) fn fill(log: &mut Log, blocks: u32) -> Vec<Kept> {
+pub(crate) fn fill(log: &mut Log, blocks: u32) -> Vec<ReadRecord> {
     let mut kept = Vec::new();
     for n in 0..blocks {
         let payloads = [noise(n, 200), vec![7u8; 1500 + n as usize % 13], noise(n + 1000, 333)];

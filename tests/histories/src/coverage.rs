@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Offset, TimeDelta};
 use headcount_model::event::Event;
-use headcount_model::facts::{Account, Facts, domain_of, explicit_company, told_email};
+use headcount_model::facts::{Account, Facts, domain_of, explicit_company, reported_email};
 use headcount_model::text::company_of_email;
 use headcount_model::{Answer, Model, Question, Recorded, Refused, Status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,7 @@ impl Coverage {
 
     fn look_at_company(&mut self, facts: &Facts<'_>, index: usize) {
         let event = &facts.events[index];
-        let email = told_email(event);
+        let email = reported_email(event);
         let of_email = email.as_deref().and_then(company_of_email);
         self.add("e-mails of companies", usize::from(of_email.is_some()));
         self.add("e-mails of free mail", usize::from(email.is_some() && of_email.is_none()));
@@ -133,13 +133,14 @@ impl Coverage {
             return;
         }
         if domain_of(&key).is_some() {
-            return self.count("domains told of a domain");
+            return self.count("domains reported of a domain");
         }
         let same = |earlier: &&Event| earlier.project == event.project && explicit_company(earlier).as_ref() == Some(&key);
         let earlier: Vec<_> = facts.events[..index].iter().filter(same).collect();
-        let told = earlier.iter().any(|told| told.name == "group" && told.metadata.field("domain").text().is_some());
-        self.add("domains told late", usize::from(!told && !earlier.is_empty()));
-        self.add("second domains ignored", usize::from(told));
+        let reported =
+            earlier.iter().any(|reported| reported.name == "group" && reported.metadata.field("domain").text().is_some());
+        self.add("domains reported late", usize::from(!reported && !earlier.is_empty()));
+        self.add("second domains ignored", usize::from(reported));
     }
 
     fn look_at_money(&mut self, event: &Event) {

@@ -136,7 +136,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 9 } else { 15 };
+    let kinds = if history.live { 9 } else { 18 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -149,6 +149,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         11 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
         12 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
         13 => of_company(rng),
+        14..17 => events(history, rng, &path("events")),
         _ => of_groups(rng),
     }
 }
@@ -234,6 +235,21 @@ fn aggregate(history: &History, rng: &mut Rng, path: &str) -> Question {
         body.push(("limit", Json::from(rng.below(4))));
     }
     Question::post(path, object(body))
+}
+
+fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut question = dated(history, rng, path);
+    let mut body = Vec::new();
+    chosen(rng, &mut body);
+    for (name, value) in body {
+        let text = value.text().map_or_else(|| value.to_string(), str::to_owned);
+        add(&mut question, name, &text);
+    }
+    if rng.chance(30) {
+        add(&mut question, "after_position", "0");
+    }
+    limit(rng, &mut question, &["1", "2", "7", "1000", "0", "1001"]);
+    question
 }
 
 fn attribution(history: &History, rng: &mut Rng, path: &str) -> Question {

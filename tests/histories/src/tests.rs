@@ -1,7 +1,7 @@
 //! Properties of histories, and of the model under them.
 
 use super::{BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run};
-use headcount_model::facts::{explicit_company, told_email};
+use headcount_model::facts::{explicit_company, reported_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
 use headcount_model::{Answer, Json, Model, Question, Recorded, Sender, ServedModel, Status};
 use proptest::prelude::{ProptestConfig, prop_assert, proptest};
@@ -61,8 +61,8 @@ const RULES: [&str; 45] = [
     "companies explicit",
     "companies by the identity",
     "companies other organization-wide than in the project",
-    "domains told late",
-    "domains told of a domain",
+    "domains reported late",
+    "domains reported of a domain",
     "second domains ignored",
     "orders",
     "refunds",
@@ -155,16 +155,16 @@ fn undisputed(history: &History) -> Vec<(String, String)> {
             return false;
         }
         let event = &alone.events()[0];
-        let agrees = |told: &mut BTreeMap<_, _>, key: Option<String>, value: Option<String>| match key.zip(value) {
-            Some((key, value)) => *told.entry((project.clone(), key)).or_insert_with(|| value.clone()) == value,
+        let agrees = |reported: &mut BTreeMap<_, _>, key: Option<String>, value: Option<String>| match key.zip(value) {
+            Some((key, value)) => *reported.entry((project.clone(), key)).or_insert_with(|| value.clone()) == value,
             None => true,
         };
-        let told = event.metadata.field("domain").text().and_then(reads_as_domain);
+        let reported = event.metadata.field("domain").text().and_then(reads_as_domain);
         let key = explicit_company(event).filter(|_| event.name == "group");
         event.external_id.is_none()
             && instants.insert(event.at_ms)
             && agrees(&mut links, event.anonymous_id.clone(), event.user_id.clone())
-            && agrees(&mut domains, key, told)
+            && agrees(&mut domains, key, reported)
     });
     while let Some(disputed) = disputed_company(&model_with(history, &events)) {
         events.remove(disputed);
@@ -178,12 +178,11 @@ fn disputed_company(model: &Model) -> Option<usize> {
     let mut companies = BTreeMap::new();
     facts.all().find(|&index| {
         let event = &facts.events[index];
-        let of_email = || told_email(event).as_deref().and_then(company_of_email);
-        let told = explicit_company(event).or_else(of_email);
-        facts.identities[index]
-            .clone()
-            .zip(told)
-            .is_some_and(|(identity, told)| *companies.entry((&event.project, identity)).or_insert_with(|| told.clone()) != told)
+        let of_email = || reported_email(event).as_deref().and_then(company_of_email);
+        let reported = explicit_company(event).or_else(of_email);
+        facts.identities[index].clone().zip(reported).is_some_and(|(identity, reported)| {
+            *companies.entry((&event.project, identity)).or_insert_with(|| reported.clone()) != reported
+        })
     })
 }
 
@@ -209,7 +208,7 @@ fn order_of_arrival_changes_no_answer() {
             assert_eq!(answers_after(&history, &events), expected, "{events:#?} of {history}");
         }
     }
-    for rule in ["links after the fact", "companies by the identity", "domains told late", "sessions of several events"] {
+    for rule in ["links after the fact", "companies by the identity", "domains reported late", "sessions of several events"] {
         assert!(coverage.of(rule) >= 5, "too seldom: {rule}\n{coverage}");
     }
 }

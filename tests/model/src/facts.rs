@@ -64,7 +64,7 @@ pub struct Facts<'a> {
     /// The session of each event.
     session_of: Vec<Option<usize>>,
     /// The reported key of each event's company: a domain, or an id that may be linked to one.
-    told_companies: Vec<Option<String>>,
+    reported_companies: Vec<Option<String>>,
     /// The user that each anonymous id of a project is linked to.
     links: BTreeMap<(&'a str, &'a str), &'a str>,
     /// The first domain recorded for a company, by project and key: the earliest event that reports it, and the domain.
@@ -84,8 +84,8 @@ impl<'a> Facts<'a> {
                 session_of[index] = Some(number);
             }
         }
-        let told_companies = told_companies(events, &identities);
-        Facts { events, sessions, session_of, told_companies, links, domains: domains(events), identities }
+        let reported_companies = reported_companies(events, &identities);
+        Facts { events, sessions, session_of, reported_companies, links, domains: domains(events), identities }
     }
 
     /// Returns the indices of a project's events, in order of recording.
@@ -122,9 +122,9 @@ impl<'a> Facts<'a> {
     /// Returns the key of the event's company, by the links of its project.
     #[must_use]
     pub fn company_in_project(&self, index: usize) -> Option<String> {
-        let told = self.told_companies[index].clone()?;
-        let linked = self.domains.get(&(self.events[index].project.clone(), told.clone()));
-        Some(linked.map_or(told, |(_, domain)| domain.clone()))
+        let reported = self.reported_companies[index].clone()?;
+        let linked = self.domains.get(&(self.events[index].project.clone(), reported.clone()));
+        Some(linked.map_or(reported, |(_, domain)| domain.clone()))
     }
 
     /// Returns the event's account, by the links of its project.
@@ -137,13 +137,13 @@ impl<'a> Facts<'a> {
     /// Returns the key of the event's company, organization-wide.
     #[must_use]
     pub fn company(&self, index: usize) -> Option<String> {
-        self.told_companies[index].as_deref().map(|told| self.company_by_key(told))
+        self.reported_companies[index].as_deref().map(|reported| self.company_by_key(reported))
     }
 
     /// Resolves a company key organization-wide: among the links of all projects, the one reported first takes effect.
     #[must_use]
     pub fn company_by_key(&self, key: &str) -> String {
-        let links = self.domains.iter().filter(|((_, told), _)| told == key);
+        let links = self.domains.iter().filter(|((_, reported), _)| reported == key);
         let earliest = links.map(|(_, (index, domain))| (self.moment(*index), domain)).min();
         earliest.map_or(key, |(_, domain)| domain).to_owned()
     }
@@ -151,14 +151,14 @@ impl<'a> Facts<'a> {
     /// Returns the most recently reported e-mail address of an identity, and all that it ever had.
     #[must_use]
     pub fn emails(&self, identity: &Identity) -> (Option<String>, BTreeSet<String>) {
-        let mut told: Vec<_> = self
+        let mut reported: Vec<_> = self
             .all()
             .filter(|&index| self.identities[index].as_ref() == Some(identity))
-            .filter_map(|index| told_email(&self.events[index]).map(|email| (self.moment(index), email)))
+            .filter_map(|index| reported_email(&self.events[index]).map(|email| (self.moment(index), email)))
             .collect();
-        told.sort();
-        let latest = told.last().map(|(_, email)| email.clone());
-        (latest, told.into_iter().map(|(_, email)| email).collect())
+        reported.sort();
+        let latest = reported.last().map(|(_, email)| email.clone());
+        (latest, reported.into_iter().map(|(_, email)| email).collect())
     }
 }
 
@@ -214,7 +214,7 @@ fn sessions(events: &[Event], identities: &[Option<Identity>]) -> Vec<Session> {
 
 /// Returns the e-mail address that an event reports.
 #[must_use]
-pub fn told_email(event: &Event) -> Option<String> {
+pub fn reported_email(event: &Event) -> Option<String> {
     let tells = event.name == "identify" || event.user_id.is_some();
     let trait_ = event.metadata.field("email").text().filter(|_| tells).and_then(email);
     trait_.or_else(|| event.user_id.as_deref().and_then(email))
@@ -228,10 +228,10 @@ pub fn explicit_company(event: &Event) -> Option<String> {
 }
 
 /// Returns each event's company: the one it names, else the first recorded for its identity in its project.
-fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Option<String>> {
+fn reported_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Option<String>> {
     let mut firsts = BTreeMap::new();
     for (event, identity) in events.iter().zip(identities) {
-        let company = explicit_company(event).or_else(|| told_email(event).as_deref().and_then(company_of_email));
+        let company = explicit_company(event).or_else(|| reported_email(event).as_deref().and_then(company_of_email));
         if let (Some(identity), Some(company)) = (identity, company) {
             firsts.entry((event.project.as_str(), identity)).or_insert(company);
         }
@@ -248,12 +248,12 @@ fn told_companies(events: &[Event], identities: &[Option<Identity>]) -> Vec<Opti
 fn domains(events: &[Event]) -> BTreeMap<(String, String), (usize, String)> {
     let mut domains = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
-        let told = event.metadata.field("domain").filled().and_then(reads_as_domain);
+        let reported = event.metadata.field("domain").filled().and_then(reads_as_domain);
         let key = explicit_company(event).filter(|key| event.name == "group" && domain_of(key).is_none());
-        if let (Some(key), Some(told)) = (key, told) {
-            let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, told.clone()));
+        if let (Some(key), Some(reported)) = (key, reported) {
+            let (pinned_by, pinned) = domains.entry((event.project.clone(), key)).or_insert((index, reported.clone()));
             // The first recorded domain takes effect, from the earliest event time at which it was reported.
-            if *pinned == told && event.at_ms < events[*pinned_by].at_ms {
+            if *pinned == reported && event.at_ms < events[*pinned_by].at_ms {
                 *pinned_by = index;
             }
         }

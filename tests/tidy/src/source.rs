@@ -38,15 +38,15 @@ impl Source {
     }
 }
 
-fn paths(dir: &Path, into: &mut Vec<PathBuf>) {
+fn paths(dir: &Path, endings: &[&str], into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
             if !matches!(name, "target" | ".git" | "node_modules") {
-                paths(&path, into);
+                paths(&path, endings, into);
             }
-        } else if name.ends_with(".rs") {
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
             into.push(path);
         }
     }
@@ -54,11 +54,19 @@ fn paths(dir: &Path, into: &mut Vec<PathBuf>) {
 
 /// Every Rust file of the repository.
 pub fn tree() -> Vec<Source> {
+    files(&[".rs"])
+}
+
+/// Every file of the repository whose name has one of these endings.
+///
+/// # Panics
+/// The repository is not there.
+pub fn files(endings: &[&str]) -> Vec<Source> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let mut files = Vec::new();
-    paths(root, &mut files);
+    paths(root, endings, &mut files);
     files.sort();
-    assert!(files.len() > 100, "the tree was not found");
+    assert!(files.len() > 10, "the tree was not found");
     let source = |path: PathBuf| Source {
         name: path.strip_prefix(root).unwrap().to_str().unwrap().to_owned(),
         text: fs::read_to_string(&path).unwrap(),

@@ -7,7 +7,8 @@
 use headcount_tidy::functions::functions;
 use headcount_tidy::imports::{CRATES, Modules, circles};
 use headcount_tidy::names;
-use headcount_tidy::source::{Source, tree};
+use headcount_tidy::source::{Source, files, tree};
+use headcount_tidy::words::{self, Replaced};
 
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
@@ -46,6 +47,29 @@ fn nothing_says_that_it_is_unfinished() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Words and names that `docs/GLOSSARY.md` lists as replaced don't come back, in code, comments, messages or documents.
+#[test]
+fn replaced_words_do_not_come_back() {
+    let replaced = Replaced::read(include_str!("../../../docs/GLOSSARY.md"));
+    assert!(replaced.words.len() > 5 && replaced.names.len() > 5, "{replaced:?}");
+    let found = words::found(&files(&[".rs", ".md", ".py"]), &replaced);
+    assert!(found.is_empty(), "docs/GLOSSARY.md says what they are called now:\n{}", found.join("\n"));
+}
+
+#[test]
+fn replaced_words_are_found_in_names_and_in_prose() {
+    let list = "## Replaced words and names\n\n| word | now |\n|---|---|\n| moved, shop | x |\n\n| name | now |\n|---|---|\n| `OldName` | y |\n\n## Next\n| it | z |\n";
+    let replaced = Replaced::read(list);
+    for (line, expected) in [
+        ("fn has_moved(shop: &ShopKeeper)", &["moved", "shop"][..]),
+        ("// Moved, as it was.", &["moved"]),
+        ("let it = OldName::new(removed);", &["OldName"]),
+        ("OldNames and workshops", &[]),
+    ] {
+        assert_eq!(replaced.found_in(line), expected, "{line}");
+    }
 }
 
 #[test]

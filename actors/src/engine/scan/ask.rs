@@ -17,9 +17,9 @@ use crate::engine::shard_client::AskError;
 pub(super) const SORT_BYTES: usize = 4 << 20;
 
 /// Set when nobody waits for a scan any more.
-type Cancelled = Arc<AtomicBool>;
+pub(super) type Cancelled = Arc<AtomicBool>;
 
-struct CancelOnDrop(Cancelled);
+pub(super) struct CancelOnDrop(pub(super) Cancelled);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

@@ -52,6 +52,9 @@ pub(super) struct Scan<'e> {
     pub(super) cancelled: &'e AtomicBool,
 }
 
+/// Receives events one by one, and breaks off when it has enough.
+pub(super) type EventVisitor<'v> = dyn FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> + 'v;
+
 /// An event that waits until it is known whether it is a duplicate.
 struct Candidate {
     event: Box<Event>,
@@ -71,24 +74,29 @@ impl Scan<'_> {
     /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
     /// aside.
     pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
-        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after: 0, until: self.until };
-        let mut outcome = Ok(());
+        self.visit_after(0, &mut |position, event| {
+            visit(position, &event)?;
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off.
+    pub(super) fn visit_after(&self, after: Position, visit: &mut EventVisitor<'_>) -> Result<(), ScanError> {
+        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
+        let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
         let result = self.engine.inner.history.read(&[wanted], &mut |piece: Piece| {
             outcome = self.take(piece, &mut batch, visit);
-            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if let Ok(flow) = outcome { flow } else { ControlFlow::Break(()) }
         });
-        outcome?;
+        if outcome?.is_break() {
+            return Ok(());
+        }
         result.map_err(|error| ScanError::Read(error.to_string()))?;
-        self.hand_over(&mut batch, visit)
+        self.hand_over(&mut batch, visit).map(drop)
     }
 
-    fn take(
-        &self,
-        piece: Piece,
-        batch: &mut Batch,
-        visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>,
-    ) -> Result<(), ScanError> {
+    fn take(&self, piece: Piece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         check(self.cancelled)?;
         if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
@@ -110,16 +118,16 @@ impl Scan<'_> {
                 }
             }
             batch.waiting.push(Candidate { event, position, asked });
-            if batch.ids.len() >= IDS_A_QUESTION {
-                self.hand_over(batch, visit)?;
+            if batch.ids.len() >= IDS_A_QUESTION && self.hand_over(batch, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         batch.bytes += piece.bytes;
-        if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(()) }
+        if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(ControlFlow::Continue(())) }
     }
 
     /// Asks the shard for ids that only it knows, and passes on the events that are no duplicates.
-    fn hand_over(&self, batch: &mut Batch, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
+    fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {
             true => Vec::new(),
@@ -133,9 +141,11 @@ impl Scan<'_> {
                     continue;
                 }
             }
-            visit(position, &event)?;
+            if visit(position, event)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

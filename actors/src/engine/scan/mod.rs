@@ -7,6 +7,9 @@
 mod ask;
 mod events;
 mod external_sort;
+mod page;
 #[cfg(test)]
 mod tests;
 mod unique_users;
+
+pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};

@@ -46,9 +46,9 @@ fn the_first_start_makes_the_defaults_once() {
     assert_eq!((project.bots, project.signals_policy), (BotPolicy::Drop, SignalsPolicy::Record));
     assert_eq!(project.public_keys, std::slice::from_ref(&initial.public_key));
 
-    let keyed = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
-    assert_eq!((keyed.policy.project, keyed.policy.organization), (initial.project_id, initial.organization_id));
-    assert!(keyed.allows_origin("https://any.example"));
+    let config = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
+    assert_eq!((config.policy.project, config.policy.organization), (initial.project_id, initial.organization_id));
+    assert!(config.allows_origin("https://any.example"));
     let Principal::Token(token) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else { panic!() };
     assert_eq!((token.role, token.scopes.as_slice(), token.project), (Role::Owner, Scope::ALL, None));
     assert_eq!(registry.authenticate(initial.root_token.expose(), NOW), Ok(Principal::Root));
@@ -122,8 +122,8 @@ fn a_changed_organization_shows_in_every_project() {
     let organization = registry.update_organization(id, patch).unwrap();
     assert_eq!((organization.name.as_str(), organization.actions_balance), ("Ada", 7));
     assert_eq!(organization.capabilities, [Capability::TargetAccounts]);
-    for keyed in [registry.policy(initial.project_id), registry.public_key(&project.public_keys[0]).map(|key| key.project)] {
-        let policy = keyed.unwrap().policy.clone();
+    for config in [registry.policy(initial.project_id), registry.public_key(&project.public_keys[0]).map(|key| key.project)] {
+        let policy = config.unwrap().policy.clone();
         assert_eq!((policy.timezone, policy.organization_currency), (berlin(), euro()));
         assert_eq!(*policy.rates, Rates::from([(euro(), rate)]));
     }
@@ -225,10 +225,10 @@ fn a_changed_project_shows_in_its_policy() {
     };
     let changed = registry.update_project(id, project, patch).unwrap();
     assert_eq!((changed.name.as_str(), changed.created_at), ("Shop", NOW));
-    let keyed = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
-    assert!(keyed.allows_origin("https://shop.example") && keyed.allows_origin("https://SHOP.example"));
-    assert!(!keyed.allows_origin("http://shop.example") && !keyed.allows_origin("https://other.example"));
-    let policy = &keyed.policy;
+    let config = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
+    assert!(config.allows_origin("https://shop.example") && config.allows_origin("https://SHOP.example"));
+    assert!(!config.allows_origin("http://shop.example") && !config.allows_origin("https://other.example"));
+    let policy = &config.policy;
     assert_eq!((policy.currency, policy.organization_currency), (euro(), Currency::USD));
     assert_eq!((policy.cookieless, policy.server_only_revenue), (false, true));
     assert_eq!((policy.bots, policy.signals), (BotPolicy::Record, SignalsPolicy::Anonymize));

@@ -92,7 +92,7 @@ fn a_damaged_snapshot_is_no_loss_while_the_log_has_everything() {
 }
 
 #[test]
-fn a_lost_log_is_told_from_an_empty_one() {
+fn a_lost_log_is_distinguished_from_an_empty_one() {
     let (dir, _) = rolled();
     fs::remove_dir_all(dir.path().join(CONTROL_DIR).join("log")).unwrap();
     let error = storage_error(dir.path());

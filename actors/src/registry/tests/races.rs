@@ -51,9 +51,9 @@ fn a_picture_that_is_pinned_is_final_whenever_it_is_read() {
             let watcher = scope.spawn(|| {
                 let mut pinned = Vec::new();
                 while !done.load(Ordering::Relaxed) {
-                    let keyed = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
-                    if keyed.is_calendar_pinned() && pinned.last() != Some(&keyed.policy.timezone) {
-                        pinned.push(keyed.policy.timezone);
+                    let config = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
+                    if config.is_calendar_pinned() && pinned.last() != Some(&config.policy.timezone) {
+                        pinned.push(config.policy.timezone);
                     }
                 }
                 pinned

@@ -70,6 +70,40 @@ pub trait Item: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send 
     }
 }
 
+/// Makes a type the item of one list of several, whose pages are values of one enumeration.
+macro_rules! item_of_page {
+    (
+        $item:ty: $page:ident::$list:ident, $number:literal of $lists:literal, size $size:literal, |$it:ident| $key:expr,
+        |$items:ident| $digest:ty: $described:expr
+    ) => {
+        impl $crate::cache::paged::Item for $item {
+            type Page = $page;
+            type Digest = $digest;
+            const LIST: u32 = $number;
+            const LISTS: u32 = $lists;
+            const SIZE: usize = $size;
+
+            fn sort_key(&self) -> $crate::cache::paged::SortKey {
+                let $it = self;
+                $key
+            }
+
+            fn to_page(items: &[Self]) -> $page {
+                $page::$list(items.to_vec())
+            }
+
+            fn of_page(page: $page) -> Option<Vec<Self>> {
+                if let $page::$list(items) = page { Some(items) } else { None }
+            }
+
+            fn digest($items: &[Self]) -> $digest {
+                $described
+            }
+        }
+    };
+}
+pub(crate) use item_of_page;
+
 /// Returns the items with sort keys from `first` to `last`.
 pub(super) fn within<T: Item>(items: &[T], first: SortKey, last: SortKey) -> std::slice::Iter<'_, T> {
     let from = place_near_end(items, |item| item.sort_key() < first);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sums::{GroupSums, MemberDay};
-use crate::cache::paged::{Item, SortKey, day_sort_key, record_sort_key, sort_key_in_day};
+use crate::cache::paged::{day_sort_key, item_of_page, record_sort_key, sort_key_in_day};
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::time::Day;
@@ -64,31 +64,7 @@ pub trait LoadGroupPage: FnMut(u32) -> Result<GroupPage, Fault> {}
 
 impl<F: FnMut(u32) -> Result<GroupPage, Fault>> LoadGroupPage for F {}
 
-macro_rules! item {
-    ($item:ty, $list:literal, $page:ident, |$it:ident| $number:expr) => {
-        impl Item for $item {
-            type Page = GroupPage;
-            type Digest = ();
-            const LIST: u32 = $list;
-            const LISTS: u32 = 4;
-
-            fn sort_key(&self) -> SortKey {
-                let $it = self;
-                $number
-            }
-
-            fn to_page(items: &[Self]) -> GroupPage {
-                GroupPage::$page(items.to_vec())
-            }
-
-            fn of_page(page: GroupPage) -> Option<Vec<Self>> {
-                if let GroupPage::$page(items) = page { Some(items) } else { None }
-            }
-        }
-    };
-}
-
-item!(DaySums, 0, Sums, |sums| day_sort_key(sums.0));
-item!(Membership, 1, Roster, |known| record_sort_key(known.member));
-item!(ActiveDay, 2, Visits, |visit| sort_key_in_day(visit.day, visit.member));
-item!(Alias, 3, Aliases, |alias| record_sort_key(alias.0));
+item_of_page!(DaySums: GroupPage::Sums, 0 of 4, size 1, |sums| day_sort_key(sums.0), |_items| (): ());
+item_of_page!(Membership: GroupPage::Roster, 1 of 4, size 1, |known| record_sort_key(known.member), |_items| (): ());
+item_of_page!(ActiveDay: GroupPage::Visits, 2 of 4, size 1, |visit| sort_key_in_day(visit.day, visit.member), |_items| (): ());
+item_of_page!(Alias: GroupPage::Aliases, 3 of 4, size 1, |alias| record_sort_key(alias.0), |_items| (): ());

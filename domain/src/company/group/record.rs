@@ -141,7 +141,7 @@ impl Group {
     }
 
     /// Records a name reported at a moment, unless a later one is known. Returns whether it is now the latest.
-    pub fn tell_name(&mut self, at: Moment, name: &str) -> bool {
+    pub fn report_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
             self.name = Some((at, name.into()));
@@ -153,7 +153,7 @@ impl Group {
     ///
     /// # Errors
     /// A page could not be loaded.
-    pub fn tell_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
+    pub fn add_alias(&mut self, company: RecordKey, limits: &Limits, load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(company);
         self.aliases.load(number, number, load)?;
         if self.aliases.get(number).is_none() {

@@ -103,6 +103,14 @@ fn value_of<'j>(json: &'j str, key: &str) -> Option<&'j str> {
     serde_json::Deserializer::from_str(json).deserialize_map(ValueOf(key)).ok().flatten()
 }
 
+/// Returns the string at the top-level key `key` of the JSON object `json`, if any.
+pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
+    match Scalar::parse(value_of(json, key)?)? {
+        Scalar::Text(text) => Some(text.into_owned()),
+        _ => None,
+    }
+}
+
 struct ValueOf<'k>(&'k str);
 
 impl<'de> Visitor<'de> for ValueOf<'_> {
@@ -137,6 +145,13 @@ mod tests {
             Scalar::Number(number) => number.to_string(),
             Scalar::Text(text) => format!("text {text}"),
         }
+    }
+
+    #[test]
+    fn metadata_text_reads_the_top_level_only() {
+        assert_eq!(metadata_text(r#"{"a":{"email":"x"},"email":"e\u0040x.co"}"#, "email").as_deref(), Some("e@x.co"));
+        assert_eq!(metadata_text(r#"{"email":5}"#, "email"), None);
+        assert_eq!(metadata_text("[1]", "email"), None);
     }
 
     #[test]

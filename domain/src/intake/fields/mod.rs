@@ -8,6 +8,7 @@ mod number;
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
 
@@ -15,97 +16,71 @@ use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
 use crate::intake::country::Country;
 use crate::intake::event::Event;
+use crate::named_values;
+use crate::names::NamedValues;
 use crate::text;
 
 /// The prefix of the names of metadata properties.
 const METADATA_PREFIX: &str = "metadata.";
 
-macro_rules! built_in_fields {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// A property that every event may have. All of them are text.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum BuiltIn { $($(#[$doc])* $variant,)+ }
-
-        impl BuiltIn {
-            /// Every built-in field, in the order in which the documentation lists them.
-            pub const ALL: &[BuiltIn] = &[$(BuiltIn::$variant,)+];
-
-            /// The field's name in queries.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(BuiltIn::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-built_in_fields! {
-    /// The event's name.
-    Name = "name",
-    /// The browser's name.
-    Browser = "browser",
-    /// The browser's full version.
-    BrowserVersion = "browser_version",
-    /// The operating system, without its version.
-    Os = "os",
-    /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
-    Device = "device",
-    /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
-    LocationCountry = "location_country",
-    /// The language tag, as sent.
-    Language = "language",
-    /// The screen, as sent.
-    Screen = "screen",
-    /// The page's host: as sent, else the host of the page's address.
-    Hostname = "hostname",
-    /// The page's address without query and fragment.
-    Url = "url",
-    /// The path of the page's address.
-    Path = "path",
-    /// The `url` of the session's entry.
-    EntryUrl = "entry_url",
-    /// The external referrer's host, without `www.`.
-    Referrer = "referrer",
-    /// The parameter of the page's address, lower-cased.
-    UtmSource = "utm_source",
-    /// The parameter of the page's address, lower-cased.
-    UtmMedium = "utm_medium",
-    /// The parameter of the page's address, lower-cased.
-    UtmCampaign = "utm_campaign",
-    /// The parameter of the page's address, lower-cased.
-    UtmTerm = "utm_term",
-    /// The parameter of the page's address, lower-cased.
-    UtmContent = "utm_content",
-    /// The channel of the session's entry.
-    AcquisitionChannel = "acquisition_channel",
-    /// The notification channel, as sent.
-    Channel = "channel",
-    /// The currency of an event with a `value`: as sent, else the project's.
-    Currency = "currency",
-    /// The type of the group that the event names; `company` if only an id was sent.
-    GroupType = "group_type",
-    /// The group that the event names, as sent.
-    GroupId = "group_id",
-    /// The user id as sent, which may differ from the identity that the event is attributed to.
-    UserId = "user_id",
-    /// The source of the consent, as sent.
-    ConsentSource = "consent_source",
+named_values! {
+    /// A property that every event may have. All of them are text.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum BuiltIn by as_str {
+        /// The event's name.
+        Name = "name",
+        /// The browser's name.
+        Browser = "browser",
+        /// The browser's full version.
+        BrowserVersion = "browser_version",
+        /// The operating system, without its version.
+        Os = "os",
+        /// `desktop`, `mobile`, `tablet`, `bot` or `other`.
+        Device = "device",
+        /// The visitor's country: its ISO 3166-1 alpha-2 code, in upper case.
+        LocationCountry = "location_country",
+        /// The language tag, as sent.
+        Language = "language",
+        /// The screen, as sent.
+        Screen = "screen",
+        /// The page's host: as sent, else the host of the page's address.
+        Hostname = "hostname",
+        /// The page's address without query and fragment.
+        Url = "url",
+        /// The path of the page's address.
+        Path = "path",
+        /// The `url` of the session's entry.
+        EntryUrl = "entry_url",
+        /// The external referrer's host, without `www.`.
+        Referrer = "referrer",
+        /// The parameter of the page's address, lower-cased.
+        UtmSource = "utm_source",
+        /// The parameter of the page's address, lower-cased.
+        UtmMedium = "utm_medium",
+        /// The parameter of the page's address, lower-cased.
+        UtmCampaign = "utm_campaign",
+        /// The parameter of the page's address, lower-cased.
+        UtmTerm = "utm_term",
+        /// The parameter of the page's address, lower-cased.
+        UtmContent = "utm_content",
+        /// The channel of the session's entry.
+        AcquisitionChannel = "acquisition_channel",
+        /// The notification channel, as sent.
+        Channel = "channel",
+        /// The currency of an event with a `value`: as sent, else the project's.
+        Currency = "currency",
+        /// The type of the group that the event names; `company` if only an id was sent.
+        GroupType = "group_type",
+        /// The group that the event names, as sent.
+        GroupId = "group_id",
+        /// The user id as sent, which may differ from the identity that the event is attributed to.
+        UserId = "user_id",
+        /// The source of the consent, as sent.
+        ConsentSource = "consent_source",
+    }
 }
 
 impl BuiltIn {
-    /// Returns the field with exactly this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<BuiltIn> {
-        BuiltIn::ALL.iter().copied().find(|field| field.as_str() == name)
-    }
-
-    /// All names, separated by commas, for error messages.
-    #[must_use]
-    pub fn names() -> String {
-        let names: Vec<&str> = BuiltIn::ALL.iter().map(|field| field.as_str()).collect();
-        names.join(", ")
-    }
-
     /// Whether the field belongs to the event's session, and so requires an [`Entry`].
     #[must_use]
     pub const fn of_session(self) -> bool {
@@ -155,12 +130,6 @@ impl BuiltIn {
     }
 }
 
-impl fmt::Display for BuiltIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 fn page(url: &str) -> Option<String> {
     Some(text::page_url(url)).filter(|page| !page.is_empty())
 }
@@ -203,7 +172,7 @@ pub enum Field {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// Neither a built-in field nor a metadata property.
-    #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names(), text::cut_chars(.0, 64))]
+    #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names().join(", "), text::cut_chars(.0, 64))]
     Unknown(String),
     /// The text after `metadata.` is not a path.
     #[error("what follows metadata. {0}")]
@@ -218,7 +187,7 @@ impl Field {
         if let Some(path) = name.strip_prefix(METADATA_PREFIX) {
             return Ok(Field::Metadata(MetadataPath::parse(path)?));
         }
-        BuiltIn::parse(name).map(Field::BuiltIn).ok_or_else(|| FieldError::Unknown(name.to_owned()))
+        name.parse().map(Field::BuiltIn).map_err(|_| FieldError::Unknown(name.to_owned()))
     }
 
     /// Whether the property belongs to the event's session, see [`BuiltIn::of_session`].

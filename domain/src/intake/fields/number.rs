@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Cap on exponents during parsing, so that sums of exponents and lengths stay within an `i64`. Metadata can't hold
-/// larger numbers; numbers smaller than 10^-10^12 compare by their digits.
-const EXPONENT_CAP: i64 = 1_000_000_000_000;
+use crate::json_number::JsonNumber;
+
 /// Magnitudes that are written without an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
 
-/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not.
+/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not. Numbers smaller than
+/// 10^-10^12 compare by their digits.
 ///
 /// Displayed as the shortest decimal, which is again a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,19 +25,7 @@ impl Number {
     /// Parses the text of a JSON number (RFC 8259 §6) of any length; `None` if it is not one.
     #[must_use]
     pub fn parse(json: &str) -> Option<Number> {
-        let (negative, size) = json.strip_prefix('-').map_or((false, json), |size| (true, size));
-        let (mantissa, exponent) = match size.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
-            None => (size, 0),
-        };
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((_, fraction)) if !is_digits(fraction) => return None,
-            Some(parts) => parts,
-            None => (mantissa, ""),
-        };
-        if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
-            return None;
-        }
+        let JsonNumber { negative, whole, fraction, exponent } = JsonNumber::parse(json)?;
         let written = [whole, fraction].concat();
         let significant = written.trim_start_matches('0');
         let zeros = written.len() - significant.len();
@@ -48,19 +36,6 @@ impl Number {
         let magnitude = whole.len() as i64 - 1 - zeros as i64 + exponent;
         Some(Number { negative, magnitude, digits: digits.into() })
     }
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn read_exponent(text: &str) -> Option<i64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let step = |size: i64, digit: u8| (size * 10 + i64::from(digit - b'0')).min(EXPONENT_CAP);
-    is_digits(digits).then(|| digits.bytes().fold(0, step)).map(|size| if negative { -size } else { size })
 }
 
 impl Ord for Number {

@@ -52,7 +52,7 @@ fn value_of(body: &str, field: BuiltIn, entry: Option<&Entry>) -> String {
 fn names_read_back() {
     assert_eq!(BuiltIn::ALL.len(), 25);
     for field in BuiltIn::ALL.iter().copied() {
-        assert_eq!(BuiltIn::parse(field.as_str()), Some(field));
+        assert_eq!(field.as_str().parse(), Ok(field));
         assert_eq!(Field::parse(field.as_str()), Ok(Field::BuiltIn(field)));
     }
     for name in ["browser", "metadata.plan", "metadata.plan.name", "metadata.metadata.x", "metadata. "] {

@@ -216,13 +216,14 @@ mod tests {
     const KEYS: usize = 30;
 
     /// Builds the report of a project from the number of events of each key.
-    fn told(events: &[i64; KEYS], most: usize) -> TopPartial {
-        let mut told: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
-        told.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
-        let mut told: Vec<_> = told.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
-        let others = told.get(most).map(|(_, place)| *place);
-        told.truncate(most);
-        TopPartial { reported: told, others, knows: true, aliases: 1 }
+    fn reported(events: &[i64; KEYS], most: usize) -> TopPartial {
+        let mut reported: Vec<(RecordKey, i64)> = (0..).map(RecordKey).zip(*events).filter(|(_, events)| *events > 0).collect();
+        reported.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
+        let mut reported: Vec<_> =
+            reported.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
+        let others = reported.get(most).map(|(_, place)| *place);
+        reported.truncate(most);
+        TopPartial { reported: reported, others, knows: true, aliases: 1 }
     }
 
     #[test]
@@ -248,7 +249,7 @@ mod tests {
             for (key, events) in projects.iter().flat_map(|events| events.iter().enumerate()).filter(|(_, events)| **events > 0) {
                 *totals.entry(company(key)).or_default() += events;
             }
-            let parts: Vec<TopPartial> = projects.iter().map(|events| told(events, most)).collect();
+            let parts: Vec<TopPartial> = projects.iter().map(|events| reported(events, most)).collect();
             let mean = |(key, _): &(RecordKey, Rank)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
             let means = parts.iter().flat_map(|part| part.reported.iter().map(mean)).collect();
             let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };

@@ -65,7 +65,7 @@ impl AttributionQuery {
     /// Returns the sums by term of the dimension; `None` for sessions without a source.
     fn sums(&self, project: &Project) -> HashMap<Option<TermId>, TouchSums> {
         let rollups = &project.rollups;
-        let (first, last, bundles) = match self.level {
+        let (first, last, deferred) = match self.level {
             EntityLevel::Identity => {
                 (&rollups.first_touch_by_identity, &rollups.last_touch_by_identity, &rollups.deferred_by_identity)
             }
@@ -81,7 +81,7 @@ impl AttributionQuery {
         for ((_, under), row) in cells.between(self.window.start.0, self.window.end.0) {
             let touch = match under {
                 Under::Touch(touch) => touch,
-                Under::Deferred(bundle) => bundles.get(bundle).flatten(),
+                Under::Deferred(key) => deferred.get(key).flatten(),
             };
             let name = touch.map(|touch| match self.dimension {
                 Dimension::Source => touch.source,

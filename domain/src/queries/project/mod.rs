@@ -4,8 +4,10 @@ mod attribution;
 mod revenue;
 mod traffic;
 mod unique_users;
+mod visits;
 
 pub use attribution::{AttributionQuery, CohortsQuery};
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;
+pub use visits::{Visit, VisitsQuery};

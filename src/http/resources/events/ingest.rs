@@ -58,7 +58,7 @@ pub(crate) async fn from_server(
     (state, tracker, request, payload): IngestArguments,
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
-    let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.keyed;
+    let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.config;
     body::check_media(&request, Media::Json)?;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };
     record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
@@ -162,7 +162,7 @@ pub(crate) async fn record_event(
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     let engine = &state.engine;
-    let is_recorded = |judged: &Result<Prepared, Refusal>| judged.as_ref().is_ok_and(Prepared::is_recorded);
+    let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
     let warnings = prepared.take_warnings();
     Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
@@ -184,7 +184,7 @@ async fn record_batch(
         events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
     };
     let prepared =
-        engine.with_pinned_config(project, prepare, |judged| judged.iter().flatten().any(Prepared::is_recorded)).await?;
+        engine.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
     Ok(engine.record_batch(tracker, prepared, permit).await?.into())
 }
 

@@ -29,6 +29,7 @@ const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x0
         (status = 200, description = "It is on disk, and every later read counts it.", content_type = "image/gif"),
         PixelErrors,
     ),
+    security(())
 )]
 pub(crate) async fn pixel(
     state: web::Data<AppState>,

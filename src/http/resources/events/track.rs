@@ -69,7 +69,6 @@ pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, Ap
     params(ProjectPath),
     request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
     from_server(arguments, BodyKind::Event).await
@@ -93,7 +92,6 @@ pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, Ap
     params(ProjectPath),
     request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
     from_server(arguments, BodyKind::Batch).await

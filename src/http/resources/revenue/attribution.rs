@@ -16,6 +16,7 @@ use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::answer;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
@@ -47,20 +48,15 @@ pub(crate) struct AttributionAnswer {
     unconverted: BTreeMap<String, UnconvertedMoney>,
 }
 
-/// Revenue under one source, medium or campaign.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AttributionRow {
-    /// The source, medium or campaign.
-    dimension: String,
-    /// Orders less refunds.
-    revenue: Decimal,
-    /// How many orders.
-    orders: i64,
-}
-
-impl From<TouchRevenue> for AttributionRow {
-    fn from(touch: TouchRevenue) -> Self {
-        Self { dimension: touch.dimension, revenue: Decimal(touch.revenue), orders: touch.orders }
+answer! {
+    /// Revenue under one source, medium or campaign.
+    pub(crate) struct AttributionRow from TouchRevenue {
+        /// The source, medium or campaign.
+        dimension: String,
+        /// Orders less refunds.
+        revenue: Decimal,
+        /// How many orders.
+        orders: i64,
     }
 }
 
@@ -69,7 +65,6 @@ impl From<TouchRevenue> for AttributionRow {
     get, path = "/projects/{project_id}/revenue/by-attribution", tag = "revenue", operation_id = "revenue_by_attribution",
     params(ProjectPath, AttributionParameters),
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
@@ -79,7 +74,7 @@ pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequ
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
     let revenue = state.engine.ask(project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
         truncated: revenue.touches.truncated,
         unconverted: unconverted(&revenue.unconverted),

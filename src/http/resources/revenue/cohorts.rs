@@ -75,14 +75,13 @@ impl From<Cohort> for CohortRow {
     get, path = "/projects/{project_id}/revenue/ltv-cohorts", tag = "revenue", operation_id = "revenue_ltv_cohorts",
     params(ProjectPath, CohortsParameters),
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
     let ltv = state.engine.ask(question.subject.project, CohortsQuery { level: level.0, limit: limit.rows() });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
         truncated: ltv.cohorts.truncated,
         unconverted: unconverted(&ltv.unconverted),

@@ -50,7 +50,6 @@ pub(crate) struct MetricsAnswer {
     get, path = "/projects/{project_id}/revenue/metrics", tag = "revenue", operation_id = "revenue_metrics",
     params(ProjectPath, MetricsParameters),
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
@@ -62,7 +61,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         aov: Decimal(metrics.aov),
         arpa: Decimal(metrics.arpa),
         arpu: Decimal(metrics.arpu),
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         unconverted: unconverted(&metrics.unconverted),
     };
     question.reply(metrics, answer).await

@@ -54,7 +54,6 @@ pub(crate) struct RevenueDay {
     get, path = "/projects/{project_id}/revenue/timeseries", tag = "revenue", operation_id = "revenue_timeseries",
     params(ProjectPath, TimeseriesParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
-    security(("api_token" = []))
 )]
 pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
@@ -63,7 +62,7 @@ pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest)
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
     let answer = |revenue: RevenueSeries| TimeseriesAnswer {
-        currency: question.subject.keyed.policy.currency.to_string(),
+        currency: question.subject.config.policy.currency.to_string(),
         series: revenue.series.iter().map(day).collect(),
         unconverted: unconverted(&revenue.unconverted),
     };

@@ -71,13 +71,13 @@ fn numbers_come_back_and_damaged_blocks_are_noticed() {
             block.push(key, Some(&bytes[if at == 0 { number.leading_zeros() as usize / 8 } else { 0 }..])).unwrap();
         }
         let bytes = block.encode().unwrap().into_owned();
-        let number_of = |value: &[u8]| value.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte));
+        let decoded = |value: &[u8]| value.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte));
         let mut cursor = BlockCursor::new(Numbers);
         cursor.load(&bytes).unwrap();
         for (key, number) in &pairs {
             assert!(cursor.advance().unwrap());
-            assert_eq!((cursor.key(), number_of(cursor.value().unwrap())), (key.as_slice(), *number));
-            assert_eq!(find(Numbers, &bytes, key).unwrap().unwrap().map(number_of), Some(*number));
+            assert_eq!((cursor.key(), decoded(cursor.value().unwrap())), (key.as_slice(), *number));
+            assert_eq!(find(Numbers, &bytes, key).unwrap().unwrap().map(decoded), Some(*number));
         }
         assert!(!cursor.advance().unwrap());
         cursor.load(&bytes).unwrap();

@@ -4,12 +4,12 @@
 //! [`Database::reopen`] opens it again. Writes that were not synced before are then there or not, as after a crash.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::super::error::StoreError;
 use super::handle::Handle;
 use crate::files::probe_space;
+use parking_lot::{Mutex, RwLock};
 
 /// The pause after a failed attempt to reopen: each attempt takes time, and everybody waits for it.
 const REOPEN_AFTER: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ impl Database {
 
     /// Whether it is open.
     pub(in crate::store) fn is_open(&self) -> bool {
-        self.handle.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.handle.read().is_some()
     }
 
     /// Calls `work` with the open database. An I/O error closes it.
@@ -40,12 +40,12 @@ impl Database {
     /// # Errors
     /// Those of `work`, and [`StoreError::Io`] while it is closed.
     pub(in crate::store) fn with<T>(&self, work: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let outcome = match &*self.handle.read().unwrap_or_else(PoisonError::into_inner) {
+        let outcome = match &*self.handle.read() {
             Some(handle) => work(handle),
             None => return Err(refused("use sled, which is closed after an error")),
         };
         if matches!(outcome, Err(StoreError::Io { .. })) {
-            *self.handle.write().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.handle.write() = None;
         }
         outcome
     }
@@ -55,11 +55,11 @@ impl Database {
     /// # Errors
     /// [`StoreError::Io`], also for damage: the next start decides that, since an error of the disk may look like damage inside sled.
     pub(in crate::store) fn reopen<T>(&self, check: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut last_failure = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_failure = self.last_failure.lock();
         if last_failure.is_some_and(|at| at.elapsed() < REOPEN_AFTER) {
             return Err(refused("open sled again, which failed a moment ago"));
         }
-        let mut present = self.handle.write().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.handle.write();
         *present = None;
         let reopen = || {
             // On a full disk sled may panic over a database that is sound.

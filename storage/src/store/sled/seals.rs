@@ -4,7 +4,6 @@
 //! shows. The file is written after each commit and never synced: after a power cut it may be missing or older, and then proves less.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use super::super::error::StoreError;
@@ -28,11 +27,8 @@ pub(in crate::store) fn write_seals(dir: &Path, states: &States) {
 /// # Errors
 /// [`StoreError::Damaged`] if sled lost a checkpoint; [`StoreError::Io`].
 pub(in crate::store) fn check_seals(dir: &Path, states: &States) -> Result<(), StoreError> {
-    let bytes = match files::read(&dir.join(FILE)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StoreError::io("read the numbers of its checkpoints")(error)),
-    };
+    let bytes = files::read_if_there(&dir.join(FILE)).map_err(StoreError::io("read the numbers of its checkpoints"))?;
+    let Some(bytes) = bytes else { return Ok(()) };
     // Cut short, by a crash while it was written.
     let Ok(sealed) = codec::decode::<BTreeMap<u16, u64>>(VERSION, &bytes) else { return Ok(()) };
     let mut found: BTreeMap<u16, u64> = BTreeMap::new();

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::RwLock;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::contract::Visit;
@@ -69,12 +70,12 @@ impl Tables {
     }
 
     fn insert(&self, id: PartitionId, set: TableSet) -> Arc<PartitionTables> {
-        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.partitions.write();
         Arc::clone(partitions.entry(id).or_insert_with(|| Arc::new(PartitionTables::new(id, set))))
     }
 
     fn all(&self) -> Vec<Arc<PartitionTables>> {
-        self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.partitions.read().values().cloned().collect()
     }
 
     fn all_tables(&self) -> Vec<Arc<Table>> {
@@ -83,7 +84,7 @@ impl Tables {
 
     /// The tables of a partition.
     pub(in crate::store) fn of(&self, id: PartitionId) -> Arc<PartitionTables> {
-        let known = self.partitions.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        let known = self.partitions.read().get(&id).cloned();
         known.unwrap_or_else(|| self.insert(id, TableSet::new(self.space(id), 1)))
     }
 

@@ -1,10 +1,11 @@
 //! The tables of one partition.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use super::super::error::StoreError;
 use crate::keyspace::PartitionId;
 use crate::sstable::{TableList, TableSet};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The tables of one partition.
 pub(in crate::store) struct PartitionTables {
@@ -31,11 +32,11 @@ impl PartitionTables {
 
     /// Keeps commits of the partition invisible until the guard is dropped.
     pub(in crate::store) fn hold(&self) -> RwLockReadGuard<'_, ()> {
-        self.whole.read().unwrap_or_else(PoisonError::into_inner)
+        self.whole.read()
     }
 
     /// Lets no scan over more than the tables begin until the guard is dropped.
     pub(in crate::store) fn change(&self) -> RwLockWriteGuard<'_, ()> {
-        self.whole.write().unwrap_or_else(PoisonError::into_inner)
+        self.whole.write()
     }
 }

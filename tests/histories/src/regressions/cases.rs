@@ -72,7 +72,7 @@ pub(super) static CASES: &[Case] = &[
     // The shop recorded it first, the blog earlier by event time: organization-wide, acct_1 is globex.io, and acme.com
     // only has the users who named it.
     Case {
-        name: "a company is told its domain in two projects that disagree",
+        name: "a company reports its domain in two projects that disagree",
         projects: TWO_PROJECTS,
         acts: &[
             Send("shop", r#"{"name": "order", "user_id": "ada", "group_id": "acct_1", "value": 10, "timestamp": "@-9 10:00:00"}"#),

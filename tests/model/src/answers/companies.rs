@@ -59,8 +59,8 @@ impl Activity {
 
 /// Returns the latest name that a `group` event reported, among the events about the company.
 pub(super) fn latest_name(asked: &Asked<'_>, about: impl Fn(usize) -> bool) -> Option<String> {
-    let told = (0..asked.facts.events.len()).filter(|&index| asked.facts.events[index].name == "group" && about(index));
-    let named = told.filter_map(|index| {
+    let reported = (0..asked.facts.events.len()).filter(|&index| asked.facts.events[index].name == "group" && about(index));
+    let named = reported.filter_map(|index| {
         let name = asked.facts.events[index].metadata.field("name").filled()?;
         Some((asked.facts.moment(index), name.to_owned()))
     });
@@ -69,8 +69,8 @@ pub(super) fn latest_name(asked: &Asked<'_>, about: impl Fn(usize) -> bool) -> O
 
 fn company_name(asked: &Asked<'_>, key: &str) -> Option<String> {
     latest_name(asked, |index| {
-        let told = crate::facts::explicit_company(&asked.facts.events[index]);
-        told.is_some_and(|told| asked.facts.company_by_key(&told) == key)
+        let reported = crate::facts::explicit_company(&asked.facts.events[index]);
+        reported.is_some_and(|reported| asked.facts.company_by_key(&reported) == key)
     })
 }
 

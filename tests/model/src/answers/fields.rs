@@ -111,7 +111,11 @@ const OPERATORS: [&str; 10] = ["is", "is_not", "contains", "not_contains", "gt",
 impl Chosen {
     pub(super) fn of(params: &mut Params) -> Result<Chosen, Wrong> {
         let event_name = params.text("event_name")?;
-        let given = params.take("filters");
+        let given = match params.take("filters") {
+            // In a query.
+            Some(Json::Text(json)) => Some(Json::parse(&json).map_err(|_| Wrong::param("filters"))?),
+            given => given,
+        };
         let mut filters = Vec::new();
         for (index, filter) in given.iter().flat_map(Json::items).enumerate() {
             let text = |name: &str| filter.field(name).text().unwrap_or_default().to_owned();

@@ -4,6 +4,7 @@ mod aggregate;
 mod attribution;
 mod cohorts;
 mod companies;
+mod events;
 mod fields;
 mod groups;
 mod identities;
@@ -117,6 +118,7 @@ pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer 
     let path: Vec<&str> = question.path.split('/').skip(1).collect();
     let params = Params::of(question);
     let answered = match path[..] {
+        ["projects", project, "events"] => in_project(&asked, project, "events", params),
         ["projects", project, "analytics" | "revenue", operation] => in_project(&asked, project, operation, params),
         ["identities", "profile"] => identities::profile(&asked, params),
         ["identities", "referrers"] => identities::referrers(&asked, params),
@@ -141,6 +143,7 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         return Err(Wrong::NotFound);
     }
     match operation {
+        "events" => events::list(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
         "metrics" => revenue::metrics(asked, project, params),

@@ -1,0 +1,249 @@
+//! Pages of events, with what their identities and sessions tell about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use headcount_domain::facts::Moment;
+use headcount_domain::filter::Predicate;
+use headcount_domain::identity::{IdentityId, SentKeys};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::Entry;
+use headcount_domain::queries::{Visit, VisitsQuery};
+use headcount_domain::time::Window;
+
+use super::ask::{CancelOnDrop, Cancelled};
+use super::events::{Scan, ScanError};
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+
+/// The most bytes of events in a page. A page of larger events has fewer of them, and at least one.
+const PAGE_BYTES: usize = 4 << 20;
+/// How many events the shard is asked about at a time, so that others have their turn.
+const EVENTS_A_QUESTION: usize = 64;
+
+/// The order of a page, and where the page begins.
+#[derive(Debug, Clone, Copy)]
+pub enum PageOrder {
+    /// The latest first; of those before a moment.
+    LatestFirst {
+        /// The moment of the last event of the page before.
+        before: Option<Moment>,
+    },
+    /// In the order of recording; of those after a position.
+    Recorded {
+        /// The position.
+        after: Position,
+    },
+}
+
+/// Asks for a page of events.
+#[derive(Debug, Clone)]
+pub struct PageQuestion {
+    /// The condition on events.
+    pub predicate: Predicate,
+    /// The days; `None` for all.
+    pub window: Option<Window>,
+    /// The order, and where the page begins.
+    pub order: PageOrder,
+    /// The most events.
+    pub limit: usize,
+    /// The last position of the first page's answer; `None` for the first page.
+    pub until: Option<Position>,
+}
+
+/// A page of events.
+#[derive(Debug)]
+pub struct EventsPage {
+    /// The events.
+    pub events: Vec<PagedEvent>,
+    /// The last position of the project when the first page was asked for. No page has later events.
+    pub until: Position,
+    /// Whether more events follow.
+    pub has_more: bool,
+}
+
+/// An event of a page.
+#[derive(Debug)]
+pub struct PagedEvent {
+    /// Its position.
+    pub position: Position,
+    /// The event.
+    pub event: Box<Event>,
+    /// Its identity, after links.
+    pub identity: Option<IdentityId>,
+    /// The entry of its session.
+    pub entry: Option<Entry>,
+}
+
+impl Engine {
+    /// Returns a page of events.
+    ///
+    /// Costs a pass over the project's events. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn events_page(&self, project: ProjectId, question: PageQuestion) -> Result<EventsPage, AskError> {
+        let cancelled = Cancelled::default();
+        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
+        let turn = Arc::clone(&self.inner.scans).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
+        let last = self.last(project).await?;
+        let until = question.until.unwrap_or(last).min(last);
+        let known = self.known_ids(project).await?;
+        let engine = self.clone();
+        let scan = move || {
+            // The permit is held until the scan is over, whether or not somebody waits.
+            let _turn = turn;
+            page(&Scan { engine: &engine, project, until, known, cancelled: &cancelled }, &question)
+        };
+        match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
+            Ok(page) => Ok(page),
+            Err(ScanError::Ask(error)) => Err(error),
+            Err(error) => {
+                tracing::error!(%error, "the events could not be read");
+                Err(AskError::NoAnswer)
+            }
+        }
+    }
+}
+
+fn page(scan: &Scan<'_>, question: &PageQuestion) -> Result<EventsPage, ScanError> {
+    let PageQuestion { predicate, window, limit, .. } = question;
+    let matches = |event: &Event| window.is_none_or(|window| window.contains(event.day)) && predicate.matches(event, None);
+    let mut kept = Kept::new(*limit);
+    match question.order {
+        PageOrder::LatestFirst { before } => scan.visit_after(0, &mut |position, event| {
+            let at = Moment { time: event.time, position };
+            if before.is_none_or(|before| at < before) && matches(&event) {
+                kept.offer(at, event);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?,
+        PageOrder::Recorded { after } => scan.visit_after(after, &mut |position, event| {
+            if matches(&event) {
+                kept.append(position, event);
+            }
+            Ok(if kept.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?,
+    }
+    let mut events: Vec<(Position, Box<Event>)> = kept.events.into_iter().map(|(at, event)| (at.position, event)).collect();
+    if matches!(question.order, PageOrder::LatestFirst { .. }) {
+        events.reverse();
+    }
+    let visits = visits(scan, &events)?;
+    let entries = entries(scan, &events, &visits)?;
+    let paged = |((position, event), visit): ((Position, Box<Event>), Option<Visit>)| {
+        let entry = visit.as_ref().map(|visit| Entry {
+            url: entries.get(&visit.entry.position).and_then(|entry| entry.url.clone()),
+            channel: Some(visit.channel),
+        });
+        PagedEvent { position, event, identity: visit.map(|visit| visit.identity), entry }
+    };
+    let events = events.into_iter().zip(visits).map(paged).collect();
+    Ok(EventsPage { events, until: scan.until, has_more: kept.cut.is_some() })
+}
+
+/// The events of a page so far, in ascending order.
+struct Kept {
+    limit: usize,
+    bytes: usize,
+    events: BTreeMap<Moment, Box<Event>>,
+    /// The greatest moment of an event that found no room. Events before it find none either.
+    cut: Option<Moment>,
+}
+
+impl Kept {
+    fn new(limit: usize) -> Self {
+        Self { limit: limit.max(1), bytes: 0, events: BTreeMap::new(), cut: None }
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.limit || self.bytes >= PAGE_BYTES
+    }
+
+    /// Adds an event of the order of recording, which is not full.
+    fn append(&mut self, position: Position, event: Box<Event>) {
+        self.bytes += size_of_event(&event);
+        // All have one time, so that their positions order them.
+        self.events.insert(Moment { time: headcount_domain::time::Instant(0), position }, event);
+    }
+
+    /// Keeps the event if it is among the latest ones.
+    fn offer(&mut self, at: Moment, event: Box<Event>) {
+        if self.cut.is_some_and(|cut| at < cut) {
+            return;
+        }
+        self.bytes += size_of_event(&event);
+        self.events.insert(at, event);
+        while self.events.len() > self.limit || self.bytes > PAGE_BYTES && self.events.len() > 1 {
+            let Some((at, event)) = self.events.pop_first() else { return };
+            self.bytes -= size_of_event(&event);
+            self.cut = Some(at);
+        }
+    }
+}
+
+/// About how much memory an event takes.
+fn size_of_event(event: &Event) -> usize {
+    let Event { name, who, external_id, details, .. } = event;
+    let texts = [
+        &who.user_id,
+        &who.anonymous_id,
+        external_id,
+        &details.url,
+        &details.hostname,
+        &details.referrer,
+        &details.screen,
+        &details.language,
+        &details.channel,
+        &details.message,
+        &details.group_id,
+        &details.email,
+        &details.privacy_categories,
+        &details.privacy_signals,
+        &details.consent_source,
+        &details.metadata,
+    ];
+    size_of::<Event>() + name.len() + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>()
+}
+
+/// Asks the shard for the identities and sessions of events. An event without ids has none.
+fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Option<Visit>>, ScanError> {
+    let hasher = scan.engine.hasher();
+    let asked = |(position, event): &(Position, Box<Event>)| {
+        let key = SentKeys::of(&event.who, hasher).named()?;
+        Some((key, Moment { time: event.time, position: *position }))
+    };
+    let mut visits = Vec::with_capacity(events.len());
+    for events in events.chunks(EVENTS_A_QUESTION) {
+        let asked: Vec<_> = events.iter().map(asked).collect();
+        let query = VisitsQuery { events: asked.iter().flatten().copied().collect() };
+        let mut answers = tokio::runtime::Handle::current().block_on(scan.engine.ask(scan.project, query))?.into_iter();
+        visits.extend(asked.into_iter().map(|asked| asked.and_then(|_| answers.next().flatten())));
+    }
+    Ok(visits)
+}
+
+/// Returns the entries of sessions by position: those in the page, and those that another pass finds.
+fn entries(
+    scan: &Scan<'_>,
+    events: &[(Position, Box<Event>)],
+    visits: &[Option<Visit>],
+) -> Result<BTreeMap<Position, Entry>, ScanError> {
+    let mut missing: BTreeSet<Position> = visits.iter().flatten().map(|visit| visit.entry.position).collect();
+    let mut entries = BTreeMap::new();
+    for (position, event) in events {
+        if missing.remove(position) {
+            entries.insert(*position, Entry::of(event));
+        }
+    }
+    let Some(first) = missing.first().copied() else { return Ok(entries) };
+    scan.visit_after(first.saturating_sub(1), &mut |position, event| {
+        if missing.remove(&position) {
+            entries.insert(position, Entry::of(&event));
+        }
+        Ok(if missing.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    Ok(entries)
+}

@@ -1,0 +1,52 @@
+//! The identities and sessions of single events.
+
+use serde::{Deserialize, Serialize};
+
+use crate::acquisition::Channel;
+use crate::facts::Moment;
+use crate::fault::Fault;
+use crate::identity::{IdentityId, IdentitySlot};
+use crate::ids::RecordKey;
+use crate::queries::partial::{Query, Reader};
+use crate::records::{Source, page_key};
+
+/// Asks for the identities and sessions of events.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VisitsQuery {
+    /// The primary key that each event names, and the event's moment.
+    pub events: Vec<(RecordKey, Moment)>,
+}
+
+/// The identity of an event, and its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    /// The identity, after links.
+    pub identity: IdentityId,
+    /// The moment of the session's entry.
+    pub entry: Moment,
+    /// The channel of the entry.
+    pub channel: Channel,
+}
+
+impl Query for VisitsQuery {
+    /// In the order of the events; `None` for what is not known to the project.
+    type Partial = Vec<Option<Visit>>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        self.events.iter().map(|(key, at)| reader.visit(*key, *at)).collect()
+    }
+}
+
+impl<S: Source> Reader<'_, S> {
+    fn visit(&mut self, key: RecordKey, at: Moment) -> Result<Option<Visit>, Fault> {
+        let source = self.source;
+        let key = self.project.resolve(key, source)?;
+        let Some(IdentitySlot::Canonical(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
+            return Ok(None);
+        };
+        let member = identity.history_key;
+        identity.facts.load_session_at(at, |serial| source.page::<IdentitySlot>(page_key(member, serial)))?;
+        let visit = |(entry, channel)| Visit { identity: identity.id.clone(), entry, channel };
+        Ok(identity.facts.session_at(at).map(|session| (session.at, session.channel)).map(visit))
+    }
+}

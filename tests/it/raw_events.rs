@@ -1,0 +1,197 @@
+//! Lists of events: order, pages, cursors, and what they cost.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::client::Call;
+use crate::errors::assert_refused;
+use crate::server::TestServer;
+use crate::tenant::Tenant;
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+const WINDOW: &str = "start_date=2024-02-01&end_date=2024-04-01";
+
+fn encoded(filters: &Value) -> String {
+    form_urlencoded::byte_serialize(filters.to_string().as_bytes()).collect()
+}
+
+/// Sends events whose order in time is another one than that of recording; some have equal times, some are duplicates.
+fn send(tenant: &Tenant, count: i64) {
+    let event = |number: i64| {
+        let at = BASE_MS + number * 7_919 % 97 * 60_000;
+        json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": at, "anonymous_id": format!("a{}", number % 9),
+               "external_id": format!("e{}", number - number % 7 / 6), "metadata": {"number": number}})
+    };
+    let events: Vec<Value> = (0..count).map(event).collect();
+    for events in events.chunks(50) {
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({"events": events})));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+    }
+}
+
+/// All pages of a question.
+fn pages(tenant: &Tenant, query: &str) -> Vec<Vec<Value>> {
+    let (mut pages, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = tenant.get(&tenant.path(&format!("events?{query}{cursor}"))).ok(200);
+        pages.push(page["events"].as_array().expect("events").clone());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return pages,
+        }
+    }
+}
+
+fn key(event: &Value) -> (String, u64) {
+    (event["timestamp"].as_str().expect("an instant").to_owned(), event["position"].as_u64().expect("a position"))
+}
+
+#[test]
+fn pages_are_the_whole_in_order() {
+    let tenant = Tenant::new();
+    send(&tenant, 300);
+    let whole = pages(&tenant, &format!("{WINDOW}&limit=1000")).concat();
+    assert!(whole.is_sorted_by(|one, other| key(one) > key(other)), "the latest is first");
+    assert_eq!(whole.len(), 258, "without duplicates");
+    for limit in [1, 7, 100, 258] {
+        let pages = pages(&tenant, &format!("{WINDOW}&limit={limit}"));
+        assert_eq!(pages.len(), whole.len().div_ceil(limit), "{limit}");
+        assert_eq!(pages.concat(), whole, "{limit}");
+    }
+    let filters = encoded(&json!([{"field": "metadata.number", "operator": "gte", "value": 100}]));
+    let some: Vec<Value> = whole
+        .iter()
+        .filter(|event| event["name"] == "order" && event["metadata"]["number"].as_u64() >= Some(100))
+        .cloned()
+        .collect();
+    assert!(some.len() > 20);
+    assert_eq!(pages(&tenant, &format!("{WINDOW}&limit=9&event_name=order&filters={filters}")).concat(), some);
+    let mut recorded = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = tenant.get(&tenant.path(&format!("events?after_position={after}&limit=50"))).ok(200);
+        assert_eq!((&page["next"], &page["start_date"]), (&Value::Null, &Value::Null));
+        let events = page["events"].as_array().expect("events").clone();
+        let Some(last) = events.last() else { break };
+        after = last["position"].as_u64().expect("a position");
+        recorded.extend(events);
+    }
+    let mut by_position = whole;
+    by_position.sort_by_key(|event| event["position"].as_u64());
+    assert_eq!(recorded, by_position);
+}
+
+#[test]
+fn later_events_are_in_no_page_and_cursors_outlive_a_restart() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    send(&tenant, 40);
+    let whole = pages(&tenant, &format!("{WINDOW}&limit=1000")).concat();
+    let path = tenant.path(&format!("events?{WINDOW}&limit=10"));
+    let first = tenant.get(&path).ok(200);
+    let late = json!({"name": "late", "timestamp": BASE_MS, "anonymous_id": "a1", "user_id": "ada"});
+    let late = tenant.recorded(&late)["position"].clone();
+    server.restart();
+    let next = first["next"].as_str().expect("a next page").to_owned();
+    let second = tenant.get(&format!("{path}&cursor={next}")).ok(200);
+    assert_eq!(second["position"], first["position"]);
+    let ids = |events: &[Value]| events.iter().map(|event| event["id"].clone()).collect::<Vec<_>>();
+    let both = [first["events"].as_array().unwrap().clone(), second["events"].as_array().unwrap().clone()].concat();
+    assert_eq!(ids(&both), ids(&whole[..20]));
+    let linked = |event: &&Value| event["anonymous_id"] == "a1";
+    let identity = |events: &Value| events.as_array().unwrap().iter().find(linked).map(|event| event["identity_id"].clone());
+    let now = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=1000"))).ok(200);
+    assert!(now["events"].as_array().unwrap().iter().any(|event| event["position"] == late));
+    assert_ne!(
+        identity(&now["events"]),
+        whole.iter().find(linked).map(|event| event["identity_id"].clone()),
+        "links are each page's"
+    );
+}
+
+#[test]
+fn a_row_has_every_column() {
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({
+        "name": "order", "user_id": "ada", "value": 12.5, "currency": "usd", "group_id": "acme.com", "external_id": "o1",
+        "url": "https://shop.example/a?utm_source=news#x", "metadata": {"email": "ada@acme.com", "text": "a\nb \u{1f600}"},
+        "notify": true, "pc": "analytics", "timestamp": BASE_MS
+    }));
+    let answer = tenant.recorded(&json!({"name": "quiet", "pc": "", "value": 3, "timestamp": BASE_MS + 1}));
+    let page = tenant.get(&tenant.path(&format!("events?{WINDOW}"))).ok(200);
+    let [quiet, order] = &page["events"].as_array().unwrap()[..] else { panic!("two events: {page}") };
+    let expected = json!({
+        "timestamp": "2024-03-01T10:00:00.000Z", "day": "2024-03-01", "name": "order", "consented": true, "user_id": "ada",
+        "external_id": "o1", "url": "https://shop.example/a?utm_source=news#x", "value": 12.5, "value_in_project": 12.5,
+        "value_in_organization": 12.5, "value_counted": true, "currency": "USD", "project_currency": "USD", "organization_currency": "USD",
+        "email": "ada@acme.com", "company": "acme.com", "email_company": "acme.com", "browser": "Chrome", "device": "desktop",
+        "event_source": "news", "metadata": {"email": "ada@acme.com", "text": "a\nb \u{1f600}"}, "notify": true,
+        "entry_url": "https://shop.example/a", "group_type": "company", "visitor_id": null
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&order[name], value, "{name}: {order}");
+    }
+    assert!(order["identity_id"].as_str().is_some_and(|id| id.starts_with("id_")));
+    assert_eq!((&quiet["id"], &quiet["position"]), (&answer["id"], &answer["position"]));
+    for name in ["identity_id", "acquisition_channel", "entry_url", "user_id", "browser", "event_source", "metadata"] {
+        assert_eq!(quiet.get(name), Some(&Value::Null), "{name}");
+    }
+    assert_eq!((&quiet["consented"], &quiet["value"]), (&json!(false), &json!(3)));
+}
+
+#[test]
+fn wrong_parameters_are_named() {
+    let tenant = Tenant::new();
+    send(&tenant, 30);
+    let next = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=3"))).ok(200)["next"].as_str().unwrap().to_owned();
+    let long = encoded(&json!([{"field": "name", "operator": "is", "value": "x".repeat(16 << 10)}]));
+    let table = [
+        (format!("{WINDOW}&limit=0"), "invalid_parameter", "limit"),
+        (format!("{WINDOW}&limit=1001"), "invalid_parameter", "limit"),
+        ("start_date=soon".to_owned(), "invalid_parameter", "start_date"),
+        ("event_name=".to_owned(), "invalid_parameter", "event_name"),
+        ("filters=%7B%7D".to_owned(), "invalid_parameter", "filters"),
+        ("filters=%5B5%5D".to_owned(), "invalid_parameter", "filters[0]"),
+        (format!("filters={long}"), "invalid_parameter", "filters"),
+        ("after_position=-1".to_owned(), "invalid_parameter", "after_position"),
+        ("after_position=9223372036854775808".to_owned(), "invalid_parameter", "after_position"),
+        ("after_position=".to_owned(), "invalid_parameter", "after_position"),
+        (format!("{WINDOW}&cursor=abc"), "invalid_parameter", "cursor"),
+        (format!("{WINDOW}&cursor={}", &next[1..]), "invalid_parameter", "cursor"),
+        (format!("start_date=2024-02-02&end_date=2024-04-01&cursor={next}"), "invalid_parameter", "cursor"),
+        (format!("{WINDOW}&event_name=order&cursor={next}"), "invalid_parameter", "cursor"),
+        (format!("after_position=1&cursor={next}"), "invalid_parameter", "cursor"),
+        ("order=asc".to_owned(), "unknown_parameter", "order"),
+    ];
+    for (query, code, param) in table {
+        assert_refused(&query, &tenant.get(&tenant.path(&format!("events?{query}"))), 400, code, Some(param));
+    }
+    let sibling = tenant.project(&json!({}));
+    let other = tenant.get(&format!("/projects/{}/events?{WINDOW}&cursor={next}", sibling.id));
+    assert_refused("another project's", &other, 400, "invalid_parameter", Some("cursor"));
+    assert_eq!(tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=9&cursor={next}"))).status, 200, "another limit is fine");
+}
+
+/// As after a restore: the positions that the cursor speaks of are not there.
+#[test]
+fn a_cursor_of_replaced_data_is_410() {
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({"name": "a", "timestamp": BASE_MS}));
+    let path = tenant.path(&format!("events?{WINDOW}&limit=1"));
+    tenant.recorded(&json!({"name": "b", "timestamp": BASE_MS}));
+    let next = tenant.get(&path).ok(200)["next"].as_str().unwrap().to_owned();
+    let ahead = raise_until(&next);
+    assert_eq!(tenant.get(&format!("{path}&cursor={next}")).status, 200);
+    assert_refused("ahead", &tenant.get(&format!("{path}&cursor={ahead}")), 410, "cursor_expired", Some("cursor"));
+}
+
+/// The cursor with a later position of its first page.
+fn raise_until(cursor: &str) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let mut bytes = URL_SAFE_NO_PAD.decode(cursor).expect("base64");
+    bytes[19] = 1;
+    URL_SAFE_NO_PAD.encode(bytes)
+}
