@@ -43,7 +43,7 @@ pub(crate) struct RestoreArgs {
 
 /// What was backed up or restored.
 #[derive(Serialize)]
-struct Summary {
+struct BackupSummary {
     directory: PathBuf,
     files: usize,
     bytes: u64,
@@ -54,7 +54,7 @@ struct Summary {
     position: u64,
 }
 
-impl Summary {
+impl BackupSummary {
     fn of(directory: PathBuf, manifest: &BackupManifest, linked_bytes: Option<u64>) -> Self {
         Self {
             directory,
@@ -86,7 +86,7 @@ pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Fa
     } else {
         BackupSnapshot::of_directory(&settings.data_dir, SystemClock.now())?.write(&mut folder)?
     };
-    let summary = Summary::of(args.dir.clone(), &manifest, is_incremental.then(|| folder.linked_bytes()));
+    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then(|| folder.linked_bytes()));
     print(args.json, &summary, || summary.describe("backed up to"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Fa
 pub(crate) fn restore(settings: &Settings, args: &RestoreArgs) -> Result<ExitCode, Failure> {
     let backup = Backup::open(&args.dir)?;
     headcount_storage::backup::restore(&backup, &settings.data_dir)?;
-    let summary = Summary::of(settings.data_dir.clone(), backup.manifest(), None);
+    let summary = BackupSummary::of(settings.data_dir.clone(), backup.manifest(), None);
     print(args.json, &summary, || {
         format!("{}\nthe first start rebuilds every figure from the log", summary.describe("restored to"))
     })?;

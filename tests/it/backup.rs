@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use headcount_histories::{History, Rng, Served, Size, Step, Subject as _, compare, model_of, questions, run};
 use headcount_model::subject::{Request, Subject};
-use headcount_model::{Ids, Json, Model, Sender};
+use headcount_model::{Ids, Json, Model, Question, Sender};
 use serde_json::{Value, json};
 
 use crate::client::Call;
@@ -160,7 +160,9 @@ fn compare_all(history: &History, served: &mut Served<Tenant>, model: &Model) {
     let mut ids = Ids::default();
     let asked = questions(history, &mut Rng::new(history.seed), 120);
     let mut compared = 0;
-    for question in asked.iter().filter(|question| !is_not_yet(&question.path)) {
+    // The ids of companies are the server's own.
+    let can_be_asked = |question: &&Question| !is_not_yet(&question.path) && !question.path.contains("{company:");
+    for question in asked.iter().filter(can_be_asked) {
         let now_ms = now_ms();
         let expected = model.answer(now_ms, question);
         let same = compare(expected, served.ask(question), &mut ids);
