@@ -27,6 +27,9 @@ use value::{bytes, count, header, listen, networks, size_from};
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 
+/// The longest time that a question may take.
+const MAX_QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
 /// Variables that are not settings.
 const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
 
@@ -159,6 +162,7 @@ keys! {
     trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
+    question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
@@ -201,6 +205,8 @@ pub struct Settings {
     pub geo_db: Option<PathBuf>,
     /// The header in which trusted proxies report a visitor's country.
     pub geo_header: Option<HeaderName>,
+    /// How long a question may take that needs a pass over the events.
+    pub question_timeout: Duration,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
     /// The filter of log lines.
@@ -287,6 +293,11 @@ impl Settings {
             geo_db: read.value("geo_db", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
             geo_header: read
                 .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
+            question_timeout: read.value("question_timeout", |text| {
+                duration(text)
+                    .filter(|it| (Duration::from_secs(1)..=MAX_QUESTION_TIMEOUT).contains(it))
+                    .ok_or("must be a duration from 1s to 1h, such as 60s")
+            })?,
             checkpoint_interval: read.value("checkpoint_interval", |text| {
                 duration(text)
                     .filter(|it| *it >= Duration::from_secs(1))
@@ -328,6 +339,7 @@ impl Settings {
         config.admission_bytes = self.admission_bytes;
         config.min_free_bytes = self.min_free_bytes;
         config.geo_db.clone_from(&self.geo_db);
+        config.question_timeout = self.question_timeout;
         config.checkpoints.interval = self.checkpoint_interval;
         config
     }

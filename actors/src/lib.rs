@@ -25,7 +25,8 @@ pub mod thread_name;
 mod verifier;
 
 pub use engine::{
-    AskError, Engine, EngineConfig, EventsPage, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, Vitals,
+    AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
+    Vitals,
 };
 pub use geo::GeoError;
 pub use headcount_domain as domain;

@@ -13,6 +13,8 @@ pub struct MemoryShares {
     pub admission: usize,
     /// Records and rollups of all shards.
     pub records: usize,
+    /// Each table and each sort of a scan. A scan has five at most, and two scans run at once.
+    pub scan_sort: usize,
 }
 
 /// Memory that is used whatever the budget: the program, its threads, sled.
@@ -33,7 +35,9 @@ impl MemoryShares {
         let admission = (budget / 16).clamp(8 << 20, 64 << 20);
         let rest = budget.saturating_sub(FIXED_BYTES + 3 * store_cache + 2 * admission);
         let records = (rest / 3 * 2).max(MIN_RECORD_BYTES);
-        Self { store_cache, admission, records }
+        // Scans use what the records leave free.
+        let scan_sort = (budget / 64).clamp(1 << 20, 8 << 20);
+        Self { store_cache, admission, records, scan_sort }
     }
 }
 
@@ -45,7 +49,7 @@ mod tests {
     fn the_shares_fit_into_the_budget() {
         for budget in [0, 64 << 20, 128 << 20, 1 << 30, 64 << 30] {
             let shares = MemoryShares::of(budget);
-            let all = 3 * shares.store_cache + 2 * shares.admission + shares.records;
+            let all = 3 * shares.store_cache + 2 * shares.admission + shares.records + 10 * shares.scan_sort;
             assert!(all <= budget.max(MIN_MEMORY_BYTES), "{budget}: {shares:?}");
             assert!(shares.records >= MIN_RECORD_BYTES.max(budget / 6), "{budget}: {shares:?}");
         }

@@ -16,6 +16,7 @@ use headcount_actors::domain::money::Amount;
 use headcount_actors::domain::queries::{Query, Reader, RevenueMetricsQuery};
 use headcount_actors::domain::records::Source;
 use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Refusal};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
@@ -180,7 +181,7 @@ async fn a_partition_that_is_rebuilt_takes_nothing_and_its_neighbours_are_served
     let (engine, broken) = open(faulty);
     let neighbour = project_beside(&engine, broken, false);
     assert_eq!(engine.track_batch(broken, &orders("old", 500)).await.unwrap().recorded, 500);
-    let before = engine.version(broken).await.unwrap();
+    let before = engine.version(broken, &Depends::Everything).await.unwrap();
     let (sending, poison) = (engine.clone(), order("poison", 0));
     let sender = tokio::spawn(async move { sending.track(broken, &poison).await });
     while panics.load(Ordering::SeqCst) == 0 {
@@ -198,7 +199,7 @@ async fn a_partition_that_is_rebuilt_takes_nothing_and_its_neighbours_are_served
     assert!(began.elapsed() < Duration::from_secs(5), "who is refused hears it at once");
     assert_eq!(engine.vitals().log_position, logged, "what is refused is not logged");
     assert!(matches!(count_of_orders(&engine, broken).await, Err(AskError::Lost(_))));
-    assert!(matches!(engine.version(broken).await, Err(AskError::Lost(_))), "the tag of an earlier state");
+    assert!(matches!(engine.version(broken, &Depends::Everything).await, Err(AskError::Lost(_))), "the tag of an earlier state");
     assert!(engine.ready().await.unwrap_err().contains("rebuilt"));
     for number in 0..20 {
         engine.track(neighbour, &order("quick", number)).await.unwrap();
@@ -208,7 +209,7 @@ async fn a_partition_that_is_rebuilt_takes_nothing_and_its_neighbours_are_served
     // Its sender is answered then, and nothing counts twice.
     sender.await.unwrap().unwrap();
     assert_eq!(count_of_orders(&engine, broken).await.unwrap(), 501);
-    assert!(engine.version(broken).await.unwrap().1 > before.1);
+    assert!(engine.version(broken, &Depends::Everything).await.unwrap().1 > before.1);
     engine.ready().await.unwrap();
     assert_eq!(engine.track(broken, &order("lost", 0)).await.unwrap().position, Some(logged + 21));
     engine.close().await;

@@ -11,6 +11,7 @@
 
 pub mod acquisition;
 pub mod agent;
+pub mod aggregate;
 pub mod cache;
 pub mod cells;
 pub mod company;
@@ -35,3 +36,4 @@ pub mod records;
 pub mod rollups;
 pub mod text;
 pub mod time;
+pub mod versions;

@@ -1,6 +1,7 @@
 //! The state of one project, and the list of its tables.
 
 use crate::cache::table::{Bytes, Table};
+use crate::cells::StoredCells;
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
 use crate::company::AccountSlot;
@@ -11,6 +12,7 @@ use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
 use crate::limits::Limits;
 use crate::records::Record;
 use crate::rollups::{self, Rollups};
+use crate::versions::{DayVersions, Touched};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub struct Project {
     pub dictionary: Dictionary,
     /// The rollups and indexes.
     pub rollups: Rollups,
+    /// The versions of its days, which tell whether an answer can have changed.
+    pub versions: DayVersions,
+    /// What the event that is being folded touched.
+    pub(crate) touched: Touched,
     /// Pages of removed records, by key space and key, until a checkpoint deletes them.
     pub orphans: Vec<(u8, RecordKey)>,
     /// The parts of rollups that the running checkpoint has not written yet.
@@ -113,6 +119,8 @@ impl Project {
             emails: Table::default(),
             dictionary: Dictionary::default(),
             rollups: Rollups::new(&limits),
+            versions: DayVersions::default(),
+            touched: Touched::default(),
             orphans: Vec::new(),
             frozen_parts: Vec::new(),
         }
@@ -123,6 +131,7 @@ impl Project {
     #[must_use]
     pub fn stored_types() -> Vec<String> {
         let (mut project, mut types) = (Self::default(), rollups::stored_types());
+        types.push(rollups::stored_type::<DayVersions>());
         for_each_table!(&mut project, table => types.push(table.stored_type()));
         types.sort_unstable();
         types
@@ -132,7 +141,18 @@ impl Project {
     pub fn freeze(&mut self) {
         debug_assert!(self.frozen_parts.is_empty(), "one checkpoint at a time");
         self.frozen_parts = self.rollups.freeze();
+        let versions = self.versions.freeze();
+        self.frozen_parts.extend(versions.into_iter().map(|part| (DayVersions::TAG, part)));
         for_each_table!(self, table => table.freeze());
+    }
+
+    /// Restores a saved part of the rows `tag`. Returns `false` if there are no such rows, or if the part does not fit them.
+    #[must_use]
+    pub fn restore_part(&mut self, tag: u8, number: u32, part: Packed) -> bool {
+        match tag {
+            DayVersions::TAG => self.versions.restore(&part),
+            _ => self.rollups.restore(tag, number, part),
+        }
     }
 
     /// Passes up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. Returns
@@ -164,15 +184,15 @@ impl Project {
     /// Returns the bytes in memory. Rollups are never evicted, and saving them frees nothing, so they count as resident
     /// but never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
-        let mut bytes = Bytes { resident: self.rollups.weight(), unsaved: 0 };
+        let mut bytes = Bytes { resident: self.rollup_bytes(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
     }
 
-    /// Returns the bytes of rollups, which are never evicted.
+    /// Returns the bytes of rollups and versions, which are never evicted.
     #[must_use]
     pub fn rollup_bytes(&self) -> usize {
-        self.rollups.weight()
+        self.rollups.weight() + self.versions.weight()
     }
 
     /// Returns the largest number of resident records of one kind.

@@ -107,7 +107,7 @@ fn a_checkpoint_writes_what_changed_in_small_parts() {
         restored.dictionary.counts = project.dictionary.counts;
         let saved = all.0.into_iter().chain(some.0).collect::<BTreeMap<_, _>>();
         for ((tag, number), part) in saved {
-            assert!(restored.rollups.restore(tag, number, part.unwrap()));
+            assert!(restored.restore_part(tag, number, part.unwrap()));
         }
         assert!(restored.rollups == project.rollups);
         assert_eq!(restored.cardinality(&hasher()), project.cardinality(&hasher()));

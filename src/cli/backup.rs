@@ -8,9 +8,8 @@ use headcount_actors::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, unpack};
 use serde::Serialize;
 
-use super::client::{Client, OperatorFlags};
+use super::client::{Client, OperatorFlags, is_held};
 use super::failure::Failure;
-use super::import::is_held;
 use super::output::print;
 use crate::config::Settings;
 

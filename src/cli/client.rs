@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use headcount_actors::registry::OPERATOR_FILE;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{PRIVATE_FILE, write_atomically};
+use headcount_storage::lock::{DirLock, LockError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -149,6 +150,22 @@ impl Client {
         self.parse(path, &response)
     }
 
+    /// Sends a GET request, and returns the body of the answer as it arrives.
+    pub(crate) fn download(&self, path: &str) -> Result<impl Read + use<>, Failure> {
+        let request = self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        // The answer begins at once, and may take any time.
+        let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
+        let response = request.call().map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            return Ok(response.into_body().into_reader());
+        }
+        let response = read_response(Ok(response)).map_err(|error| self.unreachable(&error))?;
+        Err(match self.parse::<serde_json::Value>(path, &response) {
+            Err(failure) => failure,
+            Ok(_) => Failure(format!("{}{path}: unexpected response", self.url)),
+        })
+    }
+
     /// Posts JSON. Repeats the request for two minutes while the server can't take it, so it must be safe to repeat.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         let began = Instant::now();
@@ -227,6 +244,19 @@ fn read_response(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) 
     let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec()?;
     Ok(ApiResponse { status, retry_after: seconds.map(Duration::from_secs), body })
+}
+
+/// Returns whether another process, a server, holds the data directory.
+pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
+    if !data_dir.join("FORMAT").exists() {
+        let message = "is not a data directory: `headcount init` or `headcount serve` creates one";
+        return Err(Failure(format!("{} {message}", data_dir.display())));
+    }
+    match DirLock::acquire(data_dir) {
+        Ok(_) => Ok(false),
+        Err(LockError::InUse { .. }) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Finds a project by its id or its unique name, or the only one if `wanted` is `None`.

@@ -7,6 +7,7 @@ mod backup;
 mod client;
 mod credentials;
 mod demo;
+mod export;
 mod failure;
 mod flags;
 mod import;
@@ -54,6 +55,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Make a data directory of a backup
     Restore(backup::RestoreArgs),
+    /// Export the recorded events of a project as NDJSON, CSV or Parquet
+    Export(export::ExportArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -83,7 +86,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_)) {
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_)) {
         narrow(&settings.data_dir);
     }
     match command {
@@ -94,6 +97,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&settings, &args),
         Command::Backup(args) => backup::run(&settings, &args),
         Command::Restore(args) => backup::restore(&settings, &args),
+        Command::Export(args) => export::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

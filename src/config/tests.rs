@@ -73,7 +73,7 @@ fn variables_that_mean_nothing_are_named() {
 
 #[test]
 fn what_is_not_allowed_is_refused_with_its_source() {
-    let table: [(&str, &str, bool); 31] = [
+    let table: [(&str, &str, bool); 34] = [
         ("HEADCOUNT_LISTEN", "8080", false),
         ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
         ("HEADCOUNT_LISTEN", "[::1]:0", true),
@@ -95,6 +95,9 @@ fn what_is_not_allowed_is_refused_with_its_source() {
         ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
         ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
         ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
+        ("HEADCOUNT_QUESTION_TIMEOUT", "1h", true),
+        ("HEADCOUNT_QUESTION_TIMEOUT", "0s", false),
+        ("HEADCOUNT_QUESTION_TIMEOUT", "61m", false),
         ("HEADCOUNT_CHECKPOINT_INTERVAL", "5m", true),
         ("HEADCOUNT_CHECKPOINT_INTERVAL", "10ms", false),
         ("HEADCOUNT_LOG", "info,headcount=debug", true),

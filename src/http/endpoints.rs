@@ -61,7 +61,9 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     unique_users => count_unique_users_per_day;
+    aggregate => aggregate;
     raw_events::list => list;
+    raw_events::export => export;
     revenue::metrics => metrics;
     revenue::timeseries => timeseries;
     revenue::attribution => by_attribution;

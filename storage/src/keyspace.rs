@@ -131,6 +131,8 @@ spaces! {
     CohortsByAccount: ROLLUP 9, "cohorts_by_account" version 1;
     /// By day and source. Value: sessions, users and time.
     Traffic: ROLLUP 10, "traffic" version 1;
+    /// By day and kind of figures. Value: the position of the last event that touched them.
+    DayVersions: ROLLUP 24, "day_versions" version 1;
 
     /// By type, day or block of days, and number of a group. Value: its events.
     GroupActivity: INDEX 11, "group_activity" version 1;

@@ -102,40 +102,122 @@ fn a_tag_is_its_questions() {
     assert_eq!(tenant.send(call.header("if-none-match", all)).status, 200, "none of the others");
 }
 
+/// Whether the tag of each of [`questions`] changes: those about January 2024, about the last 31 days, and about all time.
+type Changes = [bool; 9];
+
+const NONE: Changes = [false; 9];
+/// An order of January 2024 changes all that its window or all time concerns.
+const THEN: Changes = [true, true, false, true, false, true, true, false, true];
+/// An order of today leaves the closed window alone.
+const TODAY: Changes = [false, false, true, false, true, false, false, true, true];
+
+fn changes(before: &[String], after: &[String]) -> Vec<bool> {
+    before.iter().zip(after).map(|(before, after)| before != after).collect()
+}
+
 #[test]
-fn a_recorded_event_changes_the_tags() {
+fn a_recorded_event_changes_the_tags_of_its_day() {
     away_from_midnight();
     let tenant = Tenant::new();
     let other = tenant.project(&json!({"currency": "EUR"}));
     let mut before = tags(&tenant);
-    let mut changed = |what: &str, is_changed: bool, act: &dyn Fn() -> Answer| {
+    let mut changed = |what: &str, expected: Changes, act: &dyn Fn() -> Answer| {
         let answer = act();
         let after = tags(&tenant);
-        for (before, after) in before.iter().zip(&after) {
-            assert_eq!(before != after, is_changed, "{what}: {}", answer.text());
-        }
+        assert_eq!(changes(&before, &after), expected, "{what}: {}", answer.text());
         before = after;
         answer
     };
     let order = json!({"name": "order", "user_id": "ada", "value": 5, "external_id": "o-1", "timestamp": "2024-01-05T10:00:00Z"});
     let status = |answer: Answer| answer.json()["status"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(status(changed("an event", true, &|| tenant.track(&order))), "recorded");
-    assert_eq!(status(changed("a duplicate", false, &|| tenant.track(&order))), "duplicate");
-    assert_eq!(changed("a refused event", false, &|| tenant.track(&json!({"name": 5}))).status, 400);
+    assert_eq!(status(changed("an event", THEN, &|| tenant.track(&order))), "recorded");
+    assert_eq!(status(changed("a duplicate", NONE, &|| tenant.track(&order))), "duplicate");
+    assert_eq!(changed("a refused event", NONE, &|| tenant.track(&json!({"name": 5}))).status, 400);
     let crawler = || {
         let call = Call::post("/track").key(&tenant.key).agent("Googlebot/2.1 (+http://www.google.com/bot.html)");
         tenant.send(call.json(&json!({"name": "pageview"})))
     };
-    assert_eq!(status(changed("a dropped event", false, &crawler)), "dropped");
+    assert_eq!(status(changed("a dropped event", NONE, &crawler)), "dropped");
     let elsewhere = || tenant.send(Call::post("/track").key(&other.key).json(&order));
-    assert_eq!(status(changed("another project's event", false, &elsewhere)), "recorded");
+    assert_eq!(status(changed("another project's event", NONE, &elsewhere)), "recorded");
     let batch = |events: Value| tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({ "events": events })));
-    assert_eq!(changed("a batch of duplicates", false, &|| batch(json!([order, order]))).json()["duplicates"], 2);
-    assert_eq!(changed("an empty batch", false, &|| batch(json!([]))).status, 202);
+    assert_eq!(changed("a batch of duplicates", NONE, &|| batch(json!([order, order]))).json()["duplicates"], 2);
+    assert_eq!(changed("an empty batch", NONE, &|| batch(json!([]))).status, 202);
     let today = || batch(json!([order, {"name": "order", "user_id": "ben", "value": 1}]));
-    assert_eq!(changed("a batch", true, &today).json()["recorded"], 1);
-    changed("another token", false, &|| tenant.post("/api-tokens", &json!({"name": "t", "role": "member", "scopes": ["admin"]})));
-    assert_eq!(changed("nothing", false, &|| tenant.get("/organization")).status, 200);
+    assert_eq!(changed("a batch", TODAY, &today).json()["recorded"], 1);
+    changed("another token", NONE, &|| tenant.post("/api-tokens", &json!({"name": "t", "role": "member", "scopes": ["admin"]})));
+    assert_eq!(changed("nothing", NONE, &|| tenant.get("/organization")).status, 200);
+}
+
+/// What can concern a closed window changes the tags of the answers that it concerns, whenever it arrives.
+#[test]
+fn a_closed_window_keeps_its_tags_while_events_flow() {
+    away_from_midnight();
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let then = |body: Value| {
+        let mut body = body;
+        body["timestamp"] = json!(body.get("at").map_or("2024-01-05T10:00:00Z", |at| at.as_str().expect("a time")));
+        body.as_object_mut().map(|fields| fields.remove("at"));
+        tenant.recorded(&body)
+    };
+    then(json!({"name": "order", "user_id": "ada", "value": 5}));
+    then(json!({"name": "pageview", "anonymous_id": "a1"}));
+    then(json!({"name": "pageview", "user_id": "ben"}));
+    then(
+        json!({"name": "pageview", "user_id": "ben", "at": "2024-01-05T10:50:00Z", "url": "https://shop.example/?utm_source=x"}),
+    );
+    let closed: Vec<Call> = questions(&tenant).into_iter().zip(THEN).filter(|(_, then)| *then).map(|(call, _)| call).collect();
+    let mut closed = closed;
+    let last = closed.pop().expect("cohorts");
+    assert!(format!("{last:?}").contains("ltv-cohorts"));
+    let entries = json!({
+        "start_date": "2024-01-01", "end_date": "2024-01-31",
+        "filters": [{"field": "name", "operator": "is", "value": "pageview"}],
+    });
+    let path = tenant.path("analytics/count-unique-users-per-day");
+    closed.push(Call::post(path).bearer(&tenant.token).json(&entries));
+    let tags = || closed.iter().map(|call| tenant.send(call.clone()).etag()).collect::<Vec<_>>();
+    let mut before = tags();
+    // Users, orders, metrics, timeseries, attribution, pageviews.
+    let mut changed = |what: &str, expected: [bool; 6], act: &dyn Fn()| {
+        act();
+        let after = tags();
+        assert_eq!(changes(&before, &after), expected, "{what}");
+        for (call, (tag, changed)) in closed.iter().zip(before.iter().zip(expected)) {
+            let answer = tenant.send(call.clone().header("if-none-match", &**tag));
+            assert_eq!(answer.status, if changed { 200 } else { 304 }, "{what}");
+        }
+        before = after;
+    };
+    let now = |body: Value| drop(tenant.recorded(&body));
+    changed("new and known users of today", [false; 6], &|| {
+        now(json!({"name": "pageview", "user_id": "zoe"}));
+        now(json!({"name": "pageview", "user_id": "zoe"}));
+        now(json!({"name": "order", "user_id": "ben", "value": 7}));
+        now(json!({"name": "order", "value": 7, "privacy_categories": ""}));
+        now(json!({"name": "pageview", "user_id": "cleo", "anonymous_id": "a9"}));
+    });
+    server.restart();
+    changed("a restart", [false; 6], &|| ());
+    changed("a first touch of who bought then", [false, false, false, false, true, false], &|| {
+        now(json!({"name": "pageview", "user_id": "ada", "url": "https://shop.example/?utm_source=newsletter"}));
+    });
+    changed("a company of who was active then", [false, false, true, false, true, false], &|| {
+        now(json!({"name": "pageview", "user_id": "ada", "group_type": "company", "group_id": "acme.com"}));
+        now(json!({"name": "pageview", "user_id": "ben", "group_type": "company", "group_id": "acme.com"}));
+    });
+    changed("a link of who was active then", [true, true, true, false, false, true], &|| {
+        now(json!({"name": "login", "user_id": "ada", "anonymous_id": "a1"}));
+    });
+    changed("a late event that takes the touch of a company's session away", [false, true, false, false, true, true], &|| {
+        then(json!({"name": "click", "user_id": "ben", "at": "2024-01-05T10:25:00Z"}));
+    });
+    changed("late money of nobody", [false, true, true, true, true, true], &|| {
+        then(json!({"name": "order", "value": 7, "privacy_categories": ""}));
+    });
+    server.kill();
+    changed("a crash", [false; 6], &|| ());
 }
 
 #[test]
@@ -172,7 +254,7 @@ fn tags_survive_a_restart_and_a_crash() {
     assert_eq!(tags(&tenant), before, "after a crash");
     tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 1}));
     let after = tags(&tenant);
-    assert!(after.iter().zip(&before).all(|(after, before)| after != before));
+    assert_eq!(changes(&before, &after), TODAY);
     server.restart();
     assert_eq!(tags(&tenant), after);
 }

@@ -9,7 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
-//! | [`raw_events`] | lists of events |
+//! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -27,6 +27,7 @@ mod cases;
 mod client;
 mod command_line;
 mod errors;
+mod export;
 mod geo;
 mod histories;
 mod ingestion;

@@ -41,16 +41,19 @@ const fn send(method: &'static str, path: &'static str, body: &'static str, scop
     Operation { method, path, query: "", body: Some(body), scope, role }
 }
 
+const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 8] = [
+pub(crate) const OF_PROJECT: [Operation; 10] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/by-attribution", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/ltv-cohorts", "revenue:read", Role::Admin),
     read("/projects/{project}/events", "events:read", Role::Admin),
+    read("/projects/{project}/export", "events:read", Role::Admin),
     send("POST", "/projects/{project}/track", r#"{"name": "a"}"#, "events:write", Role::Member),
     send("POST", "/projects/{project}/batch", r#"{"events": []}"#, "events:write", Role::Member),
 ];
@@ -86,14 +89,16 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 35] = [
+pub(crate) const PATHS: [(&str, &[&str]); 37] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
     ("/projects/{project}/track", &["POST"]),
     ("/projects/{project}/batch", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
+    ("/projects/{project}/analytics/aggregate", &["POST"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),
+    ("/projects/{project}/export", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/timeseries", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/by-attribution", &["GET", "HEAD"]),

@@ -108,10 +108,13 @@ fn windows_that_are_none_are_refused() {
     }
 }
 
+fn filter(field: &str, operator: &str, value: Value) -> Value {
+    json!({"field": field, "operator": operator, "value": value})
+}
+
 #[test]
 fn questions_of_the_wrong_type_are_refused() {
     let tenant = Tenant::new();
-    let filter = |field: &str, operator: &str, value: Value| json!({"field": field, "operator": operator, "value": value});
     let one = |field: &str, operator: &str, value: Value| json!({ "filters": [filter(field, operator, value)] });
     let twenty_one = json!({ "filters": vec![filter("name", "is", json!("a")); 21] });
     let table = [
@@ -153,6 +156,58 @@ fn questions_of_the_wrong_type_are_refused() {
     for known in ["browser", "location_country", "utm_campaign", "consent_source"] {
         assert!(says.contains(known), "an unknown field lists those that there are: {says}");
     }
+}
+
+#[test]
+fn an_aggregate_says_what_is_wrong_with_its_question() {
+    let tenant = Tenant::new();
+    let with = |more: serde_json::Value| {
+        let mut body = json!({"start_date": "2024-01-01", "group_by": "name"});
+        let fields = body.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        body
+    };
+    let long = "x".repeat(1_032);
+    let values = vec![1; 1_001];
+    let table = [
+        (json!({"group_by": "name"}), "missing_parameter", "start_date"),
+        (json!({"start_date": "2024-01-01"}), "missing_parameter", "group_by"),
+        (json!({"start_date": "2024-01-01", "group_by": null, "metadata_field": null}), "missing_parameter", "group_by"),
+        (with(json!({"metadata_field": "plan"})), "invalid_parameter", "group_by"),
+        (with(json!({"group_by": "metadata.plan"})), "invalid_parameter", "group_by"),
+        (with(json!({"group_by": "Name"})), "invalid_parameter", "group_by"),
+        (with(json!({"group_by": ["name"]})), "invalid_parameter", "group_by"),
+        (with(json!({"group_by": null, "metadata_field": ""})), "invalid_parameter", "metadata_field"),
+        (with(json!({"group_by": null, "metadata_field": long})), "invalid_parameter", "metadata_field"),
+        (with(json!({"sum_metadata_field": long})), "invalid_parameter", "sum_metadata_field"),
+        (with(json!({"sum_metadata_field": 5})), "invalid_parameter", "sum_metadata_field"),
+        (with(json!({"group_by": "entry_url", "sum_metadata_field": "n"})), "unsupported_combination", "sum_metadata_field"),
+        (with(json!({"limit": 0})), "invalid_parameter", "limit"),
+        (with(json!({"limit": 1_001})), "invalid_parameter", "limit"),
+        (with(json!({"limit": -1})), "invalid_parameter", "limit"),
+        (with(json!({"limit": "10"})), "invalid_parameter", "limit"),
+        (with(json!({"limit": 1.5})), "invalid_parameter", "limit"),
+        (with(json!({"event_name": ""})), "invalid_parameter", "event_name"),
+        (with(json!({"end_date": "2023-12-31"})), "invalid_parameter", "start_date"),
+        (with(json!({"groupby": "name"})), "unknown_parameter", "groupby"),
+        (with(json!({"filters": [filter("name", "is", json!(values))]})), "invalid_parameter", "filters[0].value"),
+        (with(json!({"filters": [filter("entry_url", "gt", json!("a"))]})), "invalid_parameter", "filters[0].value"),
+    ];
+    let path = tenant.path("analytics/aggregate");
+    for (body, code, param) in table {
+        assert_refused(&body.to_string(), &tenant.post(&path, &body), 400, code, Some(param));
+    }
+    let unknown = tenant.post(&path, &with(json!({"group_by": "colour"})));
+    let says = unknown.json()["error"]["message"].as_str().unwrap().to_owned();
+    for known in ["browser", "location_country", "utm_campaign", "consent_source"] {
+        assert!(says.contains(known), "an unknown field lists those that there are: {says}");
+    }
+    let empty = tenant.post(&path, &with(json!({"end_date": "2024-01-02", "limit": 1_000, "filters": null}))).ok(200);
+    let expected = json!({
+        "rows": [], "total_groups": 0, "truncated": false,
+        "start_date": "2024-01-01", "end_date": "2024-01-02", "timezone": "UTC"
+    });
+    assert_eq!(empty, expected);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn restore(key: &[u8], bytes: &[u8], into: &mut Project) -> Result<(), Fault> {
         return Err(Fault::damaged_store("a key among the rollups is not that of a rollup"));
     };
     let rows: Packed = codec::decode(PART_VERSION, bytes).map_err(fault::of_stored)?;
-    match into.rollups.restore(tag, part, rows) {
+    match into.restore_part(tag, part, rows) {
         true => Ok(()),
         false => Err(Fault::damaged_store(format!("part {part} of the rows {tag} is not one of its own"))),
     }

@@ -36,6 +36,8 @@ pub struct EngineConfig {
     pub geo_db: Option<PathBuf>,
     /// Maximum numbers of different groups, companies, sources and pages of each project.
     pub quotas: Quotas,
+    /// How long a question may take that no rollup answers. Default 60 s.
+    pub question_timeout: Duration,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// The log's options.
@@ -69,6 +71,7 @@ impl EngineConfig {
             min_free_bytes: 256 << 20,
             geo_db: None,
             quotas: Quotas::default(),
+            question_timeout: Duration::from_secs(60),
             checkpoints: CheckpointPolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),

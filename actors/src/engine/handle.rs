@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
+use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -18,6 +19,7 @@ use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
+use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
@@ -32,8 +34,10 @@ use crate::secrets::Secrets;
 use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
-/// How many scans of the log run at once; each keeps a core busy.
+/// How many scans run at once; each keeps a core busy.
 pub(super) const MAX_SCANS: usize = 2;
+/// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
+const MAX_EXPORTS: usize = 12;
 
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
@@ -58,7 +62,8 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
-    pub(super) scans: Arc<Semaphore>,
+    pub(super) scans: ScanTurns,
+    pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
     /// Of the one backup that may be made at a time.
     pub(super) backups: Arc<Semaphore>,
@@ -109,7 +114,8 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
-            scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            scans: ScanTurns::new(MAX_SCANS),
+            exports: Gate::new(MAX_EXPORTS),
             log_reader,
             backups: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
@@ -193,16 +199,16 @@ impl Engine {
         self.inner.admission.accepts(project)
     }
 
-    /// Returns what changes exactly when an answer about `project` can have changed: the incarnation of the data, and the
-    /// position of the project's last event that counted.
+    /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
+    /// the data, and the position of the last event that touched it.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn version(&self, project: ProjectId) -> Result<(u128, Position), AskError> {
+    pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
         // While its partition is rebuilt, the version is that of an earlier state.
         let check = || self.inner.admission.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
         check()?;
-        let known = || Some(self.inner.versions.get(&project)?.load(Ordering::Acquire));
+        let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {
             check()?;
             return Ok((self.inner.incarnation, version));

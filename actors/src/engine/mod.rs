@@ -25,6 +25,6 @@ pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use handle::Engine;
 pub use queries::OrganizationProjects;
-pub use scan::{EventsPage, PageOrder, PageQuestion, PagedEvent};
+pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent};
 pub use shard_client::AskError;
 pub use vitals::Vitals;

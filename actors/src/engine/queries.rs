@@ -5,6 +5,7 @@ use std::hash::Hasher as _;
 
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::queries::{Projects, Query};
+use headcount_domain::versions::Depends;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::handle::Engine;
@@ -86,7 +87,7 @@ impl Engine {
         let mut hash = Xxh3::new();
         let mut incarnation = self.incarnation();
         for project in self.organization(organization).projects {
-            let (of, version) = self.version(project).await?;
+            let (of, version) = self.version(project, &Depends::Everything).await?;
             incarnation = of;
             if version == 0 {
                 // A project without events is part of no answer.

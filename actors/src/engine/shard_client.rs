@@ -24,9 +24,12 @@ pub enum AskError {
     /// The state can't be read, or is being rebuilt.
     #[error("{0}")]
     Lost(Fault),
-    /// The engine is closed, or the answer took too long.
+    /// The engine is closed, or a shard took too long.
     #[error("the engine does not answer")]
     NoAnswer,
+    /// The answer took longer than [`EngineConfig::question_timeout`](crate::EngineConfig::question_timeout).
+    #[error("the answer took longer than {0:?}")]
+    TimedOut(Duration),
 }
 
 /// A request that was sent.

@@ -4,7 +4,6 @@ use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use headcount_domain::cache::table::Bytes;
@@ -16,6 +15,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
+use headcount_domain::versions::DayVersions;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
@@ -33,9 +33,8 @@ use crate::fault;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
-/// The position of each project's last event that counted, from which `ETag`s are made. Written by the shards, read by
-/// everybody.
-pub(crate) type Versions = DashMap<ProjectId, Arc<AtomicU64>>;
+/// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
+pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
 
 /// Partitions by number.
 pub(super) type Partitions = BTreeMap<u16, Partition>;
@@ -71,7 +70,6 @@ const ID_BYTES: usize = 40;
 struct ProjectState {
     project: Project,
     last: Position,
-    version: Arc<AtomicU64>,
     /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     complete: bool,
     changed: bool,
@@ -217,7 +215,6 @@ impl Partition {
                 state.project.apply(event, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
-                state.version.store(position, Ordering::Release);
                 if state.count(context) {
                     context.limits.set(event.project, state.reached);
                 }
@@ -451,7 +448,7 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     // Before the version is there, which marks the project as loaded.
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
-    let version = Arc::clone(&context.versions.entry(id).or_default());
-    version.store(last, Ordering::Release);
-    Ok(ProjectState { project, last, version, complete: meta.is_none(), changed: false, counted, reached })
+    project.versions.restore_last(last);
+    context.versions.insert(id, project.versions.clone());
+    Ok(ProjectState { project, last, complete: meta.is_none(), changed: false, counted, reached })
 }

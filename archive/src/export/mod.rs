@@ -1,15 +1,20 @@
-//! Exports: the rows of events as text, with the columns of the archive.
+//! Exports: the rows of events as NDJSON, CSV and Parquet, with the columns of the archive.
 
+mod csv;
+mod encoder;
 mod json;
 
+pub use encoder::{ExportFormat, RowEncoder};
 pub use json::{Nulls, json_fields};
 
-use crate::schema::{COLUMNS, Column};
+use crate::schema::{Column, EXPORT_COLUMNS};
 
-/// The version of the format of rows, which each row of text shows as `_v`.
-pub const ROW_VERSION: u32 = 1;
+/// The version of the format of rows, which each row of text shows as [`VERSION_FIELD`].
+const ROW_VERSION: u32 = 1;
+/// The field with the version.
+const VERSION_FIELD: &str = "_v";
 
 /// The columns of exports, in order.
 pub fn columns() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| !column.archive_only)
+    EXPORT_COLUMNS.iter()
 }

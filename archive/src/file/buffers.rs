@@ -4,7 +4,7 @@ use headcount_domain::intake::fields::MetadataPath;
 
 use crate::metadata::{PathCounts, visit_scalars};
 use crate::row::Row;
-use crate::schema::{Access, COLUMNS, METADATA};
+use crate::schema::{Access, Column, METADATA};
 
 /// The values of the rows that have one.
 #[derive(Debug)]
@@ -95,18 +95,19 @@ impl Buffer {
 /// The rows of one row group.
 #[derive(Debug)]
 pub(super) struct Buffers {
+    table: &'static [Column],
     columns: Vec<Buffer>,
     rows: u32,
     bytes: usize,
 }
 
 impl Buffers {
-    pub(super) fn new() -> Self {
-        Self { columns: COLUMNS.iter().map(|column| Buffer::of(column.access)).collect(), rows: 0, bytes: 0 }
+    pub(super) fn new(table: &'static [Column]) -> Self {
+        Self { table, columns: table.iter().map(|column| Buffer::of(column.access)).collect(), rows: 0, bytes: 0 }
     }
 
     pub(super) fn push(&mut self, row: &Row) {
-        for (buffer, column) in self.columns.iter_mut().zip(COLUMNS) {
+        for (buffer, column) in self.columns.iter_mut().zip(self.table) {
             self.bytes += buffer.push(column.access, self.rows, row);
         }
         // The columns of paths repeat parts of the metadata.
@@ -131,7 +132,7 @@ impl Buffers {
     }
 
     fn metadata(&self) -> impl Iterator<Item = (u32, &str)> {
-        let buffer = COLUMNS.iter().zip(&self.columns).find(|(column, _)| column.name == METADATA);
+        let buffer = self.table.iter().zip(&self.columns).find(|(column, _)| column.name == METADATA);
         let texts = buffer.and_then(|(_, buffer)| if let Buffer::Texts(texts) = buffer { Some(texts) } else { None });
         texts.into_iter().flat_map(Texts::iter).filter_map(|(row, json)| Some((row, std::str::from_utf8(json).ok()?)))
     }

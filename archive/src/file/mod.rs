@@ -12,10 +12,12 @@ mod page;
 mod reader;
 mod row_group;
 mod rows;
+mod stream;
 mod writer;
 
 pub use name::{FileEntry, FileName};
 pub(crate) use reader::verify;
 pub use reader::{ArchiveFile, Batches, Columns, RowGroup, Selection};
 pub use rows::Rows;
+pub(crate) use stream::StreamWriter;
 pub use writer::{FileWriter, WriterOptions};

@@ -13,7 +13,7 @@ use parquet::schema::types::ColumnPath;
 use super::buffers::Buffers;
 use super::chunk::ChunkEncoder;
 use super::footer;
-use crate::schema::{Access, COLUMNS, message};
+use crate::schema::{Access, COLUMNS, Column, message};
 
 /// The size of a page before compression.
 const PAGE_BYTES: usize = 256 << 10;
@@ -33,9 +33,10 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(paths: Vec<MetadataPath>, level: i32) -> Result<Self> {
+    /// Creates an encoder of rows with these columns of the table.
+    pub(super) fn new(columns: &[Column], paths: Vec<MetadataPath>, level: i32) -> Result<Self> {
         let props = properties();
-        let writer = SerializedFileWriter::new(Vec::new(), message(&paths)?, props.clone())?;
+        let writer = SerializedFileWriter::new(Vec::new(), message(columns, &paths)?, props.clone())?;
         Ok(Self { paths, writer, chunks: ChunkEncoder::new(props, level)?, checksums: Vec::new() })
     }
 

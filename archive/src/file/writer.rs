@@ -14,11 +14,12 @@ use super::name::{FileEntry, FileName, folder_of};
 use super::row_group::Encoder;
 use crate::error::{ArchiveError, Refusal};
 use crate::row::Row;
+use crate::schema::COLUMNS;
 
 /// The greatest value of `DECIMAL(38, 6)`, in millionths.
-const MAX_DECIMAL: u128 = 10_u128.pow(38) - 1;
+pub(super) const MAX_DECIMAL: u128 = 10_u128.pow(38) - 1;
 /// The most rows of a row group, which is the unit that readers skip.
-const ROW_GROUP_ROWS: usize = 1 << 16;
+pub(super) const ROW_GROUP_ROWS: usize = 1 << 16;
 
 /// Options of writing files.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +80,7 @@ impl FileWriter {
             project,
             options,
             paths,
-            buffers: Buffers::new(),
+            buffers: Buffers::new(COLUMNS),
             encoder: None,
             file,
             hash: Sha256::new(),
@@ -129,12 +130,12 @@ impl FileWriter {
     }
 
     fn end_row_group(&mut self) -> Result<(), ArchiveError> {
-        let buffers = std::mem::replace(&mut self.buffers, Buffers::new());
+        let buffers = std::mem::replace(&mut self.buffers, Buffers::new(COLUMNS));
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,
             none => {
                 let paths = self.paths.take().unwrap_or_else(|| buffers.path_counts().columns());
-                none.insert(Encoder::new(paths, self.options.level).map_err(ArchiveError::encode)?)
+                none.insert(Encoder::new(COLUMNS, paths, self.options.level).map_err(ArchiveError::encode)?)
             }
         };
         let bytes = encoder.row_group(buffers).map_err(ArchiveError::encode)?;

@@ -8,8 +8,7 @@ use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::Result;
 use parquet::schema::types::{Type, TypePtr};
 
-use super::column::Access;
-use super::table::COLUMNS;
+use super::column::{Access, Column};
 
 /// The prefix of the names of columns of metadata paths.
 pub const METADATA_PREFIX: &str = "metadata.";
@@ -17,12 +16,12 @@ pub const METADATA_PREFIX: &str = "metadata.";
 /// The precision of decimals.
 pub(crate) const DECIMAL_DIGITS: i32 = 38;
 
-/// The schema of a file: the columns of [`COLUMNS`], then one for each path.
+/// The schema of a file: these columns of the table, then one for each path.
 ///
 /// # Errors
 /// Any error of the Parquet library. No list of paths causes one.
-pub fn message(paths: &[MetadataPath]) -> Result<TypePtr> {
-    let columns = COLUMNS.iter().map(|column| field(column.name, column.required, column.access));
+pub fn message(columns: &[Column], paths: &[MetadataPath]) -> Result<TypePtr> {
+    let columns = columns.iter().map(|column| field(column.name, column.required, column.access));
     let text = Access::Text(|_| None, |_, _| None);
     let paths = paths.iter().map(|path| field(&format!("{METADATA_PREFIX}{path}"), false, text));
     let fields = columns.chain(paths).collect::<Result<_>>()?;

@@ -118,6 +118,12 @@ pub const COLUMNS: &[Column] = &[
     },
 ];
 
+/// The columns of exports: all but the last, which only the archive has.
+pub const EXPORT_COLUMNS: &[Column] = match COLUMNS.split_last() {
+    Some((_, columns)) => columns,
+    None => &[],
+};
+
 const fn required(name: &'static str, access: Access) -> Column {
     Column { name, required: true, archive_only: false, access }
 }
@@ -183,4 +189,16 @@ fn put_device(draft: &mut Draft, text: &str) -> Option<()> {
 fn put_channel(draft: &mut Draft, text: &str) -> Option<()> {
     draft.channel = Some(Channel::ALL.iter().copied().find(|channel| channel.name() == text)?);
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_have_every_column_that_is_not_the_archives_own() {
+        let names = |columns: &mut dyn Iterator<Item = &Column>| columns.map(|column| column.name).collect::<Vec<_>>();
+        let expected = names(&mut COLUMNS.iter().filter(|column| !column.archive_only));
+        assert_eq!(names(&mut EXPORT_COLUMNS.iter()), expected);
+    }
 }

@@ -7,6 +7,7 @@
 //! rows. They are stored in [`parts`] of bounded size, each [`packed`] and saved on its own.
 
 mod count;
+mod journal;
 mod keys;
 pub mod packed;
 pub mod parts;

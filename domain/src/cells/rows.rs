@@ -2,14 +2,18 @@
 
 use std::marker::PhantomData;
 
+use super::journal::Journal;
 use super::keys::{Key, Value};
 use super::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use super::parts::{FrozenPart, Parts};
 use crate::limits::Limits;
+use crate::time::Day;
 
 /// The rows of one kind in one project, sorted by key.
 pub struct Cells<K, V> {
     parts: Parts,
+    /// `None`: nobody asks which rows changed.
+    journal: Option<Journal>,
     kind: PhantomData<fn() -> (K, V)>,
 }
 
@@ -21,7 +25,7 @@ impl<K, V> Default for Cells<K, V> {
 
 impl<K, V> Clone for Cells<K, V> {
     fn clone(&self) -> Self {
-        Self { parts: self.parts.clone(), kind: PhantomData }
+        Self { parts: self.parts.clone(), journal: self.journal.clone(), kind: PhantomData }
     }
 }
 
@@ -61,12 +65,25 @@ impl<K: Key, V: Value> Cells<K, V> {
 
     /// Inserts or replaces a row.
     pub fn set(&mut self, key: K, value: V) {
-        self.parts.change(K::BYTES, &whole(key), |_| Some(value.columns()));
+        self.alter(key, |_| Some(value.columns()));
     }
 
     /// Removes a row, if it exists.
     pub fn remove(&mut self, key: K) {
-        self.parts.change(K::BYTES, &whole(key), |_| None);
+        self.alter(key, |_| None);
+    }
+
+    fn alter(&mut self, key: K, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
+        let key = whole(key);
+        let (mut before, mut differs) = (None, false);
+        self.parts.change(K::BYTES, &key, |columns| {
+            let after = change(columns);
+            (before, differs) = (columns, columns != after);
+            after
+        });
+        if let Some(journal) = self.journal.as_mut().filter(|_| differs) {
+            journal.record(key, before, &self.parts);
+        }
     }
 
     /// Returns all rows whose keys begin with `key`.
@@ -98,7 +115,7 @@ impl<K: Key, V: Value> Cells<K, V> {
 impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
     /// Changes a sum. A sum that becomes zero is removed, so that equal sums are equal rows.
     pub fn change(&mut self, key: K, change: impl FnOnce(&mut V)) {
-        self.parts.change(K::BYTES, &whole(key), |columns| {
+        self.alter(key, |columns| {
             let mut value = columns.map_or_else(V::default, |columns| V::from_columns(&columns));
             change(&mut value);
             (value != V::default()).then(|| value.columns())
@@ -113,7 +130,20 @@ impl<K, V> Cells<K, V> {
     /// Creates empty rows.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { parts: Parts::new(limits.part_bytes), kind: PhantomData }
+        Self { parts: Parts::new(limits.part_bytes), journal: None, kind: PhantomData }
+    }
+
+    /// Creates empty rows that know which of them changed. `dated`: their keys begin with a day.
+    #[must_use]
+    pub fn with_journal(limits: &Limits, dated: bool) -> Self {
+        Self { journal: Some(Journal::new(dated)), ..Self::new(limits) }
+    }
+
+    /// Passes the days of the rows that changed since the last call to `touch`; `None` for rows without a day.
+    pub fn settle(&mut self, touch: &mut impl FnMut(Option<Day>)) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_empty()) {
+            journal.settle(&self.parts, touch);
+        }
     }
 
     /// Returns the number of rows.

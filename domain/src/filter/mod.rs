@@ -5,7 +5,7 @@
 //!
 //! | operator | operand | holds if the property is |
 //! |---|---|---|
-//! | `is` | a scalar, or a non-empty list of scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
+//! | `is` | a scalar, or a list of 1 to 1,000 scalars | equal to one of them: same JSON type, numbers by exact value; null equals null |
 //! | `contains` | non-empty text | text that contains it, ignoring case |
 //! | `gt`, `gte`, `lt`, `lte` | a number | a number for which the comparison holds |
 //! | `is_set` | none | not null |
@@ -25,6 +25,8 @@ use crate::text;
 
 /// The maximum number of filters of a query.
 pub const MAX_FILTERS: usize = 20;
+/// The maximum number of values of `is` and `is_not`.
+pub const MAX_VALUES: usize = 1_000;
 /// The number of characters of an invalid value that an error message repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 
@@ -104,6 +106,11 @@ impl Filter {
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
         self.test.holds(&self.field.value(event, entry)) != self.negated
     }
+
+    /// Whether the filter, which is on a field of the session, holds for events of a session with this `entry`.
+    fn matches_entry(&self, entry: Option<&Entry>) -> bool {
+        self.test.holds(&self.field.value_of_session(entry)) != self.negated
+    }
 }
 
 impl Condition {
@@ -125,7 +132,7 @@ impl Condition {
             Operator::Lte => read_number(value).map(|bound| Condition::Compares(Ordering::is_le, bound)).ok_or("a number"),
             Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
                 .map(Condition::AnyOf)
-                .ok_or("a string, a number, true, false or null, or a list of one or more of these"),
+                .ok_or("a string, a number, true, false or null, or a list of 1 to 1,000 of these"),
         }
         .map_err(|expected| wrong_value(operator, expected, value))
     }
@@ -162,7 +169,7 @@ fn read_number(json: &str) -> Option<Number> {
 
 fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
     let items = if json.starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+        let items: Vec<&RawValue> = serde_json::from_str(json).ok().filter(|items: &Vec<_>| items.len() <= MAX_VALUES)?;
         items.into_iter().map(RawValue::get).collect()
     } else {
         vec![json]
@@ -177,8 +184,8 @@ fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// A predicate on events: the event name and all filters must match.
-#[derive(Debug, Clone)]
+/// A predicate on events: the event name and all filters must match. The default matches every event.
+#[derive(Debug, Clone, Default)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
     filters: Vec<Filter>,
@@ -210,8 +217,20 @@ impl Predicate {
     /// Whether the predicate holds for `event`, whose session has this `entry`.
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
+        self.matches_event(event) && self.matches_entry(entry)
+    }
+
+    /// Whether everything holds that does not belong to the session.
+    #[must_use]
+    pub fn matches_event(&self, event: &Event) -> bool {
         let is_named = self.event_name.as_ref().is_none_or(|name| *name == event.name);
-        is_named && self.filters.iter().all(|filter| filter.matches(event, entry))
+        is_named && self.filters.iter().all(|filter| filter.needs_session() || filter.matches(event, None))
+    }
+
+    /// Whether the filters on fields of the session hold for a session with this `entry`.
+    #[must_use]
+    pub fn matches_entry(&self, entry: Option<&Entry>) -> bool {
+        self.filters.iter().all(|filter| !filter.needs_session() || filter.matches_entry(entry))
     }
 }
 

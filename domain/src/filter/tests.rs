@@ -171,6 +171,12 @@ fn what_can_not_be_read_is_refused_by_the_part_that_is_wrong() {
         assert_eq!(error.param.as_deref(), Some(part), "{error}");
         assert!(error.message.contains(message), "{error}");
     }
+    let values = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+    for operator in ["is", "is_not"] {
+        assert!(Filter::new("name", operator, Some(&values(MAX_VALUES))).is_ok());
+        let error = Filter::new("name", operator, Some(&values(MAX_VALUES + 1))).expect_err("too many");
+        assert!(error.message.contains("a list of 1 to 1,000"), "{error}");
+    }
     let error = Filter::new("name", "is", Some(&"[".repeat(100_000))).expect_err("deep");
     assert!(error.message.len() < 300, "{error}");
 }

@@ -7,7 +7,11 @@ use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
 use crate::identity::Identity;
 use crate::records::Source;
-use crate::time::{Day, Instant};
+use crate::time::{Day, Instant, MS_PER_DAY};
+use crate::versions::Figure;
+
+/// The number of days that are touched one by one when a session gets another entry. A sender can keep one going for years.
+const MAX_SESSION_DAYS: i32 = 64;
 
 impl<S: Source> Fold<'_, S> {
     /// Adds `sums` of events that name the group `named`, or no group.
@@ -37,6 +41,7 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_session(&session, page)?;
         let met = identity.facts.met_by(&session);
         let joined = met.iter().cloned().fold(session, Session::join);
+        self.touch_entries(&met, &joined);
         let change = identity.facts.change_of_sessions(&met, &joined);
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
@@ -45,6 +50,19 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
+    }
+
+    /// Touches the days of the sessions that have another entry once they are `joined`.
+    fn touch_entries(&mut self, met: &[Session], joined: &Session) {
+        for session in met.iter().filter(|session| session.at != joined.at) {
+            // Its last event is on one of these days in any timezone.
+            let days = session.last.0.saturating_sub(session.at.time.0) / MS_PER_DAY + 1;
+            match i32::try_from(days) {
+                Ok(days) if days <= MAX_SESSION_DAYS => (0..=days)
+                    .for_each(|after| self.project.touched.day(Figure::Events, Day(session.day.0.saturating_add(after)))),
+                _ => self.project.touched.all_days(Figure::Events),
+            }
+        }
     }
 
     /// Cuts the runs of orders as required by a change of touches.

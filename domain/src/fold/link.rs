@@ -8,6 +8,7 @@ use crate::identity::{Association, Identity, IdentityId, IdentityLink, IdentityS
 use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::{Record, Source, page_key};
+use crate::versions::Figure;
 
 impl<S: Source> Fold<'_, S> {
     /// Returns the key of the event's identity, and records the link of its anonymous id if it is the first.
@@ -61,6 +62,8 @@ impl<S: Source> Fold<'_, S> {
             (user, other)
         };
         self.load_all(&mut small)?;
+        // Where both were active on a day, fewer different users have an event of it.
+        small.facts.active_days(Span::ALL).for_each(|day| self.project.touched.day(Figure::Events, day));
         self.contribute(&small, Sign::Minus)?;
         self.adopt_company(&mut base, small.company)?;
         base.id = id;

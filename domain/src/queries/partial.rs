@@ -8,6 +8,7 @@ use crate::ids::{KeyHasher, OrganizationId, ProjectId};
 use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
+use crate::versions::Depends;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,6 +29,11 @@ pub struct Reader<'a, S> {
 pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// The answer of one project.
     type Partial: Send + Serialize + DeserializeOwned + 'static;
+
+    /// Returns what the answer of a project depends on.
+    fn depends(&self) -> Depends {
+        Depends::Everything
+    }
 
     /// Computes the answer.
     ///

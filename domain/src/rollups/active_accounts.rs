@@ -6,5 +6,5 @@ use crate::rollups::distinct::DayAndGap;
 
 at_level!(
     /// See the module.
-    ActiveAccounts, 2, "active_accounts", DayAndGap => i64, Account, distinct::concerned, distinct::contribute
+    ActiveAccounts, 2, "active_accounts", DayAndGap => i64, Account, distinct::concerned, distinct::contribute, Accounts
 );

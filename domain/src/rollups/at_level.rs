@@ -1,11 +1,11 @@
 //! The frame of a rollup over the entities of one level.
 
 /// Defines a rollup of a level. `$concerned(own, level, change)` returns whether a change at `level` can alter it, and
-/// `$contribute(facts, change, sign, cells)` adds the contribution of facts.
+/// `$contribute(facts, change, sign, cells)` adds the contribution of facts. `$dated` is [`Rollup::DATED`](crate::rollups::Rollup::DATED).
 macro_rules! at_level {
     (
         $(#[$doc:meta])* $name:ident, $tag:literal, $text:literal, $key:ty => $value:ty, $level:ident, $concerned:path,
-        $contribute:path
+        $contribute:path, $figure:ident $(, $dated:literal)?
     ) => {
         $(#[$doc])*
         #[derive(Debug)]
@@ -19,6 +19,9 @@ macro_rules! at_level {
         }
 
         impl crate::rollups::Rollup for $name {
+            const FIGURE: crate::versions::Figure = crate::versions::Figure::$figure;
+            $(const DATED: bool = $dated;)?
+
             fn concerned(level: crate::contribution::EntityKind, change: &crate::facts::DirtyRange) -> bool {
                 $concerned(crate::contribution::EntityKind::$level, level, change)
             }

@@ -120,19 +120,23 @@ fn under_last(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<
 
 at_level!(
     /// Orders by first touch of the identity.
-    FirstTouchByIdentity, 4, "first_touch_by_identity", DayAndUnder => TouchSums, Identity, by_first, under_first
+    FirstTouchByIdentity, 4, "first_touch_by_identity", DayAndUnder => TouchSums, Identity, by_first, under_first,
+    Attribution
 );
 at_level!(
     /// Orders by last touch of the identity.
-    LastTouchByIdentity, 5, "last_touch_by_identity", DayAndUnder => TouchSums, Identity, by_last, under_last
+    LastTouchByIdentity, 5, "last_touch_by_identity", DayAndUnder => TouchSums, Identity, by_last, under_last,
+    Attribution
 );
 at_level!(
     /// Orders by first touch of the account.
-    FirstTouchByAccount, 6, "first_touch_by_account", DayAndUnder => TouchSums, Account, by_first, under_first
+    FirstTouchByAccount, 6, "first_touch_by_account", DayAndUnder => TouchSums, Account, by_first, under_first,
+    Attribution
 );
 at_level!(
     /// Orders by last touch of the account.
-    LastTouchByAccount, 7, "last_touch_by_account", DayAndUnder => TouchSums, Account, by_last, under_last
+    LastTouchByAccount, 7, "last_touch_by_account", DayAndUnder => TouchSums, Account, by_last, under_last,
+    Attribution
 );
 
 /// The touches of deferred keys; `None` is `(direct)`.
@@ -158,9 +162,11 @@ fn name_deferred(facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Def
 
 at_level!(
     /// The touches of the deferred keys of identities.
-    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_deferral, name_deferred
+    DeferredByIdentity, 15, "deferred_by_identity", RecordKey => Option<Touch>, Identity, by_deferral, name_deferred, Attribution,
+    false
 );
 at_level!(
     /// The touches of the deferred keys of accounts.
-    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_deferral, name_deferred
+    DeferredByAccount, 16, "deferred_by_account", RecordKey => Option<Touch>, Account, by_deferral, name_deferred, Attribution,
+    false
 );

@@ -51,9 +51,9 @@ fn concerned(own: EntityKind, level: EntityKind, change: &DirtyRange) -> bool {
 
 at_level!(
     /// The cohorts of identities.
-    CohortsByIdentity, 8, "cohorts_by_identity", i32 => CohortSums, Identity, concerned, contribute
+    CohortsByIdentity, 8, "cohorts_by_identity", i32 => CohortSums, Identity, concerned, contribute, Cohorts, false
 );
 at_level!(
     /// The cohorts of accounts.
-    CohortsByAccount, 9, "cohorts_by_account", i32 => CohortSums, Account, concerned, contribute
+    CohortsByAccount, 9, "cohorts_by_account", i32 => CohortSums, Account, concerned, contribute, Cohorts, false
 );

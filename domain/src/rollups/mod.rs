@@ -30,10 +30,16 @@ use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
 use crate::limits::Limits;
+use crate::versions::Touched;
+
+/// Returns the line of a kind of rows: tag, name, version, and length of keys.
+pub(crate) fn stored_type<R: StoredCells>() -> String {
+    format!("rows {} {} version {}, keys of {} bytes", R::TAG, R::NAME, R::VERSION, R::Key::BYTES)
+}
 
 macro_rules! rollups {
     (contributed: { $($rollup_field:ident: $rollup:ty,)* } kept: { $($kept_field:ident: $kept:ty,)* }) => {
-        rollups!(@struct $($rollup_field: $rollup,)* $($kept_field: $kept,)*);
+        rollups!(@all $($rollup_field: $rollup,)* $($kept_field: $kept,)*);
 
         impl Rollups {
             /// Adds or takes out the contributions of `facts` at `level` within `change`, in every rollup that the change
@@ -45,9 +51,28 @@ macro_rules! rollups {
                     }
                 )*
             }
+
+            /// Touches the figures and days of the rows that changed since the last call.
+            pub fn settle(&mut self, touched: &mut Touched) {
+                $(
+                    self.$rollup_field.settle(&mut |day| match day {
+                        Some(day) => touched.day(<$rollup>::FIGURE, day),
+                        None => touched.all_days(<$rollup>::FIGURE),
+                    });
+                )*
+            }
+
+            /// Creates empty rollups.
+            #[must_use]
+            pub fn new(limits: &Limits) -> Self {
+                Self {
+                    $($rollup_field: Cells::with_journal(limits, <$rollup>::DATED),)*
+                    $($kept_field: Cells::new(limits),)*
+                }
+            }
         }
     };
-    (@struct $($field:ident: $rollup:ty,)*) => {
+    (@all $($field:ident: $rollup:ty,)*) => {
         /// The rows of every rollup of one project.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Rollups {
@@ -60,22 +85,10 @@ macro_rules! rollups {
         /// Returns one line per kind of rows: tag, name, version, and length of keys.
         #[must_use]
         pub fn stored_types() -> Vec<String> {
-            vec![$(format!(
-                "rows {} {} version {}, keys of {} bytes",
-                <$rollup>::TAG,
-                <$rollup>::NAME,
-                <$rollup>::VERSION,
-                <<$rollup as StoredCells>::Key as Key>::BYTES
-            ),)*]
+            vec![$(stored_type::<$rollup>(),)*]
         }
 
         impl Rollups {
-            /// Creates empty rollups.
-            #[must_use]
-            pub fn new(limits: &Limits) -> Self {
-                Self { $($field: Cells::new(limits),)* }
-            }
-
             /// Returns the current parts that changed since the last call, each with the tag of its rollup. Cheap: a row
             /// is only copied when it changes again.
             pub fn freeze(&mut self) -> Vec<(u8, FrozenPart)> {

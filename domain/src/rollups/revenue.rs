@@ -7,6 +7,7 @@ use crate::facts::{DirtyRange, Facts, MoneySums};
 use crate::money::{Amount, Currency};
 use crate::rollups::Rollup;
 use crate::time::Day;
+use crate::versions::Figure;
 
 /// See the module.
 #[derive(Debug)]
@@ -82,6 +83,8 @@ impl StoredCells for Revenue {
 }
 
 impl Rollup for Revenue {
+    const FIGURE: Figure = Figure::Money;
+
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
         level != EntityKind::Account && change.money
     }

@@ -3,9 +3,15 @@
 use crate::cells::{Cells, StoredCells};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
+use crate::versions::Figure;
 
 /// A rollup: rows that are sums over entities of their contributions.
 pub trait Rollup: StoredCells {
+    /// What its rows tell. Answers that read them depend on it.
+    const FIGURE: Figure;
+    /// Whether its keys begin with a day. A change of rows without a day can change the answer about any day.
+    const DATED: bool = true;
+
     /// Whether `change` can alter the contribution of an entity of the kind `level`. `true` is always sound; `false` is
     /// the fast path.
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool;

@@ -6,5 +6,5 @@ use crate::rollups::distinct::DayAndGap;
 
 at_level!(
     /// See the module.
-    UniqueUsers, 1, "unique_users", DayAndGap => i64, Identity, distinct::concerned, distinct::contribute
+    UniqueUsers, 1, "unique_users", DayAndGap => i64, Identity, distinct::concerned, distinct::contribute, Users
 );

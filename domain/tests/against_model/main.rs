@@ -14,6 +14,7 @@ mod past;
 mod regressions;
 mod saved;
 mod traffic;
+mod versions;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};

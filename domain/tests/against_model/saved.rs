@@ -109,7 +109,7 @@ impl Saved {
         let mut restored = Project::new(limits);
         restored.dictionary.counts = self.names;
         for ((tag, number), bytes) in &self.cells {
-            assert!(restored.rollups.restore(*tag, *number, decoded(bytes)));
+            assert!(restored.restore_part(*tag, *number, decoded(bytes)));
         }
         restored
     }

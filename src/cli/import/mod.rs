@@ -17,17 +17,15 @@ mod source_file;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use headcount_actors::{Engine, EngineConfig};
 use headcount_domain::quota::Quotas;
-use headcount_storage::lock::{DirLock, LockError};
 
 pub(crate) use args::ImportArgs;
 pub(crate) use journal::note_unfinished;
 
-use super::client::{Client, pick};
+use super::client::{Client, is_held, pick};
 use super::failure::Failure;
 use super::output::print;
 use super::runtime::{runtime, stop_signal};
@@ -52,19 +50,6 @@ async fn import<S: Future<Output = ()>>(
         through_server(settings, args, stop()?).await
     } else {
         into_directory(settings, args, stop()?).await
-    }
-}
-
-/// Returns whether another process, a server, holds the data directory.
-pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
-    if !data_dir.join("FORMAT").exists() {
-        let message = "is not a data directory: `headcount init` or `headcount serve` creates one";
-        return Err(Failure(format!("{} {message}", data_dir.display())));
-    }
-    match DirLock::acquire(data_dir) {
-        Ok(_) => Ok(false),
-        Err(LockError::InUse { .. }) => Ok(true),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::path::Path;
 
 use clap::Parser;
 use headcount_actors::EngineConfig;

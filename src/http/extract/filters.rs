@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::filter::{Filter, MAX_FILTERS, Operator, Predicate};
+use headcount_domain::filter::{Filter, MAX_FILTERS, MAX_VALUES, Operator, Predicate};
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::names::NamedValues;
 use serde_json::value::RawValue;
@@ -11,7 +11,6 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder,
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::extract::json::Fields;
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 const PARTS: &[&str] = &["field", "operator", "value"];
@@ -50,7 +49,9 @@ fn operands() -> OneOfBuilder {
             .into_iter()
             .fold(OneOfBuilder::new(), |scalars, kind| scalars.item(Object::with_type(kind)))
     };
-    scalars().item(ArrayBuilder::new().items(scalars()).min_items(Some(1))).description(Some(description))
+    scalars()
+        .item(ArrayBuilder::new().items(scalars()).min_items(Some(1)).max_items(Some(MAX_VALUES)))
+        .description(Some(description))
 }
 
 /// Reads a list of filters.
@@ -85,12 +86,7 @@ fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
         serde_json::from_str(raw.get()).map_err(|_| ApiError::parameter(&param, format!("`{param}` must be a string")))
     };
     let filter = Filter::new(&text("field")?, &text("operator")?, parts.get("value").map(|raw| raw.get()));
-    let filter = filter.map_err(|invalid| at(param, invalid))?;
-    if filter.needs_session() {
-        let message = "fields of the session's entry are not available yet for unique users";
-        return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param(format!("{param}.field")));
-    }
-    Ok(filter)
+    filter.map_err(|invalid| at(param, invalid))
 }
 
 fn at(param: &str, invalid: Invalid) -> ApiError {
@@ -137,7 +133,6 @@ mod tests {
             ),
             (r#"[{"field":"name","operator":"is"}]"#, "missing_parameter", "filters[0].value"),
             (r#"[{"field":"name","operator":"gt","value":"5"}]"#, "invalid_parameter", "filters[0].value"),
-            (r#"[{"field":"entry_url","operator":"is_set"}]"#, "unsupported_combination", "filters[0].field"),
         ];
         for (filters, code, param) in table {
             let error = ask(&format!("{{\"filters\":{filters}}}")).expect_err(filters);

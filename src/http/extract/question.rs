@@ -7,7 +7,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{Organization, Scope};
 use headcount_actors::{AskError, OrganizationProjects};
 use headcount_domain::money::Currency;
+use headcount_domain::queries::Query;
 use headcount_domain::time::{Timezone, Window};
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 
 use crate::http::app::AppState;
@@ -42,8 +44,8 @@ pub(crate) trait QuestionSubject {
     fn timezone(&self) -> Timezone;
     fn currency(&self) -> Currency;
     fn id(&self) -> u64;
-    /// Returns the incarnation of the data and its version.
-    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError>;
+    /// Returns the incarnation of the data, and the version of what an answer depends on.
+    async fn version(&self, state: &AppState, depends: &Depends) -> Result<(u128, u128), AskError>;
 }
 
 impl QuestionSubject for ProjectCaller {
@@ -59,8 +61,8 @@ impl QuestionSubject for ProjectCaller {
         self.project.0
     }
 
-    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError> {
-        let (incarnation, version) = state.engine.version(self.project).await?;
+    async fn version(&self, state: &AppState, depends: &Depends) -> Result<(u128, u128), AskError> {
+        let (incarnation, version) = state.engine.version(self.project, depends).await?;
         Ok((incarnation, version.into()))
     }
 }
@@ -78,7 +80,8 @@ impl QuestionSubject for Arc<Organization> {
         self.id.0
     }
 
-    async fn version(&self, state: &AppState) -> Result<(u128, u128), AskError> {
+    /// Answers about an organization have figures of all time, so any event can change them.
+    async fn version(&self, state: &AppState, _: &Depends) -> Result<(u128, u128), AskError> {
         state.engine.organization_version(self.id).await
     }
 }
@@ -90,6 +93,17 @@ impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+    }
+}
+
+impl<Q> ProjectQuestion<'_, Q> {
+    /// Answers with what the project says to `query`, or with 304 if the client has the answer.
+    pub(crate) async fn reply_to<P: Query + Sync, A: Serialize>(
+        &self,
+        query: P,
+        shape: impl FnOnce(P::Partial) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        self.reply(query.depends(), self.state.engine.ask(self.subject.project, query), shape).await
     }
 }
 
@@ -136,10 +150,11 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     /// Answers with 304 if the client has the answer. Only otherwise is `answer` awaited.
     pub(crate) async fn reply<T, A: Serialize>(
         &self,
+        depends: Depends,
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        let tag = self.tag().await?;
+        let tag = self.tag(&depends).await?;
         match tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)) {
             Some(not_modified) => Ok(not_modified),
             None => tag.json(&shape(answer.await?)),
@@ -153,7 +168,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         answer: impl Future<Output = Result<Option<T>, AskError>>,
         shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        let tag = self.tag().await?;
+        let tag = self.tag(&Depends::Everything).await?;
         if let Some(not_modified) = tag.not_modified(self.request) {
             return Ok(not_modified);
         }
@@ -161,9 +176,15 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         tag.not_modified_if_any(self.request).map_or_else(|| tag.json(&shape(found)), Ok)
     }
 
-    async fn tag(&self) -> Result<EntityTag, ApiError> {
+    /// Returns 304 if the client has the answer, else the tag of the answer, for answers that are streamed.
+    pub(crate) async fn not_modified(&self, depends: &Depends) -> Result<Result<HttpResponse, EntityTag>, ApiError> {
+        let tag = self.tag(depends).await?;
+        Ok(tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)).ok_or(tag))
+    }
+
+    async fn tag(&self, depends: &Depends) -> Result<EntityTag, ApiError> {
         let subject = &self.subject;
-        let (incarnation, version) = subject.version(self.state).await?;
+        let (incarnation, version) = subject.version(self.state, depends).await?;
         let (timezone, currency) = (subject.timezone(), subject.currency());
         let data = DataVersion { incarnation, version, id: subject.id(), timezone, currency, today: self.calendar.today() };
         Ok(EntityTag::of_answer(&data, self.request, &self.body))

@@ -3,6 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -186,7 +187,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
-    question.reply(companies, TopCompaniesAnswer::from).await
+    question.reply(Depends::Everything, companies, TopCompaniesAnswer::from).await
 }
 
 /// The figures of a company in the last days, over all projects.

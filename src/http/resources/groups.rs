@@ -3,6 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -99,7 +100,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
-    question.reply(groups, TopGroupsAnswer::from).await
+    question.reply(Depends::Everything, groups, TopGroupsAnswer::from).await
 }
 
 #[cfg(test)]

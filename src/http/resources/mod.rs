@@ -1,5 +1,6 @@
 //! The endpoints: one file for each, or for each small family.
 
+pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod backups;
 pub(crate) mod companies;

@@ -5,6 +5,7 @@ use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -73,13 +74,6 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let window = question.window(start_date.as_deref(), end_date.as_deref())?;
-    let (engine, project) = (&state.engine, question.subject.project);
-    let users = async {
-        match predicate {
-            None => engine.ask(project, UniqueUsersQuery { window }).await,
-            Some(predicate) => engine.scan_unique_users(project, window, predicate).await,
-        }
-    };
     let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
     let answer = |users: UniqueUsers| UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),
@@ -88,5 +82,11 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    question.reply(users, answer).await
+    match predicate {
+        None => question.reply_to(UniqueUsersQuery { window }, answer).await,
+        Some(predicate) => {
+            let scan = state.engine.scan_unique_users(question.subject.project, window, predicate);
+            question.reply(Depends::on_events(window), scan, answer).await
+        }
+    }
 }

@@ -68,7 +68,7 @@ error_codes! {
     InvalidParameter "invalid_parameter" BAD_REQUEST InvalidRequest "A parameter or field has a value that is not allowed.";
     MissingParameter "missing_parameter" BAD_REQUEST InvalidRequest "A required parameter or field is absent.";
     UnknownParameter "unknown_parameter" BAD_REQUEST InvalidRequest "The operation has no such parameter or field.";
-    UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "The operation does not support this field in filters.";
+    UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "A field of the session can't be combined with a sum, or with this operation.";
     DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers.";
     MalformedRequest "malformed_request" BAD_REQUEST InvalidRequest "The request can't be read as HTTP.";
     BodyTimeout "body_timeout" BAD_REQUEST InvalidRequest "The body did not arrive in time.";
@@ -98,6 +98,7 @@ error_codes! {
     RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key is used up.";
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";
+    QuestionTimeout "question_timeout" SERVICE_UNAVAILABLE Overloaded "The answer took longer than the setting `question_timeout`.";
     Overloaded "overloaded" SERVICE_UNAVAILABLE Overloaded "There is no capacity for it now. Nothing was recorded or changed.";
 }
 

@@ -1,6 +1,7 @@
 //! Errors, which all have one shape. Their statuses follow from their codes.
 
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
@@ -18,6 +19,8 @@ use crate::http::respond::code::{ErrorCode, ErrorType};
 
 /// `Retry-After` of requests that the server has no capacity for.
 const RETRY_AFTER_SECONDS: u32 = 1;
+/// `Retry-After` of questions that took too long.
+const TIMEOUT_RETRY_AFTER_SECONDS: u32 = 10;
 /// `Retry-After` of events that a quota refused. Quotas free up slowly, or not at all.
 const QUOTA_RETRY_AFTER_SECONDS: u32 = 3_600;
 
@@ -81,6 +84,11 @@ impl ApiError {
     /// 400: a required parameter or field is absent.
     pub(crate) fn missing(param: &str) -> Self {
         Self::new(ErrorCode::MissingParameter, format!("`{param}` is required")).with_param(param)
+    }
+
+    /// 400: neither of two parameters or fields is present.
+    pub(crate) fn missing_one_of(param: &str, other: &str) -> Self {
+        Self::new(ErrorCode::MissingParameter, format!("one of `{param}` and `{other}` is required")).with_param(param)
     }
 
     /// 400: the operation has no such parameter or field.
@@ -153,6 +161,13 @@ impl ApiError {
         Self::new(ErrorCode::Overloaded, message).with_header(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS))
     }
 
+    /// 503: the answer took too long.
+    fn question_timeout(limit: Duration) -> Self {
+        let message = format!("the answer took longer than {}s, the setting `question_timeout`", limit.as_secs_f64());
+        Self::new(ErrorCode::QuestionTimeout, message)
+            .with_header(header::RETRY_AFTER, HeaderValue::from(TIMEOUT_RETRY_AFTER_SECONDS))
+    }
+
     /// 500: the event may or may not have been recorded.
     pub(crate) fn outcome_unknown() -> Self {
         let message = "the event may or may not have been recorded; resending it with the same `external_id` is safe";
@@ -187,6 +202,11 @@ impl ApiError {
         } else {
             tracing::debug!(request_id, %method, path, status, %code, "a request was refused");
         }
+    }
+
+    /// The error, for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// What exactly, for programs.
@@ -289,6 +309,7 @@ impl From<AskError> for ApiError {
         match error {
             AskError::Busy => Self::overloaded("too many questions are waiting"),
             AskError::Lost(_) | AskError::NoAnswer => Self::overloaded("the figures are not available now"),
+            AskError::TimedOut(limit) => Self::question_timeout(limit),
         }
     }
 }

@@ -91,7 +91,8 @@ impl EntityTag {
             .body(body)
     }
 
-    fn value(&self) -> HeaderValue {
+    /// Returns the value of the header `ETag`.
+    pub(crate) fn value(&self) -> HeaderValue {
         HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static("\"\""))
     }
 }

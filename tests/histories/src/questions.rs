@@ -12,12 +12,15 @@ const EMAILS: [&str; 7] =
     ["ADA@acme.com", "ben@globex.io", " team@acme.com", "cleo@gmail.com", "mia@umbrella.co", "nora@gmail.com", "who@acme.com"];
 const DOMAINS: [&str; 6] = ["acme.com", "https://www.Globex.io/", "umbrella.co", "hooli.dev", "gmail.com", "nobody.example"];
 const COMPANIES: [&str; 6] = ["acct_1", "acct_2", "acme.com", "globex.io", "umbrella.co", "hooli.dev"];
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 22] = [
     "name",
     "url",
     "path",
     "hostname",
     "entry_url",
+    "entry_url",
+    "acquisition_channel",
+    "group_id",
     "referrer",
     "language",
     "screen",
@@ -32,11 +35,10 @@ const FIELDS: [&str; 20] = [
     "utm_content",
     "acquisition_channel",
     "consent_source",
-    "group_type",
 ];
-const PATHS: [&str; 4] = ["plan", "seats", "a.b", "nothing"];
+const PATHS: [&str; 7] = ["plan", "seats", "seats", "a.b", "a", "plan.name", "nothing"];
 /// Filters; `$` stands for the JSON of a value.
-const FILTERS: [(&str, &str, &str); 26] = [
+const FILTERS: [(&str, &str, &str); 50] = [
     ("name", "is", r#""pageview""#),
     ("name", "is_not", r#"["order", "refund"]"#),
     ("url", "is", r#""https://shop.example/a""#),
@@ -63,6 +65,30 @@ const FILTERS: [(&str, &str, &str); 26] = [
     ("metadata.seats", "lt", "2.5"),
     ("metadata.seats", "is", r#"[10, "7"]"#),
     ("metadata.a.b", "is", "1"),
+    ("entry_url", "is", r#""https://shop.example/""#),
+    ("entry_url", "contains", r#""PRICING""#),
+    ("entry_url", "is_not_set", "null"),
+    ("entry_url", "not_contains", r#""shop""#),
+    ("acquisition_channel", "is", r#"["Direct", "Organic Search"]"#),
+    ("acquisition_channel", "is_not", r#""Direct""#),
+    ("acquisition_channel", "is_set", "null"),
+    ("acquisition_channel", "contains", r#""PAID""#),
+    ("metadata.plan", "is_set", "null"),
+    ("metadata.plan", "is_not", r#"[null, "pro"]"#),
+    ("metadata.plan", "contains", r#""PRO""#),
+    ("metadata.plan", "contains", r#""οδοσ""#),
+    ("metadata.plan", "not_contains", r#""5""#),
+    ("metadata.plan", "is", r#"[5, true, ""]"#),
+    ("metadata.plan.name", "is", r#""pro""#),
+    ("metadata.seats", "gt", "9007199254740992"),
+    ("metadata.seats", "lte", "0.0000005"),
+    ("metadata.seats", "is", "2.000"),
+    ("metadata.seats", "is_not_set", "null"),
+    ("metadata.seats", "is_not", "1e20"),
+    ("metadata.a", "is_set", "null"),
+    ("name", "gt", "1"),
+    ("path", "contains", r#""A""#),
+    ("utm_content", "is", r#""y""#),
 ];
 
 /// Generates `count` questions: all kinds of windows, every endpoint of the model, and some invalid ones.
@@ -192,7 +218,7 @@ fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     if rng.chance(25) {
         body.push(("event_name", Json::from(rng.word(&["order", "pageview", "nothing"]))));
     }
-    let filters = if rng.chance(50) { rng.below(2) + 1 } else { 0 };
+    let filters = if rng.chance(50) { rng.below(3) + 1 } else { 0 };
     let filters: Vec<_> = (0..filters)
         .map(|_| {
             let &(field, operator, value) = rng.pick(&FILTERS);
@@ -229,7 +255,7 @@ fn aggregate(history: &History, rng: &mut Rng, path: &str) -> Question {
         body.push(("metadata_field", Json::from(rng.word(&PATHS))));
     }
     if rng.chance(30) {
-        body.push(("sum_metadata_field", Json::from("seats")));
+        body.push(("sum_metadata_field", Json::from(rng.word(&["seats", "seats", "plan", "a.b"]))));
     }
     if rng.chance(20) {
         body.push(("limit", Json::from(rng.below(4))));

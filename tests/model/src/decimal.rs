@@ -9,6 +9,9 @@ pub type Micros = i128;
 /// Millionths in one unit.
 pub const MICROS: i128 = 1_000_000;
 
+/// The least sum, in millionths, that is not shown: 1e32.
+pub const TOO_LARGE: i128 = 10_i128.pow(38);
+
 /// An exact decimal number, `mantissa / 10^scale`, without trailing zeros, so that equal numbers are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal {
@@ -56,13 +59,29 @@ impl Decimal {
         (self.scale <= 6).then(|| self.mantissa * 10_i128.pow(6 - self.scale))
     }
 
-    /// Converts to millionths, rounded half away from zero.
+    /// Converts to millionths, rounded half away from zero; `None` from ±1e32 on.
     #[must_use]
-    pub fn micros_rounded(self) -> Micros {
-        match self.micros() {
-            Some(micros) => micros,
+    pub fn micros_rounded(self) -> Option<Micros> {
+        let micros = match 6_u32.checked_sub(self.scale) {
+            Some(places) => self.mantissa.checked_mul(10_i128.pow(places))?,
             None => divide_rounded(self.mantissa, 10_i128.pow(self.scale - 6)),
+        };
+        (micros.abs() < TOO_LARGE).then_some(micros)
+    }
+
+    /// Returns the text that orders a number among texts: without an exponent from 1e-7 to below 1e21.
+    #[must_use]
+    pub fn spelled(self) -> String {
+        let digits = self.mantissa.unsigned_abs().to_string();
+        let exponent = digits.len() as i64 - 1 - i64::from(self.scale);
+        if self.mantissa == 0 || (-7..21).contains(&exponent) {
+            return self.to_string();
         }
+        let sign = if self.mantissa < 0 { "-" } else { "" };
+        let (first, rest) = digits.split_at(1);
+        let rest = rest.trim_end_matches('0');
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{sign}{first}{point}{rest}e{exponent}")
     }
 
     /// Converts to a whole number, if it is one.
@@ -87,9 +106,13 @@ impl PartialOrd for Decimal {
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         let scale = self.scale.max(other.scale);
-        let left = self.mantissa * 10_i128.pow(scale - self.scale);
-        let right = other.mantissa * 10_i128.pow(scale - other.scale);
-        left.cmp(&right)
+        let at_scale = |number: &Decimal| 10_i128.checked_pow(scale - number.scale)?.checked_mul(number.mantissa);
+        match (at_scale(self), at_scale(other)) {
+            (Some(left), Some(right)) => left.cmp(&right),
+            // A number too large for the other's scale is larger than the other in size.
+            (None, _) => self.mantissa.cmp(&0),
+            (_, None) => 0.cmp(&other.mantissa),
+        }
     }
 }
 
@@ -150,6 +173,26 @@ mod tests {
         }
         assert!(Decimal::parse("0.1").unwrap() < Decimal::parse("0.11").unwrap());
         assert!(Decimal::parse("-3").unwrap() < Decimal::parse("-2.5").unwrap());
+    }
+
+    #[test]
+    fn large_and_small_numbers() {
+        let read = |text| Decimal::parse(text).unwrap();
+        for (text, spelled) in [
+            ("1e21", "1e21"),
+            ("-1.50e22", "-1.5e22"),
+            ("100000000000000000000", "100000000000000000000"),
+            ("1e-7", "0.0000001"),
+            ("12e-9", "1.2e-8"),
+            ("0.00", "0"),
+            ("-3", "-3"),
+        ] {
+            assert_eq!(read(text).spelled(), spelled);
+        }
+        assert!(read("1e32") > read("0.00000001") && read("-1e32") < read("-0.00000001"));
+        assert_eq!(read("1e32").micros_rounded(), None);
+        assert_eq!(read("0.0000005").micros_rounded(), Some(1));
+        assert_eq!(read("-0.00000049").micros_rounded(), Some(0));
     }
 
     #[test]

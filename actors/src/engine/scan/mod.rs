@@ -2,14 +2,23 @@
 //!
 //! A scan reads a project's events up to the position that its shard had applied when the query came: it sees everything that
 //! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
-//! for duplicates, and sorts identities on disk. It ends when nobody waits for it any more.
+//! for duplicates, and sorts identities, sessions and groups on disk. It ends when nobody waits for it any more.
 
+mod aggregate;
 mod ask;
 mod events;
+mod export;
 mod external_sort;
+mod group_table;
+mod links;
 mod page;
+mod record_sort;
+mod sessions;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod unique_users;
 
+pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
+pub(super) use turns::ScanTurns;

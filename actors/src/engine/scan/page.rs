@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::filter::Predicate;
@@ -13,7 +12,6 @@ use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{Visit, VisitsQuery};
 use headcount_domain::time::Window;
 
-use super::ask::{CancelOnDrop, Cancelled};
 use super::events::{Scan, ScanError};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -85,26 +83,11 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn events_page(&self, project: ProjectId, question: PageQuestion) -> Result<EventsPage, AskError> {
-        let cancelled = Cancelled::default();
-        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
-        let turn = Arc::clone(&self.inner.scans).acquire_owned().await.map_err(|_| AskError::NoAnswer)?;
-        let last = self.last(project).await?;
-        let until = question.until.unwrap_or(last).min(last);
-        let known = self.known_ids(project).await?;
-        let engine = self.clone();
-        let scan = move || {
-            // The permit is held until the scan is over, whether or not somebody waits.
-            let _turn = turn;
-            page(&Scan { engine: &engine, project, until, known, cancelled: &cancelled }, &question)
-        };
-        match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
-            Ok(page) => Ok(page),
-            Err(ScanError::Ask(error)) => Err(error),
-            Err(error) => {
-                tracing::error!(%error, "the events could not be read");
-                Err(AskError::NoAnswer)
-            }
-        }
+        self.scan(project, move |mut scan, _| {
+            scan.until = question.until.unwrap_or(scan.until).min(scan.until);
+            page(&scan, &question)
+        })
+        .await
     }
 }
 

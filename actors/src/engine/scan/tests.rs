@@ -7,7 +7,6 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
 
-use super::ask::SORT_BYTES;
 use super::events::{IDS_A_QUESTION, Scan, ScanError};
 use super::unique_users::unique_users;
 use crate::engine::handle::MAX_SCANS;
@@ -75,7 +74,7 @@ async fn a_scan_counts_what_the_rollups_count() {
             }
             let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
             assert!(expected.total > 20);
-            for sort_bytes in [200, SORT_BYTES] {
+            for sort_bytes in [200, 4 << 20] {
                 assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
             }
             let public = engine.scan_unique_users(project, window(), everything()).await.unwrap();
@@ -115,7 +114,7 @@ async fn a_scan_ends_when_nobody_waits() {
         let _ = tokio::time::timeout(Duration::from_millis(1), scan).await;
     }
     let began = Stopwatch::now();
-    while engine.inner.scans.available_permits() < MAX_SCANS {
+    while engine.inner.scans.free() < MAX_SCANS {
         assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

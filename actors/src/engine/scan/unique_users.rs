@@ -1,24 +1,19 @@
 //! Unique users of the events that match a predicate.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
-use headcount_domain::ids::{KeyHasher, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::ids::RecordKey;
+use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 
 use super::events::{Scan, ScanError, check};
 use super::external_sort::Sorter;
+use super::links::{KEY, Links, bytes, key_of};
+use super::sessions::{InSession, Sessions, ends_before};
 
-/// Length of a key in a sort.
-const KEY: usize = 16;
-/// An [`IdentityLink`] in a sort: anonymous id, position, user.
-const LINK: usize = KEY + 8 + KEY;
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
 
@@ -29,92 +24,86 @@ pub(super) fn unique_users(
     predicate: &Predicate,
     sort_bytes: usize,
 ) -> Result<UniqueUsers, ScanError> {
-    let mut users = Users::new(scan.engine.hasher(), scan.engine.data_dir(), sort_bytes);
-    scan.visit_events(&mut |position, event| {
-        users.see(position, event, window.contains(event.day) && predicate.matches(event, None))
+    let active = if predicate.needs_session() {
+        by_session(scan, window, predicate, sort_bytes)?
+    } else {
+        by_event(scan, window, predicate, sort_bytes)?
+    };
+    count(active, window, scan.cancelled)
+}
+
+/// Returns the identities and days of matching events.
+fn by_event(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+    let dir = scan.engine.data_dir();
+    let mut links = Links::new(scan.engine.hasher(), dir, sort_bytes);
+    let mut active: Sorter<ACTIVE> = Sorter::new(dir, ACTIVE, sort_bytes);
+    scan.visit_events(&mut |position, event| match links.see(position, event)?.named() {
+        Some(key) if window.contains(event.day) && predicate.matches_event(event) => active.push(on_day(key, event.day)),
+        _ => Ok(()),
     })?;
-    users.answer(window, scan.cancelled)
-}
-
-/// The identities of matching events, and the links of all events.
-struct Users<'h> {
-    hasher: &'h KeyHasher,
-    links: Sorter<LINK>,
-    active: Sorter<ACTIVE>,
-    identities: Sorter<ACTIVE>,
-}
-
-impl<'h> Users<'h> {
-    fn new(hasher: &'h KeyHasher, dir: &Path, sort_bytes: usize) -> Self {
-        Self {
-            hasher,
-            links: Sorter::new(dir, KEY, sort_bytes),
-            active: Sorter::new(dir, ACTIVE, sort_bytes),
-            identities: Sorter::new(dir, ACTIVE, sort_bytes),
-        }
+    let mut links = links.sorted()?;
+    let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
+    for active in active.finish()? {
+        check(scan.cancelled)?;
+        let (key, day) = read(&active?);
+        identities.push(on_day(links.resolve(key)?, day))?;
     }
+    Ok(identities)
+}
 
-    fn see(&mut self, position: Position, event: &Event, matches: bool) -> io::Result<()> {
-        let keys = SentKeys::of(&event.who, self.hasher);
-        if let Some(IdentityLink { anonymous, position, user }) = keys.link(position) {
-            let mut link = [0; LINK];
-            link[..KEY].copy_from_slice(&bytes(anonymous));
-            link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
-            link[KEY + 8..].copy_from_slice(&bytes(user));
-            self.links.push(link)?;
+/// The event itself matches, apart from its session.
+const MATCHES: u8 = 1;
+/// The session matches if this event is its entry.
+const ENTRY_MATCHES: u8 = 2;
+
+/// Returns the identities and days of matching events in matching sessions.
+fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+    let dir = scan.engine.data_dir();
+    let mut sessions = Sessions::new(scan.engine.hasher(), dir, sort_bytes);
+    scan.visit_events(&mut |position, event| {
+        let Some(named) = sessions.keys(position, event)?.named().filter(|_| !ends_before(window, event)) else { return Ok(()) };
+        let matches = window.contains(event.day) && predicate.matches_event(event);
+        let entry_matches = predicate.matches_entry(Some(&Entry::of(event)));
+        let flags = if matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
+        let [a, b, c, d] = event.day.0.to_be_bytes();
+        sessions.add(named, position, event, &[flags, a, b, c, d])
+    })?;
+    let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
+    let mut entry_matches = false;
+    sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {
+        let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
+        if is_entry {
+            entry_matches = flags & ENTRY_MATCHES > 0;
         }
-        if !matches {
-            return Ok(());
+        match flags & MATCHES > 0 && entry_matches {
+            true => identities.push(on_day(identity, Day(i32::from_be_bytes(day)))),
+            false => Ok(()),
         }
-        match keys.named() {
-            Some(key) => self.active.push(on_day(&bytes(key), &event.day.0.to_be_bytes())),
-            None => Ok(()),
-        }
+    })?;
+    Ok(identities)
+}
+
+fn count(active: Sorter<ACTIVE>, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers, ScanError> {
+    let (mut by_day, mut total, mut last) = (BTreeMap::<Day, u64>::new(), 0, None::<RecordKey>);
+    for active in active.finish()? {
+        check(cancelled)?;
+        let (identity, day) = read(&active?);
+        total += u64::from(last != Some(identity));
+        last = Some(identity);
+        *by_day.entry(day).or_default() += 1;
     }
-
-    fn answer(self, window: Window, cancelled: &AtomicBool) -> Result<UniqueUsers, ScanError> {
-        let Self { links, active, mut identities, .. } = self;
-        let mut links = SortedLinks::new(links.finish()?.map(|link| link.map(|link| read_link(&link))));
-        for active in active.finish()? {
-            check(cancelled)?;
-            let active = active?;
-            let (key, day) = active.split_at(KEY);
-            let identity = links.resolve(key_of(key))?;
-            identities.push(on_day(&bytes(identity), day))?;
-        }
-        let (mut by_day, mut total, mut last) = (BTreeMap::<Day, u64>::new(), 0, None::<[u8; ACTIVE]>);
-        for identity in identities.finish()? {
-            check(cancelled)?;
-            let identity = identity?;
-            total += u64::from(last.is_none_or(|last| last[..KEY] != identity[..KEY]));
-            last = Some(identity);
-            let [.., a, b, c, d] = identity;
-            *by_day.entry(Day(i32::from_be_bytes([a, b, c, d]))).or_default() += 1;
-        }
-        let count = |day: Day| by_day.get(&day).copied().unwrap_or(0);
-        Ok(UniqueUsers { series: window.days().map(|day| (day, count(day))).collect(), total })
-    }
+    let count = |day: Day| by_day.get(&day).copied().unwrap_or(0);
+    Ok(UniqueUsers { series: window.days().map(|day| (day, count(day))).collect(), total })
 }
 
-fn bytes(key: RecordKey) -> [u8; KEY] {
-    let RecordKey(number) = key;
-    number.to_be_bytes()
-}
-
-fn key_of(bytes: &[u8]) -> RecordKey {
-    RecordKey(bytes.try_into().map_or(0, u128::from_be_bytes))
-}
-
-fn read_link(link: &[u8; LINK]) -> IdentityLink {
-    let (anonymous, rest) = link.split_at(KEY);
-    let (position, user) = rest.split_at(8);
-    let position = position.try_into().map_or(0, u64::from_be_bytes);
-    IdentityLink { anonymous: key_of(anonymous), position, user: key_of(user) }
-}
-
-fn on_day(key: &[u8], day: &[u8]) -> [u8; ACTIVE] {
+fn on_day(key: RecordKey, day: Day) -> [u8; ACTIVE] {
     let mut active = [0; ACTIVE];
-    active[..KEY].copy_from_slice(key);
-    active[KEY..].copy_from_slice(day);
+    active[..KEY].copy_from_slice(&bytes(key));
+    active[KEY..].copy_from_slice(&day.0.to_be_bytes());
     active
+}
+
+fn read(active: &[u8; ACTIVE]) -> (RecordKey, Day) {
+    let (key, day) = active.split_at(KEY);
+    (key_of(key), Day(day.try_into().map_or(0, i32::from_be_bytes)))
 }

@@ -108,7 +108,7 @@ impl BuiltIn {
             },
             BuiltIn::Url => return url.and_then(page).map(Cow::Owned),
             BuiltIn::Path => url.and_then(text::path_of),
-            BuiltIn::EntryUrl => entry.and_then(|entry| entry.url.as_deref()),
+            BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => self.value_of_session(entry),
             BuiltIn::Referrer => {
                 let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), url);
                 return host.map(Cow::Owned);
@@ -118,7 +118,6 @@ impl BuiltIn {
             BuiltIn::UtmCampaign => return utm(url, |utm| utm.campaign),
             BuiltIn::UtmTerm => return utm(url, |utm| utm.term),
             BuiltIn::UtmContent => return utm(url, |utm| utm.content),
-            BuiltIn::AcquisitionChannel => entry.and_then(|entry| entry.channel).map(Channel::name),
             BuiltIn::Channel => details.channel.as_deref(),
             BuiltIn::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
             BuiltIn::GroupType => details.group_type.as_deref(),
@@ -127,6 +126,16 @@ impl BuiltIn {
             BuiltIn::ConsentSource => details.consent_source.as_deref(),
         };
         sent.map(Cow::Borrowed)
+    }
+
+    /// Returns the value of a field of the session that has this `entry`; `None` for other fields.
+    #[must_use]
+    pub fn value_of_session(self, entry: Option<&Entry>) -> Option<&str> {
+        match self {
+            BuiltIn::EntryUrl => entry?.url.as_deref(),
+            BuiltIn::AcquisitionChannel => entry?.channel.map(Channel::name),
+            _ => None,
+        }
     }
 }
 
@@ -194,6 +203,15 @@ impl Field {
     #[must_use]
     pub fn of_session(&self) -> bool {
         matches!(self, Field::BuiltIn(field) if field.of_session())
+    }
+
+    /// Returns the value of a property of the session that has this `entry`; null for other properties.
+    #[must_use]
+    pub fn value_of_session<'e>(&self, entry: Option<&'e Entry>) -> Scalar<'e> {
+        match self {
+            Field::BuiltIn(field) => field.value_of_session(entry).map_or(Scalar::Null, |text| Scalar::Text(Cow::Borrowed(text))),
+            Field::Metadata(_) => Scalar::Null,
+        }
     }
 
     /// Returns the property's value for `event`, whose session has this `entry`.

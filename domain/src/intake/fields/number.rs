@@ -5,6 +5,8 @@ use std::fmt;
 
 use crate::json_number::JsonNumber;
 
+/// The digits that an `i128` always has room for.
+const MICROS_DIGITS: usize = 38;
 /// Magnitudes that are written without an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
 
@@ -35,6 +37,21 @@ impl Number {
         }
         let magnitude = whole.len() as i64 - 1 - zeros as i64 + exponent;
         Some(Number { negative, magnitude, digits: digits.into() })
+    }
+
+    /// Returns the number in millionths, rounded half away from zero; `None` if it needs more than 38 digits.
+    #[must_use]
+    pub fn rounded_micros(&self) -> Option<i128> {
+        // The number of digits of the whole millionths.
+        let whole = if self.digits.is_empty() { -1 } else { self.magnitude.saturating_add(7) };
+        let Ok(whole) = usize::try_from(whole) else { return Some(0) };
+        if whole > MICROS_DIGITS {
+            return None;
+        }
+        let digits = self.digits.as_bytes();
+        let digit = |place: usize| i128::from(digits.get(place).copied().unwrap_or(b'0') - b'0');
+        let micros = (0..whole).fold(0, |micros, place| micros * 10 + digit(place)) + i128::from(digit(whole) >= 5);
+        Some(if self.negative { -micros } else { micros })
     }
 }
 
@@ -131,6 +148,33 @@ mod tests {
             ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "e5", "1.e5", "--1", "1 ", " 1", "0x1", "NaN", "٣", "1e1.5"]
         {
             assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn millionths_are_rounded_half_away_from_zero() {
+        let nines = "99999999999999999999999999999999";
+        let table = [
+            ("0", Some(0)),
+            ("-0.0", Some(0)),
+            ("12", Some(12_000_000)),
+            ("0.1", Some(100_000)),
+            ("-2.5", Some(-2_500_000)),
+            ("0.0000005", Some(1)),
+            ("-0.0000005", Some(-1)),
+            ("0.00000049999", Some(0)),
+            ("1.2345674999", Some(1_234_567)),
+            ("1.2345675", Some(1_234_568)),
+            ("5e-8", Some(0)),
+            ("9e-400", Some(0)),
+            ("1e31", Some(10_i128.pow(37))),
+            (nines, Some(10_i128.pow(38) - 1_000_000)),
+            (&format!("{nines}.9999999"), Some(10_i128.pow(38))),
+            ("1e32", None),
+            ("-1e400", None),
+        ];
+        for (text, micros) in table {
+            assert_eq!(number(text).rounded_micros(), micros, "{text}");
         }
     }
 

@@ -223,7 +223,7 @@ mod tests {
             reported.into_iter().map(|(key, events)| (key, (Reverse(events), NamePrefix::default()))).collect();
         let others = reported.get(most).map(|(_, place)| *place);
         reported.truncate(most);
-        TopPartial { reported: reported, others, knows: true, aliases: 1 }
+        TopPartial { reported, others, knows: true, aliases: 1 }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::queries::partial::{Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
+use crate::versions::{Depends, Figure};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the orders of a window by attribution.
@@ -33,6 +34,10 @@ pub struct AttributionQuery {
 
 impl Query for AttributionQuery {
     type Partial = AttributedRevenue;
+
+    fn depends(&self) -> Depends {
+        Depends::Days(&[Figure::Attribution, Figure::Money], self.window)
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
         let mut sums = self.sums(reader.project);
@@ -105,6 +110,10 @@ pub struct CohortsQuery {
 
 impl Query for CohortsQuery {
     type Partial = LtvCohorts;
+
+    fn depends(&self) -> Depends {
+        Depends::AllDays(&[Figure::Cohorts, Figure::Money])
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<LtvCohorts, Fault> {
         let rollups = &reader.project.rollups;

@@ -13,6 +13,7 @@ use crate::queries::partial::{Query, Reader};
 use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
+use crate::versions::{Depends, Figure};
 
 /// Asks for the revenue, orders and averages of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -23,6 +24,10 @@ pub struct RevenueMetricsQuery {
 
 impl Query for RevenueMetricsQuery {
     type Partial = RevenueMetrics;
+
+    fn depends(&self) -> Depends {
+        Depends::Days(&[Figure::Money, Figure::Accounts, Figure::Users], self.window)
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueMetrics, Fault> {
         Ok(reader.project.revenue_metrics(self.window))
@@ -38,6 +43,10 @@ pub struct RevenueSeriesQuery {
 
 impl Query for RevenueSeriesQuery {
     type Partial = RevenueSeries;
+
+    fn depends(&self) -> Depends {
+        Depends::Days(&[Figure::Money], self.window)
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueSeries, Fault> {
         Ok(reader.project.revenue_series(self.window))

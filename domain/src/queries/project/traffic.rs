@@ -14,6 +14,7 @@ use crate::queries::partial::{Query, Reader, rank};
 use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
+use crate::versions::{Depends, Figure};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the sessions that began in a window.
@@ -25,6 +26,10 @@ pub struct TrafficQuery {
 
 impl Query for TrafficQuery {
     type Partial = Traffic;
+
+    fn depends(&self) -> Depends {
+        Depends::Days(&[Figure::Traffic], self.window)
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Traffic, Fault> {
         let traffic = &reader.project.rollups.traffic;

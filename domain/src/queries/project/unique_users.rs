@@ -9,6 +9,7 @@ use crate::queries::partial::{Query, Reader};
 use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
+use crate::versions::{Depends, Figure};
 
 /// Asks for the unique users of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -19,6 +20,10 @@ pub struct UniqueUsersQuery {
 
 impl Query for UniqueUsersQuery {
     type Partial = UniqueUsers;
+
+    fn depends(&self) -> Depends {
+        Depends::Days(&[Figure::Users], self.window)
+    }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<UniqueUsers, Fault> {
         Ok(reader.project.unique_users(self.window))

@@ -6,6 +6,7 @@ use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
 use headcount_domain::facts::Moment;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Window;
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -83,7 +84,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         (None, _) => Some(question.window(dates.start.as_deref(), dates.end.as_deref())?),
     };
     if let Some(cursor) = &cursor {
-        let (_, last) = state.engine.version(project).await?;
+        let (_, last) = state.engine.version(project, &Depends::Everything).await?;
         if cursor.until > last {
             let message = "the cursor is of events that are no longer there: the data was restored from an earlier copy";
             return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
@@ -119,7 +120,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         end_date: window.map(|window| window.end.to_string()),
         timezone: policy.timezone.name().to_owned(),
     };
-    question.reply(answer, shape).await
+    question.reply(Depends::Everything, answer, shape).await
 }
 
 fn read_cursor(sent: &SentCursor, question: u64, after_position: Option<AfterPosition>) -> Result<Cursor, ApiError> {

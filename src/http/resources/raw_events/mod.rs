@@ -1,6 +1,7 @@
 //! The recorded events themselves.
 
 mod cursor;
+pub(crate) mod export;
 pub(crate) mod list;
-mod parameters;
+pub(crate) mod parameters;
 mod row;

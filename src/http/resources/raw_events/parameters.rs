@@ -44,6 +44,24 @@ fn owned(query: &QueryString, name: &str) -> Option<String> {
     query.text(name).map(str::to_owned)
 }
 
+/// Reads the conditions on events: their name, and a JSON list of filters.
+pub(crate) fn predicate(event_name: Option<&str>, filters_json: Option<&str>) -> Result<Predicate, ApiError> {
+    let filters = match filters_json {
+        Some(json) if json.len() > MAX_FILTERS_BYTES => {
+            let message = format!("`filters` has {} bytes; at most {MAX_FILTERS_BYTES} are allowed", json.len());
+            return Err(ApiError::parameter("filters", message));
+        }
+        Some(json) => filters::parse(json, "filters")?,
+        None => Vec::new(),
+    };
+    let predicate = Predicate::new(event_name, filters)?;
+    if predicate.needs_session() {
+        let message = "fields of the session's entry are not available yet for single events";
+        return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param("filters"));
+    }
+    Ok(predicate)
+}
+
 impl Parameter for SentDates {
     const NAMES: &'static [&'static str] = &["start_date", "end_date"];
 
@@ -72,19 +90,7 @@ impl Parameter for Conditions {
     fn read(query: &QueryString, _: &'static str, _: &Calendar) -> Result<Self, ApiError> {
         let sent = [owned(query, "event_name"), owned(query, "filters")];
         let [event_name, json] = &sent;
-        let filters = match json {
-            Some(json) if json.len() > MAX_FILTERS_BYTES => {
-                let message = format!("`filters` has {} bytes; at most {MAX_FILTERS_BYTES} are allowed", json.len());
-                return Err(ApiError::parameter("filters", message));
-            }
-            Some(json) => filters::parse(json, "filters")?,
-            None => Vec::new(),
-        };
-        let predicate = Predicate::new(event_name.as_deref(), filters)?;
-        if predicate.needs_session() {
-            let message = "fields of the session's entry are not available yet for single events";
-            return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param("filters"));
-        }
+        let predicate = predicate(event_name.as_deref(), json.as_deref())?;
         Ok(Self { sent, predicate })
     }
 

@@ -69,15 +69,13 @@ answer! {
 pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
-    let project = question.subject.project;
     let query =
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };
-    let revenue = state.engine.ask(project, query);
     let answer = |revenue: AttributedRevenue| AttributionAnswer {
         currency: question.subject.config.policy.currency.to_string(),
         rows: revenue.touches.rows.into_iter().map(AttributionRow::from).collect(),
         truncated: revenue.touches.truncated,
         unconverted: unconverted(&revenue.unconverted),
     };
-    question.reply(revenue, answer).await
+    question.reply_to(query, answer).await
 }

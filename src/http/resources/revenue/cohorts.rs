@@ -79,12 +79,11 @@ impl From<Cohort> for CohortRow {
 pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
-    let ltv = state.engine.ask(question.subject.project, CohortsQuery { level: level.0, limit: limit.rows() });
     let answer = |ltv: LtvCohorts| CohortsAnswer {
         currency: question.subject.config.policy.currency.to_string(),
         cohorts: ltv.cohorts.rows.into_iter().map(CohortRow::from).collect(),
         truncated: ltv.cohorts.truncated,
         unconverted: unconverted(&ltv.unconverted),
     };
-    question.reply(ltv, answer).await
+    question.reply_to(CohortsQuery { level: level.0, limit: limit.rows() }, answer).await
 }

@@ -54,7 +54,6 @@ pub(crate) struct MetricsAnswer {
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
-    let metrics = state.engine.ask(question.subject.project, RevenueMetricsQuery { window });
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),
         orders: metrics.orders,
@@ -64,5 +63,5 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         currency: question.subject.config.policy.currency.to_string(),
         unconverted: unconverted(&metrics.unconverted),
     };
-    question.reply(metrics, answer).await
+    question.reply_to(RevenueMetricsQuery { window }, answer).await
 }

@@ -58,7 +58,6 @@ pub(crate) struct RevenueDay {
 pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
-    let revenue = state.engine.ask(question.subject.project, RevenueSeriesQuery { window });
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
     let answer = |revenue: RevenueSeries| TimeseriesAnswer {
@@ -66,5 +65,5 @@ pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest)
         series: revenue.series.iter().map(day).collect(),
         unconverted: unconverted(&revenue.unconverted),
     };
-    question.reply(revenue, answer).await
+    question.reply_to(RevenueSeriesQuery { window }, answer).await
 }

@@ -47,8 +47,45 @@ const REFERRERS: [&str; 10] = [
 ];
 const NAMES_OF_EVENTS: [&str; 10] =
     ["pageview", "pageview", "pageview", "page", "$pageview", "order", "order", "refund", "signup", "saved"];
-const PLANS: [&str; 5] = [r#""pro""#, r#""pro""#, r#""free""#, "null", r#"{"name": "pro"}"#];
-const SEATS: [&str; 8] = ["2", "2.5", "10", "0.1", "0.2", "-1", r#""7""#, "true"];
+const PLANS: [&str; 12] = [
+    r#""pro""#,
+    r#""pro""#,
+    r#""free""#,
+    "null",
+    r#"{"name": "pro"}"#,
+    r#""Pro""#,
+    r#""""#,
+    "5",
+    "5.0",
+    r#""5""#,
+    "true",
+    r#""ΟΔΟΣ""#,
+];
+/// Numbers of all sizes; sums of the largest ones are too large, or are not if they cancel each other.
+const SEATS: [&str; 22] = [
+    "2",
+    "2.50",
+    "10",
+    "0.1",
+    "0.2",
+    "-1",
+    r#""7""#,
+    "true",
+    "2e0",
+    "0.0000005",
+    "-0.0000004",
+    "1.2e-8",
+    "9007199254740993",
+    "9007199254740992",
+    "1e21",
+    "100000000000000000000",
+    "9e31",
+    "-9e31",
+    "1e32",
+    "[2]",
+    "null",
+    "-0",
+];
 const REFUSED: [(&str, &str); 8] = [
     ("value", "1.0000001"),
     ("value", r#""12""#),

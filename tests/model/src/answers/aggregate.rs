@@ -1,17 +1,28 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
-use super::fields::{Chosen, built_in, metadata};
+use super::fields::{Chosen, built_in, metadata, scalar};
 use super::params::Params;
 use super::{Asked, Wrong, ranked};
-use crate::decimal::{Decimal, Micros};
+use crate::decimal::{Decimal, MICROS, Micros, TOO_LARGE};
 use crate::json::Json;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 struct Group {
     count: usize,
-    total: Micros,
-    summed: usize,
+    /// The numbers, in millionths; `None` for one that is too large.
+    numbers: Vec<Option<Micros>>,
+}
+
+impl Group {
+    /// Returns the sum; `None` if it or one of the numbers is too large.
+    fn total(&self) -> Option<Micros> {
+        let numbers = self.numbers.iter().copied().collect::<Option<Vec<_>>>()?;
+        // Sums of whole units fit where sums of millionths may not.
+        let (units, rest) =
+            numbers.iter().fold((0, 0), |(units, rest), number| (units + number / MICROS, rest + number % MICROS));
+        units.checked_mul(MICROS)?.checked_add(rest).filter(|sum: &Micros| sum.abs() < TOO_LARGE)
+    }
 }
 
 /// The property that events are grouped by.
@@ -36,13 +47,9 @@ impl By {
 
     /// Returns the property's value for an event: a scalar; objects and lists count as null.
     fn value(&self, asked: &Asked<'_>, index: usize) -> Json {
-        let value = match self {
+        match self {
             By::Field(field) => built_in(asked, index, field).expect("a field of the model"),
-            By::Metadata(path) => metadata(&asked.facts.events[index], path),
-        };
-        match value {
-            Json::Object(_) | Json::List(_) => Json::Null,
-            scalar => scalar,
+            By::Metadata(path) => scalar(metadata(&asked.facts.events[index], path)),
         }
     }
 }
@@ -67,12 +74,11 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
         group.count += 1;
         let number = sum_field.as_ref().and_then(|path| metadata(&asked.facts.events[index], path).number());
         if let Some(number) = number {
-            group.summed += 1;
-            group.total += number.micros_rounded();
+            group.numbers.push(number.micros_rounded());
         }
     }
     let figure = |(_, group): &(Json, Group)| {
-        if sum_field.is_some() { group.total } else { group.count as Micros }
+        if sum_field.is_some() { group.total() } else { Some(group.count as Micros) }
     };
     let rows = ranked(groups.into_iter().collect(), figure, |(value, _)| name(value));
     Ok(Json::object([
@@ -85,17 +91,21 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
     ]))
 }
 
-/// The sort key for ties: the text of the value, null last; a number precedes the text with the same spelling.
-fn name(value: &Json) -> (bool, String, Json) {
-    let text = value.text().map_or_else(|| value.to_string(), str::to_owned);
-    (*value == Json::Null, text, value.clone())
+/// The sort key for ties: the text of the value, null last; a number or boolean precedes the text with the same spelling.
+fn name(value: &Json) -> (bool, String, bool) {
+    let text = match value {
+        Json::Text(text) => text.clone(),
+        Json::Number(number) => number.spelled(),
+        other => other.to_string(),
+    };
+    (*value == Json::Null, text, value.text().is_some())
 }
 
 fn shown((value, group): &(Json, Group), sums: bool) -> Json {
     let mut row = Json::object([("value", value.clone()), ("count", Json::from(group.count))]);
     if let (true, Json::Object(fields)) = (sums, &mut row) {
-        fields.insert("total".to_owned(), Json::from(Decimal::of_micros(group.total)));
-        fields.insert("summed".to_owned(), Json::from(group.summed));
+        fields.insert("total".to_owned(), group.total().map_or(Json::Null, |total| Json::from(Decimal::of_micros(total))));
+        fields.insert("summed".to_owned(), Json::from(group.numbers.len()));
     }
     row
 }

@@ -9,8 +9,16 @@ use crate::json::Json;
 /// Returns the property with this name: built-in, or `metadata.<path>`. `None` for unknown names.
 fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     match name.strip_prefix("metadata.") {
-        Some(path) => Some(metadata(&asked.facts.events[index], path)),
+        Some(path) => Some(scalar(metadata(&asked.facts.events[index], path))),
         None => built_in(asked, index, name),
+    }
+}
+
+/// Returns the value as filters and groups see it: objects and lists are null.
+pub(super) fn scalar(value: Json) -> Json {
+    match value {
+        Json::Object(_) | Json::List(_) => Json::Null,
+        scalar => scalar,
     }
 }
 
@@ -83,8 +91,8 @@ impl Filter {
     }
 
     fn contains(&self, property: &Json) -> bool {
-        let part = self.value.text().unwrap_or_default().to_lowercase();
-        property.text().is_some_and(|text| text.to_lowercase().contains(&part))
+        let part = lower(self.value.text().unwrap_or_default());
+        property.text().is_some_and(|text| lower(text).contains(&part))
     }
 
     fn compares(&self, property: &Json) -> bool {
@@ -98,6 +106,11 @@ impl Filter {
             _ => found <= bound,
         }
     }
+}
+
+/// Lower-cases each character by itself.
+fn lower(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// The predicate of a question: `event_name` and `filters`.

@@ -1,0 +1,44 @@
+//! Passes over all events of a question, in the order of recording.
+
+use std::ops::ControlFlow;
+
+use headcount_domain::filter::Predicate;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Window;
+
+use crate::admission_gate::Holder;
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+
+/// Receives the events of an export, one by one.
+pub trait ExportSink: Send + 'static {
+    /// Takes an event, and waits for room for it if need be. Ends the export with [`ControlFlow::Break`].
+    fn take(&mut self, position: Position, event: Box<Event>) -> ControlFlow<()>;
+}
+
+impl Engine {
+    /// Passes the events of a project that were recorded before the call to `sink`, lowest position first, and returns it. `window` is `None`
+    /// for all days. Dropping the future ends the export.
+    ///
+    /// # Errors
+    /// [`AskError::Busy`] if too many exports are under way, and those of [`AskError`].
+    pub async fn export_events<S: ExportSink>(
+        &self,
+        project: ProjectId,
+        window: Option<Window>,
+        predicate: Predicate,
+        mut sink: S,
+    ) -> Result<S, AskError> {
+        let organization = self.registry().policy(project).map(|config| Holder::Organization(config.policy.organization));
+        let turn = self.inner.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
+        self.scan_with(turn, project, move |scan, _| {
+            scan.visit_after(0, &mut |position, event| {
+                let is_wanted = window.is_none_or(|window| window.contains(event.day)) && predicate.matches(&event, None);
+                Ok(if is_wanted { sink.take(position, event) } else { ControlFlow::Continue(()) })
+            })?;
+            Ok(sink)
+        })
+        .await
+    }
+}

@@ -1,0 +1,215 @@
+//! External sort of records of any length: more than fit into memory, in unnamed temporary files that are merged on reading.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
+const MERGE_AT: usize = 16;
+const BUFFER_BYTES: usize = 16 << 10;
+/// Memory of a record besides its bytes.
+const OVERHEAD: usize = size_of::<(u64, usize, usize)>();
+
+/// Collects records, which are ordered as bytes.
+pub(super) struct RecordSorter {
+    dir: PathBuf,
+    /// Maximum number of bytes in memory. One record may exceed it.
+    most: usize,
+    bytes: Vec<u8>,
+    /// The first 8 bytes of each record, its offset, and its end.
+    records: Vec<(u64, usize, usize)>,
+    /// Runs by size: each is about [`MERGE_AT`] times as large as those of the tier before.
+    tiers: Vec<Vec<File>>,
+}
+
+impl RecordSorter {
+    /// Creates a sorter that keeps at most `most` bytes in memory, with its files in `dir`.
+    pub(super) fn new(dir: &Path, most: usize) -> Self {
+        Self { dir: dir.to_owned(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
+    }
+
+    /// Adds the record that consists of these parts.
+    pub(super) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let held = self.bytes.len() + self.records.len() * OVERHEAD;
+        if !self.records.is_empty() && held + bytes + OVERHEAD > self.most {
+            self.spill()?;
+        }
+        let start = self.bytes.len();
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.records.push((head(&self.bytes[start..]), start, self.bytes.len()));
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let record = |(head, start, end): &(u64, usize, usize)| (*head, &bytes[*start..*end]);
+        self.records.sort_unstable_by(|one, other| record(one).cmp(&record(other)));
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        let mut out = Run::create(&self.dir)?;
+        self.records.iter().try_for_each(|(_, start, end)| out.push(&self.bytes[*start..*end]))?;
+        self.bytes.clear();
+        self.records.clear();
+        self.add(out.finish()?, 0)
+    }
+
+    fn add(&mut self, run: File, tier: usize) -> io::Result<()> {
+        if self.tiers.len() <= tier {
+            self.tiers.push(Vec::new());
+        }
+        self.tiers[tier].push(run);
+        if self.tiers[tier].len() < MERGE_AT {
+            return Ok(());
+        }
+        let mut merged = SortedRecords::new(std::mem::take(&mut self.tiers[tier]), Memory::default())?;
+        let mut out = Run::create(&self.dir)?;
+        while let Some(record) = merged.next()? {
+            out.push(record)?;
+        }
+        self.add(out.finish()?, tier + 1)
+    }
+
+    /// Returns all records in order.
+    pub(super) fn finish(mut self) -> io::Result<SortedRecords> {
+        self.sort();
+        let runs = std::mem::take(&mut self.tiers).into_iter().flatten().collect();
+        let records = std::mem::take(&mut self.records).into_iter().map(|(_, start, end)| (start, end)).collect::<Vec<_>>();
+        SortedRecords::new(runs, Memory { bytes: std::mem::take(&mut self.bytes), records: records.into_iter() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn runs(&self) -> usize {
+        self.tiers.iter().map(Vec::len).sum()
+    }
+}
+
+/// The first bytes of a record, so that most comparisons need no others.
+fn head(record: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let length = record.len().min(8);
+    head[..length].copy_from_slice(&record[..length]);
+    u64::from_be_bytes(head)
+}
+
+/// A file of records in order, each after its length.
+struct Run(BufWriter<File>);
+
+impl Run {
+    fn create(dir: &Path) -> io::Result<Self> {
+        Ok(Self(BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(dir)?)))
+    }
+
+    fn push(&mut self, record: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(record.len()).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+        self.0.write_all(&length.to_le_bytes())?;
+        self.0.write_all(record)
+    }
+
+    fn finish(self) -> io::Result<File> {
+        self.0.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+#[derive(Default)]
+struct Memory {
+    bytes: Vec<u8>,
+    records: std::vec::IntoIter<(usize, usize)>,
+}
+
+/// Reads records in order.
+pub(super) struct SortedRecords {
+    files: Vec<BufReader<File>>,
+    memory: Memory,
+    /// The next record of each source that has one. The source behind the files is the memory.
+    heads: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+    /// The record that was returned last.
+    current: Vec<u8>,
+}
+
+impl SortedRecords {
+    fn new(runs: Vec<File>, memory: Memory) -> io::Result<Self> {
+        let mut files = Vec::with_capacity(runs.len());
+        for mut run in runs {
+            run.seek(SeekFrom::Start(0))?;
+            files.push(BufReader::with_capacity(BUFFER_BYTES, run));
+        }
+        let heads = BinaryHeap::with_capacity(files.len() + 1);
+        let mut sorted = Self { files, memory, heads, current: Vec::new() };
+        (0..=sorted.files.len()).try_for_each(|source| sorted.refill(source, Vec::new()))?;
+        Ok(sorted)
+    }
+
+    /// Reads the next record of a source, into the space of a former one.
+    fn refill(&mut self, source: usize, mut space: Vec<u8>) -> io::Result<()> {
+        space.clear();
+        let found = match self.files.get_mut(source) {
+            Some(file) => read(file, &mut space)?,
+            None => match self.memory.records.next() {
+                Some((start, end)) => {
+                    space.extend_from_slice(&self.memory.bytes[start..end]);
+                    true
+                }
+                None => false,
+            },
+        };
+        if found {
+            self.heads.push(Reverse((space, source)));
+        }
+        Ok(())
+    }
+
+    /// Returns the next record.
+    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        let Some(Reverse((record, source))) = self.heads.pop() else { return Ok(None) };
+        let space = std::mem::replace(&mut self.current, record);
+        self.refill(source, space)?;
+        Ok(Some(&self.current))
+    }
+}
+
+fn read(file: &mut BufReader<File>, record: &mut Vec<u8>) -> io::Result<bool> {
+    let mut length = [0; 4];
+    match file.read_exact(&mut length) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+        other => other?,
+    }
+    record.resize(usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX), 0);
+    file.read_exact(record)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_in_order_and_few_are_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        for (count, most) in [(0_u32, 400), (5, 400), (3_000, 400), (3_000, 1 << 20)] {
+            let mut sorter = RecordSorter::new(dir.path(), most);
+            let mut expected = Vec::new();
+            for number in 0..count {
+                let number = number.wrapping_mul(2_654_435_761);
+                let record = number.to_string().repeat((number % 7) as usize);
+                let (one, other) = record.split_at(record.len() / 2);
+                sorter.push(&[one.as_bytes(), other.as_bytes()]).unwrap();
+                expected.push(record.into_bytes());
+                assert!(sorter.records.len() == 1 || sorter.bytes.len() + sorter.records.len() * OVERHEAD <= most);
+                assert!(sorter.tiers.iter().all(|tier| tier.len() < MERGE_AT), "few files are open");
+            }
+            assert!(sorter.tiers.len() > 1 || most > 400 || count < 10, "there is something to merge");
+            expected.sort();
+            let mut sorted = sorter.finish().unwrap();
+            for record in expected {
+                assert_eq!(sorted.next().unwrap(), Some(&*record));
+            }
+            assert_eq!(sorted.next().unwrap(), None);
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the files have no names");
+    }
+}

@@ -1,0 +1,121 @@
+//! The sessions of all identities, made of the recorded events.
+//!
+//! Events are sorted twice: by the id that they name, to find the identity behind it, and by identity and time. Then each session
+//! is a run of neighbours. Sessions are made of all events before the end of the window, so that a session that began before it
+//! has its entry.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use headcount_domain::facts::SESSION_GAP_MS;
+use headcount_domain::identity::SentKeys;
+use headcount_domain::ids::{KeyHasher, RecordKey};
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Window;
+
+use super::events::{ScanError, check};
+use super::links::{KEY, Links, bytes, key_of};
+use super::record_sort::RecordSorter;
+
+/// A key, a time and a position.
+const MOMENT: usize = KEY + 8 + 8;
+/// The answer is checked for being wanted after so many events.
+const CHECK_EVERY: u64 = 4_096;
+
+/// Collects events and puts them into sessions. Each event carries some bytes for the caller.
+pub(super) struct Sessions<'h> {
+    links: Links<'h>,
+    sent: RecordSorter,
+    resolved: RecordSorter,
+}
+
+/// An event in its session.
+pub(super) struct InSession<'r> {
+    /// The key of its identity.
+    pub(super) identity: RecordKey,
+    /// Whether it is the entry: the earliest event of its session.
+    pub(super) is_entry: bool,
+    /// The bytes that it carries.
+    pub(super) carried: &'r [u8],
+}
+
+impl<'h> Sessions<'h> {
+    /// Creates a collection with sorts of `sort_bytes` in memory and with files in `dir`.
+    pub(super) fn new(hasher: &'h KeyHasher, dir: &Path, sort_bytes: usize) -> Self {
+        let sorter = || RecordSorter::new(dir, sort_bytes);
+        Self { links: Links::new(hasher, dir, sort_bytes), sent: sorter(), resolved: sorter() }
+    }
+
+    /// Returns the keys of the ids that an event names, and records its link.
+    pub(super) fn keys(&mut self, position: Position, event: &Event) -> io::Result<SentKeys> {
+        self.links.see(position, event)
+    }
+
+    /// Adds an event that names `key`.
+    pub(super) fn add(&mut self, key: RecordKey, position: Position, event: &Event, carried: &[u8]) -> io::Result<()> {
+        self.sent.push(&[&bytes(key), &ordered(event.time.0), &position.to_be_bytes(), carried])
+    }
+
+    /// Passes all events to `visit`: session by session of each identity, each in order of time.
+    pub(super) fn visit(
+        self,
+        cancelled: &AtomicBool,
+        visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>,
+    ) -> Result<(), ScanError> {
+        let Self { links, sent, mut resolved } = self;
+        let mut links = links.sorted()?;
+        let mut seen = 0_u64;
+        let mut check_often = || {
+            seen += 1;
+            if seen.is_multiple_of(CHECK_EVERY) { check(cancelled) } else { Ok(()) }
+        };
+        let mut sent = sent.finish()?;
+        while let Some(record) = sent.next()? {
+            check_often()?;
+            let (key, rest) = record.split_at(KEY);
+            resolved.push(&[&bytes(links.resolve(key_of(key))?), rest])?;
+        }
+        drop(sent);
+        let mut resolved = resolved.finish()?;
+        let mut last: Option<(RecordKey, i64)> = None;
+        while let Some(record) = resolved.next()? {
+            check_often()?;
+            let (head, carried) = record.split_at(MOMENT);
+            let (identity, time) = (key_of(&head[..KEY]), time_of(&head[KEY..KEY + 8]));
+            let goes_on = |(of, before): (RecordKey, i64)| of == identity && time.saturating_sub(before) <= SESSION_GAP_MS;
+            let is_entry = !last.is_some_and(goes_on);
+            last = Some((identity, time));
+            visit(InSession { identity, is_entry, carried })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `window` ends before `event`, so that sessions of events in the window don't need it.
+///
+/// Where clocks are set back at midnight, an instant of the day before can follow one of the day.
+pub(super) fn ends_before(window: Window, event: &Event) -> bool {
+    event.day.0 > window.end.0.saturating_add(1)
+}
+
+/// A time as bytes that are ordered as the times are.
+fn ordered(time: i64) -> [u8; 8] {
+    (time.cast_unsigned() ^ 1 << 63).to_be_bytes()
+}
+
+fn time_of(bytes: &[u8]) -> i64 {
+    (bytes.try_into().map_or(0, u64::from_be_bytes) ^ 1 << 63).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_ordered_as_bytes() {
+        let times = [i64::MIN, -1, 0, 1, 1_700_000_000_000, i64::MAX];
+        assert!(times.map(ordered).is_sorted());
+        assert_eq!(times.map(|time| time_of(&ordered(time))), times);
+    }
+}

@@ -1,0 +1,17 @@
+//! Counts and sums of events by the values of one property.
+//!
+//! A [`Grouping`] says what an event adds to which group; a [`Ranking`] selects the first groups. Groups of parts of the events
+//! can be merged, so that the caller decides how many are in memory.
+
+mod grouping;
+mod key;
+mod ranking;
+mod total;
+
+pub use grouping::{Grouping, MAX_GROUPS};
+pub use key::GroupKey;
+pub use ranking::{Aggregate, AggregateRow, GroupSum, Ranking};
+pub use total::{GroupFigures, Summand, Total};
+
+#[cfg(test)]
+mod tests;

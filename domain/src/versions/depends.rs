@@ -1,0 +1,23 @@
+//! What the answer to a query depends on.
+
+use super::touched::Figure;
+use crate::time::Window;
+
+/// What the answer to a query about one project depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depends {
+    /// On every event.
+    Everything,
+    /// On some figures, of all days.
+    AllDays(&'static [Figure]),
+    /// On some figures of the days of a window.
+    Days(&'static [Figure], Window),
+}
+
+impl Depends {
+    /// The answer is computed from the events of a window themselves, their identities and their sessions.
+    #[must_use]
+    pub fn on_events(window: Window) -> Self {
+        Self::Days(&[Figure::Events], window)
+    }
+}

@@ -1,0 +1,75 @@
+//! What one event touched.
+
+use crate::time::Day;
+
+/// A kind of figures that answers are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// The events themselves, who they belong to, and the entries of their sessions.
+    Events,
+    /// Unique users.
+    Users,
+    /// Active accounts.
+    Accounts,
+    /// Revenue and orders.
+    Money,
+    /// Orders by first and last touch.
+    Attribution,
+    /// Sessions by channel and touch.
+    Traffic,
+    /// Cohorts, which have no days.
+    Cohorts,
+}
+
+impl Figure {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Events, Self::Users, Self::Accounts, Self::Money, Self::Attribution, Self::Traffic, Self::Cohorts];
+    /// The number of kinds.
+    pub const COUNT: usize = Self::ALL.len();
+}
+
+/// The number of entries beyond which duplicates are removed.
+const COMPACT_AT: usize = 4096;
+
+/// The figures and days that one event touched.
+#[derive(Debug, Default)]
+pub struct Touched {
+    days: Vec<(Figure, Day)>,
+    /// The figures that are touched on all days.
+    whole: [bool; Figure::COUNT],
+}
+
+impl Touched {
+    /// Touches a figure on a day.
+    pub fn day(&mut self, figure: Figure, day: Day) {
+        if self.days.last() == Some(&(figure, day)) {
+            return;
+        }
+        if self.days.len() == self.days.capacity() && self.days.len() >= COMPACT_AT {
+            self.days.sort_unstable();
+            self.days.dedup();
+        }
+        self.days.push((figure, day));
+    }
+
+    /// Touches a figure on all days.
+    pub fn all_days(&mut self, figure: Figure) {
+        self.whole[figure as usize] = true;
+    }
+
+    pub(super) fn days(&self) -> &[(Figure, Day)] {
+        &self.days
+    }
+
+    pub(super) fn whole(&self) -> impl Iterator<Item = Figure> {
+        Figure::ALL.into_iter().filter(|figure| self.whole[*figure as usize])
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.days.clear();
+        self.days.shrink_to(COMPACT_AT);
+        self.whole = [false; Figure::COUNT];
+    }
+}

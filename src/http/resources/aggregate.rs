@@ -1,0 +1,221 @@
+//! `POST /projects/{project_id}/analytics/aggregate`
+
+use actix_web::HttpResponse;
+use headcount_actors::registry::Scope;
+use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
+use headcount_domain::filter::Filter;
+use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
+use headcount_domain::names::NamedValues;
+use headcount_domain::versions::Depends;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Object, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::filters::{self, FilterShape};
+use crate::http::extract::json::{BodyArguments, Fields, json_body};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::decimal::Decimal;
+use crate::http::respond::error::ApiError;
+
+/// The number of groups if none is given.
+const DEFAULT_GROUPS: usize = 100;
+
+json_body! {
+    /// What is grouped. Exactly one of `group_by` and `metadata_field` is given.
+    #[schema(example = json!({
+        "start_date": "2024-03-01", "end_date": "2024-03-31", "metadata_field": "plan", "sum_metadata_field": "seats",
+        "event_name": "upgraded", "filters": [{"field": "acquisition_channel", "operator": "is", "value": "Organic Search"}],
+        "limit": 20
+    }))]
+    pub(crate) struct AggregateQuestion {
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it.
+        start_date: String = required("a string"),
+        /// The last day. Default: today.
+        end_date: Option<String> = optional("a string"),
+        /// Group by this built-in field.
+        #[schema(value_type = Option<BuiltInName>)]
+        group_by: Option<BuiltIn> = with(read_built_in),
+        /// Group by the metadata at this path, without the prefix `metadata.`: `plan`, `plan.name`.
+        #[schema(value_type = Option<PathName>)]
+        metadata_field: Option<MetadataPath> = with(read_path),
+        /// Sum the numbers of the metadata at this path; not with `group_by` `entry_url` or `acquisition_channel`.
+        #[schema(value_type = Option<PathName>)]
+        sum_metadata_field: Option<MetadataPath> = with(read_path),
+        /// Only events of this name.
+        event_name: Option<String> = optional("a string"),
+        /// Only events for which all of these hold; at most 20.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Vec<Filter> = with(filters::read),
+        /// The most groups to return.
+        #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
+        limit: usize = with(read_limit),
+    }
+}
+
+/// The schema of the name of a built-in field.
+#[derive(Debug)]
+pub(crate) struct BuiltInName;
+
+impl PartialSchema for BuiltInName {
+    fn schema() -> RefOr<Schema> {
+        let names = BuiltIn::ALL.iter().map(|field| field.as_str());
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for BuiltInName {}
+
+/// The schema of a path into the metadata.
+#[derive(Debug)]
+pub(crate) struct PathName;
+
+impl PartialSchema for PathName {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+    }
+}
+
+impl ToSchema for PathName {}
+
+fn read_built_in(fields: &Fields<'_>, name: &str) -> Result<Option<BuiltIn>, ApiError> {
+    fields.parsed(name, &format!("one of {}", BuiltIn::names().join(", ")), |text| text.parse().ok())
+}
+
+fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>, ApiError> {
+    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    MetadataPath::parse(&text).map(Some).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
+}
+
+fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+    let expected = format!("an integer from 1 to {MAX_GROUPS}");
+    match fields.optional::<usize>(name, &expected)? {
+        None => Ok(DEFAULT_GROUPS),
+        Some(limit) if (1..=MAX_GROUPS).contains(&limit) => Ok(limit),
+        Some(limit) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {limit}"))),
+    }
+}
+
+/// Returns the property that is grouped by.
+fn read_group(group_by: Option<BuiltIn>, metadata_field: Option<MetadataPath>) -> Result<Field, ApiError> {
+    match (group_by, metadata_field) {
+        (Some(field), None) => Ok(Field::BuiltIn(field)),
+        (None, Some(path)) => Ok(Field::Metadata(path)),
+        (None, None) => Err(ApiError::missing_one_of("group_by", "metadata_field")),
+        (Some(_), Some(_)) => Err(ApiError::parameter("group_by", "only one of `group_by` and `metadata_field` may be given")),
+    }
+}
+
+/// Events by the values of a property.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AggregateAnswer {
+    /// The groups: by `total` if sums were asked for, else by `count`, descending. Among equals, null is last.
+    rows: Vec<GroupRow>,
+    /// The number of all groups, the null group included.
+    total_groups: u64,
+    /// Whether there are more groups than rows.
+    truncated: bool,
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+    /// The timezone of the days.
+    timezone: String,
+}
+
+/// One group.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct GroupRow {
+    /// The value that its events share: a text for built-in fields, the JSON scalar for metadata. Null: they have none.
+    value: GroupValue,
+    /// The number of events.
+    count: u64,
+    /// The sum of the numbers; only if sums were asked for. Null if it is too large (1e32 or more).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Decimal>, required = false)]
+    total: Option<Option<Decimal>>,
+    /// The number of events that have a number; only if sums were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = u64)]
+    summed: Option<u64>,
+}
+
+/// A scalar, with its JSON type.
+#[derive(Debug)]
+pub(crate) struct GroupValue(Scalar<'static>);
+
+impl Serialize for GroupValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Scalar::Null => serializer.serialize_none(),
+            Scalar::Bool(value) => serializer.serialize_bool(*value),
+            Scalar::Text(text) => serializer.serialize_str(text),
+            Scalar::Number(number) => {
+                RawValue::from_string(number.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+            }
+        }
+    }
+}
+
+impl PartialSchema for GroupValue {
+    fn schema() -> RefOr<Schema> {
+        let of = |values: OneOfBuilder, kind| values.item(Object::with_type(kind));
+        [Type::String, Type::Number, Type::Boolean, Type::Null].into_iter().fold(OneOfBuilder::new(), of).into()
+    }
+}
+
+impl ToSchema for GroupValue {}
+
+impl From<AggregateRow> for GroupRow {
+    fn from(row: AggregateRow) -> Self {
+        Self {
+            value: GroupValue(row.value),
+            count: row.count,
+            total: row.sum.map(|sum| sum.total.map(Decimal)),
+            summed: row.sum.map(|sum| sum.summed),
+        }
+    }
+}
+
+/// Events of a window, counted and summed by the values of one property.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/analytics/aggregate", tag = "analytics",
+    params(ProjectPath),
+    request_body = AggregateQuestion,
+    responses(
+        (status = 200, description = "The groups.", body = AggregateAnswer, example = json!({
+            "rows": [
+                {"value": "team", "count": 41, "total": 233.5, "summed": 40},
+                {"value": null, "count": 3, "total": 0, "summed": 0}
+            ],
+            "total_groups": 2, "truncated": false,
+            "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
+        })),
+        NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
+    ),
+)]
+pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
+    let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, scope, role).await?;
+    let asked = &mut question.parameters;
+    let by = read_group(asked.group_by, asked.metadata_field.take())?;
+    let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;
+    let predicate = filters::predicate(asked.event_name.as_deref(), std::mem::take(&mut asked.filters))?.unwrap_or_default();
+    let (start, end, limit) =
+        (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
+    let window = question.window(Some(start), end)?;
+    let groups = state.engine.aggregate(question.subject.project, window, predicate, grouping, limit);
+    let answer = |groups: Aggregate| AggregateAnswer {
+        rows: groups.rows.into_iter().map(GroupRow::from).collect(),
+        total_groups: groups.total_groups,
+        truncated: groups.truncated,
+        start_date: window.start.to_string(),
+        end_date: window.end.to_string(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
+    };
+    question.reply(Depends::on_events(window), groups, answer).await
+}

@@ -1,0 +1,123 @@
+//! Exports: the same rows over HTTP and from the command line, beside a server and without one.
+
+use std::path::Path;
+use std::process::Output;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::client::Call;
+use crate::errors::assert_refused;
+use crate::server::{TestServer, command};
+use crate::tenant::Tenant;
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+const WINDOW: &str = "start_date=2024-02-01&end_date=2024-04-01";
+
+fn send(tenant: &Tenant, count: i64) {
+    let event = |number: i64| {
+        json!({"name": if number % 3 == 0 { "order" } else { "say \"hi\", twice" }, "timestamp": BASE_MS - number * 60_000,
+               "anonymous_id": format!("a{}", number % 9), "external_id": format!("e{}", number - number % 7 / 6), "message": "a\r\nb",
+               "pc": if number % 11 == 0 { "" } else { "analytics" }, "metadata": {"number": number, "text": ["\u{e4}\n", null]}})
+    };
+    let events: Vec<Value> = (0..count).map(event).collect();
+    for events in events.chunks(50) {
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({"events": events})));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+    }
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// All rows of the list, in the order of recording, as an export has them.
+fn listed(tenant: &Tenant, query: &str) -> Vec<Value> {
+    let page = tenant.get(&tenant.path(&format!("events?after_position=0&limit=1000{query}"))).ok(200);
+    let row = |event: &Value| {
+        let mut row = event.as_object().expect("an object").clone();
+        row.retain(|name, value| {
+            !value.is_null() && !["id", "identity_id", "acquisition_channel", "entry_url"].contains(&&**name)
+        });
+        row.insert("_v".to_owned(), json!(1));
+        Value::Object(row)
+    };
+    page["events"].as_array().expect("events").iter().map(row).collect()
+}
+
+#[test]
+fn an_export_is_all_events_in_the_order_of_recording() {
+    let tenant = Tenant::new();
+    send(&tenant, 200);
+    let get = |query: &str| tenant.get(&tenant.path(&format!("export{query}")));
+    let answer = get("");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/x-ndjson")));
+    assert_eq!(lines(&answer.text()), listed(&tenant, ""));
+    let name = "&event_name=order";
+    assert_eq!(lines(&get(&format!("?{WINDOW}{name}")).text()), listed(&tenant, &format!("&{WINDOW}{name}")));
+    let one = lines(&get("?start_date=2024-03-01&end_date=2024-03-01&filters=%5B%7B%22field%22%3A%22metadata.number%22%2C%22operator%22%3A%22is%22%2C%22value%22%3A4%7D%5D").text());
+    assert_eq!((one.len(), &one[0]["metadata"]["number"]), (1, &json!(4)));
+    let csv = get("?format=csv").text();
+    assert!(csv.starts_with("_v,position,timestamp,received_at,day,name,"), "{csv}");
+    assert!(csv.contains("\"say \"\"hi\"\", twice\"") && csv.contains("\"a\r\nb\"") && csv.contains(",\"\","), "quoted: {csv}");
+    assert_eq!(csv.matches("\r\n1,").count(), listed(&tenant, "").len());
+    let parquet = get("?format=parquet").body;
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    let empty = Tenant::new();
+    assert_eq!(empty.get(&empty.path("export")).text(), "");
+    let parquet = empty.get(&empty.path("export?format=parquet")).body;
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    for (query, param) in [("?format=xml", "format"), ("?start_date=x", "start_date"), ("?filters=1", "filters")] {
+        assert_refused(query, &get(query), 400, "invalid_parameter", Some(param));
+    }
+    let tag = get("").etag();
+    let again = tenant.send(Call::get(tenant.path("export")).bearer(&tenant.token).header("if-none-match", tag));
+    assert_eq!(again.status, 304);
+}
+
+fn export(server: &TestServer, project: &str, more: &[&str]) -> Output {
+    let arguments = ["--project", project];
+    command("export", server.data_dir()).args(arguments).args(more).output().expect("the program runs")
+}
+
+#[test]
+fn the_command_writes_the_same_beside_a_server_and_without_one() {
+    let server = Arc::new(TestServer::start());
+    let token = server.initial("api_token").to_owned();
+    let (project, key) = (server.initial("project_id").to_owned(), server.initial("public_key").to_owned());
+    let events: Vec<Value> =
+        (0..300).map(|number| json!({"name": "a", "user_id": "u", "metadata": {"number": number}})).collect();
+    let sent = server.send(&Call::post("/i/batch").key(&key).agent("Firefox").json(&json!({"events": events})));
+    assert_eq!(sent.status, 202, "{}", sent.text());
+    let output = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| output.path().join(name);
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let mut beside = Vec::new();
+    for format in ["ndjson", "csv", "parquet"] {
+        let file = path(format);
+        let done = export(&server, &project, &["--format", format, "-o", &text(&file)]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        beside.push(std::fs::read(&file).expect("the file"));
+        let over_http = server.send(&Call::get(format!("/projects/{project}/export?format={format}")).bearer(&token));
+        assert!(over_http.body == *beside.last().unwrap(), "{format}");
+    }
+    assert_eq!(export(&server, &project, &[]).stdout, beside[0], "standard output");
+    let refused = export(&server, &project, &["--filters", "{}", "-o", &text(&path("refused"))]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(server.stop().success());
+    for (format, expected) in ["ndjson", "csv", "parquet"].iter().zip(&beside) {
+        let done = export(&server, &project, &["--format", format, "-o", &text(&path("alone"))]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(std::fs::read(path("alone")).expect("the file") == *expected, "{format}");
+    }
+    for wrong in [&["--filters", "{}"][..], &["--start-date", "soon"], &["--event-name", ""]] {
+        let refused = export(&server, &project, &[wrong, &["-o", &text(&path("refused"))]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{wrong:?}");
+    }
+    let refused = export(&server, "prj_00000000000", &["-o", &text(&path("refused"))]);
+    assert_eq!(refused.status.code(), Some(1));
+    let mut names: Vec<_> = std::fs::read_dir(output.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["alone", "csv", "ndjson", "parquet"], "a failed export leaves no file");
+}
