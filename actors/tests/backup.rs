@@ -52,6 +52,15 @@ fn write(snapshot: BackupSnapshot, dir: &Path) -> Result<(), BackupFailure> {
     Ok(())
 }
 
+/// Adds what an engine writes only sometimes.
+fn add_rare_files(data: &Path) {
+    for dir in ["imports", "archive"] {
+        std::fs::create_dir_all(data.join(dir)).unwrap();
+    }
+    std::fs::write(data.join("dead-letters.ndjson"), "\n").unwrap();
+    std::fs::write(data.join("imports/1.ndjson"), "").unwrap();
+}
+
 /// Restores the backup, and checks that it holds these orders and knows their ids.
 async fn check(dir: &Path, count: u64) {
     let place = tempfile::tempdir().unwrap();
@@ -113,8 +122,9 @@ async fn each_failure(data: &Path, orders: u64, begin: impl Fn() -> Result<Backu
             failures += 1;
         }
     }
-    // What is left behind is removed by the next attempt.
-    assert!(unnoticed.iter().all(|failed| failed == "Remove backup.tmp"), "{unnoticed:?}");
+    // What is left behind is removed by the next attempt, and side indexes are advisory.
+    let is_harmless = |failed: &String| failed == "Remove backup.tmp" || failed.ends_with(".idx");
+    assert!(unnoticed.iter().all(is_harmless), "{unnoticed:?}");
     failures
 }
 
@@ -124,6 +134,7 @@ async fn any_failure_while_it_runs_leaves_no_backup_and_the_engine_goes_on() {
     let data = place.path().join("data");
     let (engine, project) = support::open(config(&data));
     fill(&engine, project, 0..1_000).await;
+    add_rare_files(&data);
     // The log prepares its next segment on a thread of its own.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let before = contents(&data);
@@ -141,6 +152,7 @@ async fn any_failure_on_a_stopped_directory_changes_nothing() {
     let (engine, project) = support::open(config(&data));
     fill(&engine, project, 0..1_000).await;
     engine.close().await;
+    add_rare_files(&data);
     let before = contents(&data);
     assert!(each_failure(&data, 1_000, || BackupSnapshot::of_directory(&data, SystemClock.now())).await > 50);
     assert_eq!(contents(&data), before);

@@ -67,10 +67,17 @@ impl Subject for Moving {
     }
 }
 
+/// Lists of events can't be filtered by their sessions yet.
+fn can_be_asked(question: &Question) -> bool {
+    let filters: String = question.query.iter().map(|(_, value)| value.as_str()).collect();
+    let is_of_sessions = ["acquisition_channel", "entry_url"].iter().any(|field| filters.contains(field));
+    !is_not_yet(&question.path) && !(question.path.ends_with("/events") && is_of_sessions)
+}
+
 /// The history of a seed, with moves, and without what can't be asked yet.
 fn history_with_moves(seed: u64) -> History {
     let history = History::from_seed(seed, now_ms(), Size { events: 60, questions: 40 });
-    let stays = |step: &&Step| !matches!(step, Step::Ask(question) if is_not_yet(&question.path));
+    let stays = |step: &&Step| !matches!(step, Step::Ask(question) if !can_be_asked(question));
     let mut steps: Vec<Step> = history.steps.iter().filter(stays).cloned().collect();
     for at in [steps.len() * 2 / 3, steps.len() / 3] {
         steps.insert(at, Step::Restart);
@@ -161,8 +168,8 @@ fn compare_all(history: &History, served: &mut Served<Tenant>, model: &Model) {
     let asked = questions(history, &mut Rng::new(history.seed), 120);
     let mut compared = 0;
     // The ids of companies are the server's own.
-    let can_be_asked = |question: &&Question| !is_not_yet(&question.path) && !question.path.contains("{company:");
-    for question in asked.iter().filter(can_be_asked) {
+    let is_fit = |question: &&Question| can_be_asked(question) && !question.path.contains("{company:");
+    for question in asked.iter().filter(is_fit) {
         let now_ms = now_ms();
         let expected = model.answer(now_ms, question);
         let same = compare(expected, served.ask(question), &mut ids);
@@ -352,7 +359,7 @@ fn one_backup_at_a_time_and_a_client_that_goes_away_leaves_nothing() {
     let filler = "x".repeat(10_000);
     let events: Vec<Value> =
         (0..100).map(|n| json!({"name": "a", "user_id": format!("u{n}"), "metadata": {"k": random(n, &filler)}})).collect();
-    for _ in 0..12 {
+    for _ in 0..40 {
         assert_eq!(
             tenant.send(Call::post("/i/batch").key(&tenant.key).agent(BROWSER).json(&json!({ "events": events }))).status,
             202
