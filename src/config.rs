@@ -164,6 +164,9 @@ keys! {
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
+    seal_after "DURATION" "--seal-after" "HEADCOUNT_SEAL_AFTER" "24h" "Age at which events move from the log to the archive";
+    seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events in the log at which they move to the archive";
+    archive_level "N" "--archive-level" "HEADCOUNT_ARCHIVE_LEVEL" "3" "Compression level of archive files, from 1 to 22";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }
@@ -209,6 +212,12 @@ pub struct Settings {
     pub question_timeout: Duration,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
+    /// The age at which events are sealed.
+    pub seal_after: Duration,
+    /// The number of unsealed events at which they are sealed.
+    pub seal_events: u64,
+    /// The compression level of the archive.
+    pub archive_level: i32,
     /// The filter of log lines.
     pub log: String,
     /// How it is logged.
@@ -303,6 +312,17 @@ impl Settings {
                     .filter(|it| *it >= Duration::from_secs(1))
                     .ok_or("must be a duration of at least 1s, such as 60s or 5m")
             })?,
+            seal_after: read.value("seal_after", |text| {
+                duration(text)
+                    .filter(|it| *it >= Duration::from_secs(1))
+                    .ok_or("must be a duration of at least 1s, such as 24h or 10m")
+            })?,
+            seal_events: read.value("seal_events", |text| {
+                text.parse().ok().filter(|events| *events > 0).ok_or("must be a number of at least 1, such as 262144")
+            })?,
+            archive_level: read.value("archive_level", |text| {
+                text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
+            })?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
                 "text" => Ok(LogFormat::Text),
@@ -341,6 +361,9 @@ impl Settings {
         config.geo_db.clone_from(&self.geo_db);
         config.question_timeout = self.question_timeout;
         config.checkpoints.interval = self.checkpoint_interval;
+        config.archive.seal_after = self.seal_after;
+        config.archive.seal_events = self.seal_events;
+        config.archive.level = self.archive_level;
         config
     }
 

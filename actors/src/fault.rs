@@ -2,7 +2,8 @@
 //!
 //! Every `match` is exhaustive, so that a new error needs a kind before it compiles.
 
-use headcount_domain::fault::Fault;
+use headcount_archive::error::ArchiveError;
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 use headcount_storage::external_ids::ExternalIdsError;
 use headcount_storage::log::LogError;
@@ -41,7 +42,7 @@ pub(crate) fn of_index(error: ExternalIdsError) -> Fault {
 }
 
 /// An error of the event log.
-fn of_log(error: LogError) -> Fault {
+pub(crate) fn of_log(error: LogError) -> Fault {
     let message = error.to_string();
     match error {
         LogError::Damaged { .. } | LogError::UnsupportedVersion { .. } | LogError::Removed { .. } => Fault::damaged_log(message),
@@ -54,6 +55,17 @@ fn of_log(error: LogError) -> Fault {
 pub(crate) fn of_history(error: HistoryError) -> Fault {
     match error {
         HistoryError::Log(error) => of_log(error),
-        HistoryError::Decode(_) => Fault::damaged_log(error.to_string()),
+        HistoryError::Decode(_) | HistoryError::Missing { .. } => Fault::damaged_log(error.to_string()),
+        HistoryError::Archive { error, .. } => of_archive(error),
+    }
+}
+
+/// An error of the archive.
+pub(crate) fn of_archive(error: ArchiveError) -> Fault {
+    let message = error.to_string();
+    match error {
+        ArchiveError::Damaged { .. } => Fault::new(FaultKind::DamagedArchive, message),
+        ArchiveError::Io { .. } | ArchiveError::Stopped => Fault::io(message),
+        ArchiveError::Refused { .. } | ArchiveError::Encode(_) => Fault::defect(message),
     }
 }

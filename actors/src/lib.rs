@@ -4,6 +4,7 @@
 //! to the log's thread (durable), to its shard (in the rollups), and back.
 
 pub mod admission_gate;
+mod archiver;
 pub mod backup;
 mod checkpoint_writer;
 pub mod clock;
@@ -13,17 +14,20 @@ mod event_codec;
 mod fault;
 #[cfg(test)]
 mod faulty_store;
+mod free_space;
 mod geo;
 mod history;
 pub mod ingest;
 pub mod memory_budget;
 mod opening_progress;
+mod partitions;
 pub mod registry;
 pub mod secrets;
 mod shard;
 pub mod thread_name;
 mod verifier;
 
+pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
     Vitals,

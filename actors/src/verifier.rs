@@ -49,7 +49,7 @@ impl DamageNote {
                     store.note_damage(&fault.message);
                 }
             }
-            FaultKind::Io | FaultKind::DamagedLog | FaultKind::Defect => {}
+            FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect => {}
         }
         fault
     }

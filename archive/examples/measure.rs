@@ -123,7 +123,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         events as f64 / sealing
     );
     let began = Clock::now();
-    while merge_next(&mut archive, Month(i32::MAX), &compact)? {}
+    while merge_next(&mut archive, Month(i32::MAX), &compact, &|| true)? {}
     println!("merged in {:.2} s", began.elapsed().as_secs_f64());
     report("merged", &archive, events);
     let began = Clock::now();

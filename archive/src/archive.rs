@@ -49,6 +49,18 @@ impl Archive {
         Ok(Self { dir, manifest })
     }
 
+    /// Opens the archive of a project that has sealed events.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list is damaged or missing, and [`ArchiveError::Io`].
+    pub fn existing(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
+        let dir = root.join(format!("project={project}"));
+        match Manifest::read(&dir, project)? {
+            Some(manifest) => Ok(Self { dir, manifest }),
+            None => Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing)),
+        }
+    }
+
     /// The project's folder.
     #[must_use]
     pub fn dir(&self) -> &Path {

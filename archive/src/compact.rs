@@ -36,14 +36,19 @@ pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptio
     due.flat_map(|files| files.chunk_by(move |one, next| is_small(one) && is_small(next))).find(|series| series.len() > 1)
 }
 
-/// Merges the files that [`next_merge`] returns. Returns false if there are none.
+/// Merges the files that [`next_merge`] returns, as long as `is_wanted` returns true. Returns false if there are none.
 ///
 /// The merged files are durable before the list names them; the sources become left-overs. A failed call can be repeated, and writes the
 /// same files again.
 ///
 /// # Errors
-/// As [`Archive::file`], and [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
-pub fn merge_next(archive: &mut Archive, now: Month, options: &CompactOptions) -> Result<bool, ArchiveError> {
+/// As [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is unchanged, unless only the last sync of the list failed.
+pub fn merge_next(
+    archive: &mut Archive,
+    now: Month,
+    options: &CompactOptions,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<bool, ArchiveError> {
     let manifest = archive.manifest();
     let Some(sources) = next_merge(manifest, now, options) else { return Ok(false) };
     let mut counts = PathCounts::default();
@@ -55,7 +60,7 @@ pub fn merge_next(archive: &mut Archive, now: Month, options: &CompactOptions) -
     let mut writer = FilesWriter::new(archive.dir().to_owned(), project, month, Some(counts.columns()), options.seal);
     for entry in sources {
         let file = archive.file(entry)?;
-        file.rows(0).try_for_each(|row| writer.push(&row?))?;
+        file.rows(0).try_for_each(|row| if is_wanted() { writer.push(&row?) } else { Err(ArchiveError::Stopped) })?;
     }
     let merged = writer.finish()?;
     let range = sources[0].name.first..=sources[sources.len() - 1].name.last;

@@ -34,6 +34,9 @@ pub enum ArchiveError {
         /// Why.
         reason: Refusal,
     },
+    /// The work was ended before it was done, because nobody wants it any more.
+    #[error("the archive's work was stopped")]
+    Stopped,
     /// The Parquet library returned an error while encoding, which is a defect.
     #[error("could not encode an archive file: {0}")]
     Encode(String),

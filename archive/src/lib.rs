@@ -5,12 +5,14 @@
 //! - [`export`]: rows as text.
 //! - [`metadata`]: the scalars of metadata by path, and the selection of paths that become columns.
 //! - [`file`](mod@file): the name, the writer and the reader of one file.
-//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder.
+//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder. [`catalog`]: the list of projects.
 //! - [`seal`]: adds rows. [`compact`]: merges the files of a month.
 //!
 //! The crate starts no thread and reads no clock. All operations on files pass through [`headcount_storage::files`].
 
 pub mod archive;
+pub mod catalog;
+mod checksum;
 pub mod compact;
 pub mod error;
 pub mod export;

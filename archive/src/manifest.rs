@@ -8,6 +8,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
+use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
 
@@ -15,12 +16,6 @@ use crate::file::FileEntry;
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// The version of the list's format.
 const FORMAT: u32 = 1;
-/// The text before the checksum. The checksum covers everything before this text.
-const CHECKSUM_KEY: &str = ",\"crc32c\":\"";
-/// The text after the checksum.
-const END: &str = "\"}\n";
-const CHECKSUM_DIGITS: usize = 8;
-
 /// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
@@ -111,24 +106,12 @@ impl Manifest {
     fn text(&self) -> serde_json::Result<String> {
         let Self { project, sealed_until, files } = self;
         let json = Json { format: FORMAT, project_id: project.to_string(), sealed_until: *sealed_until, files: files.clone() };
-        let mut text = serde_json::to_string(&json)?;
-        // The closing brace follows the checksum.
-        text.pop();
-        let checksum = crc32c::crc32c(text.as_bytes());
-        Ok(format!("{text}{CHECKSUM_KEY}{checksum:08x}{END}"))
+        Ok(checksum::append(serde_json::to_string(&json)?))
     }
 }
 
 fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let has_checksum = || {
-        let rest = text.strip_suffix(END)?;
-        let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(CHECKSUM_DIGITS)?)?;
-        let rest = rest.strip_suffix(CHECKSUM_KEY)?;
-        (digits == format!("{:08x}", crc32c::crc32c(rest.as_bytes()))).then_some(())
-    };
-    has_checksum().ok_or("it does not match its checksum")?;
-    let json: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let json: Json = serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
     if json.format != FORMAT {
         return Err(format!("its format is {}, which this program does not know", json.format));
     }

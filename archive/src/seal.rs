@@ -1,5 +1,6 @@
 //! Adds rows to an archive: writes them to files by the UTC month of receipt, then lists the files in one step.
 
+use std::borrow::BorrowMut;
 use std::path::PathBuf;
 
 use headcount_domain::ids::ProjectId;
@@ -31,18 +32,18 @@ impl Default for SealOptions {
 }
 
 /// Adds rows to an archive, which stays unchanged until [`Sealer::finish`].
-pub struct Sealer<'a> {
-    archive: &'a mut Archive,
+pub struct Sealer<A> {
+    archive: A,
     files: FilesWriter,
 }
 
-impl<'a> Sealer<'a> {
+impl<A: BorrowMut<Archive>> Sealer<A> {
     /// Begins to add rows to `archive`.
     #[must_use]
-    pub fn new(archive: &'a mut Archive, options: SealOptions) -> Self {
-        let manifest = archive.manifest();
+    pub fn new(archive: A, options: SealOptions) -> Self {
+        let manifest = archive.borrow().manifest();
         let month = manifest.files().last().map_or(Month(i32::MIN), |file| file.name.month);
-        let files = FilesWriter::new(archive.dir().to_owned(), manifest.project(), month, None, options);
+        let files = FilesWriter::new(archive.borrow().dir().to_owned(), manifest.project(), month, None, options);
         Self { archive, files }
     }
 
@@ -51,7 +52,7 @@ impl<'a> Sealer<'a> {
     /// # Errors
     /// [`ArchiveError::Refused`]: the row was not added. After any other error, begin again with a new sealer.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
-        let last = self.archive.manifest().sealed_until();
+        let last = self.archive.borrow().manifest().sealed_until();
         if row.position <= last {
             return Err(ArchiveError::Refused { position: row.position, reason: Refusal::Order(last) });
         }
@@ -62,14 +63,15 @@ impl<'a> Sealer<'a> {
     ///
     /// # Errors
     /// [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
-    pub fn finish(self, sealed_until: Position) -> Result<(), ArchiveError> {
+    pub fn finish(mut self, sealed_until: Position) -> Result<(), ArchiveError> {
         let added = self.files.finish()?;
-        let manifest = self.archive.manifest();
+        let archive = self.archive.borrow_mut();
+        let manifest = archive.manifest();
         if added.is_empty() && sealed_until == manifest.sealed_until() {
             return Ok(());
         }
         let files = manifest.files().iter().cloned().chain(added).collect();
-        self.archive.publish(sealed_until, files)
+        archive.publish(sealed_until, files)
     }
 }
 

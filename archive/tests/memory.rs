@@ -87,7 +87,7 @@ fn use_all(root: &std::path::Path, rows: u64, make: impl Fn(Position) -> Row) ->
     }
     let sealed = peak_kib();
     forget_peak();
-    assert!(merge_next(&mut archive, Month(i32::MAX), &CompactOptions::default()).unwrap());
+    assert!(merge_next(&mut archive, Month(i32::MAX), &CompactOptions::default(), &|| true).unwrap());
     let merged = peak_kib();
     forget_peak();
     let mut read = 0;

@@ -11,6 +11,8 @@ pub enum FaultKind {
     DamagedIndex,
     /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail at the same position.
     DamagedLog,
+    /// A file of the archive is missing or damaged. What needs it works again once the file is restored.
+    DamagedArchive,
     /// The program violated an invariant. No stored data is known to be damaged.
     Defect,
 }

@@ -80,7 +80,7 @@ pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Fa
     let is_incremental = previous.is_some();
     let mut folder = BackupFolder::create(&args.dir, previous)?;
     let manifest = if through_server {
-        let stream = Client::operator(&args.server, settings)?.post_for_stream("/admin/backup")?;
+        let stream = Client::operator_of(&args.server, settings)?.post_for_stream("/admin/backup")?;
         unpack(stream, &mut folder)?
     } else {
         BackupSnapshot::of_directory(&settings.data_dir, SystemClock.now())?.write(&mut folder)?

@@ -105,7 +105,7 @@ pub(crate) struct ListedProject {
 impl Client {
     /// Creates a client of the server that the flags select, or of the one on the data directory.
     pub(crate) fn new(flags: &ServerFlags, settings: &Settings) -> Result<Self, Failure> {
-        let url = address(flags.url.as_ref(), settings);
+        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
         let token = match &flags.token {
             Some(token) => token.clone(),
             None => InitialCredentials::load(&settings.data_dir)?
@@ -115,18 +115,21 @@ impl Client {
         Self::with(&url, &token)
     }
 
-    /// Creates a client with the operator token.
-    pub(crate) fn operator(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
-        let token = match &flags.operator_token {
-            Some(token) => token.clone(),
-            None => {
-                let path = settings.data_dir.join(OPERATOR_FILE);
-                let token = std::fs::read_to_string(&path)
-                    .map_err(|error| Failure(format!("no operator token: give --operator-token; {}: {error}", path.display())))?;
-                token.trim().to_owned()
-            }
-        };
-        Self::with(&address(flags.url.as_ref(), settings), &token)
+    /// Creates a client of the server on the data directory, with the rights of its operator.
+    pub(crate) fn operator(settings: &Settings) -> Result<Self, Failure> {
+        Self::operator_of(&OperatorFlags::default(), settings)
+    }
+
+    /// Creates a client of the server that the flags select, with the rights of its operator.
+    pub(crate) fn operator_of(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
+        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
+        if let Some(token) = &flags.operator_token {
+            return Self::with(&url, token);
+        }
+        let path = settings.data_dir.join(OPERATOR_FILE);
+        let unreadable = |error| Failure(format!("the operator token in {} can't be read: {error}", path.display()));
+        let token = std::fs::read_to_string(&path).map_err(unreadable)?;
+        Self::with(&url, token.trim())
     }
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
@@ -232,10 +235,12 @@ impl Client {
     }
 }
 
-/// The URL of the server: the given one, or that of the server on the data directory.
-fn address(url: Option<&String>, settings: &Settings) -> String {
-    let saved = || std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
-    url.cloned().or_else(saved).unwrap_or_else(|| format!("http://{}", settings.listen))
+/// The URL of the server on the data directory.
+fn url_of(settings: &Settings) -> String {
+    match std::fs::read_to_string(settings.data_dir.join(ADDRESS_FILE)) {
+        Ok(url) => url.trim().to_owned(),
+        Err(_) => format!("http://{}", settings.listen),
+    }
 }
 
 fn read_response(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<ApiResponse, ureq::Error> {

@@ -3,6 +3,7 @@
 //! Answers go to standard output, logs and errors to standard error. Exit codes: 0 for success, 1 for a failure (one line gives
 //! the reason), 2 for a wrong command line.
 
+mod archive;
 mod backup;
 mod client;
 mod credentials;
@@ -57,6 +58,8 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
     Export(export::ExportArgs),
+    /// Seal events into the archive
+    Archive(archive::ArchiveArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -86,7 +89,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_)) {
+    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_) | Command::Archive(_)) {
         narrow(&settings.data_dir);
     }
     match command {
@@ -98,6 +101,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Backup(args) => backup::run(&settings, &args),
         Command::Restore(args) => backup::restore(&settings, &args),
         Command::Export(args) => export::run(&settings, &args),
+        Command::Archive(args) => archive::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

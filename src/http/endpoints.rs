@@ -78,6 +78,7 @@ endpoints! {
     groups => metrics;
     groups => top;
     organizations => create;
+    archive => seal;
     organization => show;
     organization => change;
     projects => list;

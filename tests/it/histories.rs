@@ -1,4 +1,4 @@
-//! Random histories over HTTP, each in an organization of its own, compared with the naive model to the last cell.
+//! Random histories over HTTP while events are sealed, each in an organization of its own, compared with the naive model to the last cell.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -9,6 +9,7 @@ use headcount_histories::{
 };
 use headcount_model::{Ids, Json, Question, same};
 
+use crate::archive::KeepSealing;
 use crate::not_yet::is_not_yet;
 use crate::server::TestServer;
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
@@ -52,6 +53,7 @@ fn trial(server: &Arc<TestServer>, seed: u64) -> Result<Coverage, String> {
 #[test]
 fn every_answer_equals_the_model() {
     let server = Arc::new(TestServer::start());
+    let sealing = KeepSealing::on(&server);
     let first = number("HEADCOUNT_FIRST_SEED", 0);
     let mut coverage = Coverage::default();
     let mut failures = Vec::new();
@@ -62,7 +64,9 @@ fn every_answer_equals_the_model() {
         }
         assert!(failures.len() < 3, "{}", failures.join("\n\n"));
     }
-    println!("{coverage}");
+    let sealed = sealing.stop();
+    println!("{coverage}{sealed} events sealed");
+    assert!(sealed > 0, "nothing was sealed meanwhile");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 

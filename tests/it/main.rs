@@ -7,6 +7,7 @@
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
+//! | [`archive`] | sealing, and who else reads the files |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
@@ -19,6 +20,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 mod access;
+mod archive;
 mod backup;
 mod bodies;
 mod bounds;

@@ -89,7 +89,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 37] = [
+pub(crate) const PATHS: [(&str, &[&str]); 38] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -113,6 +113,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 37] = [
     ("/groups/metrics", &["GET", "HEAD"]),
     ("/groups/top", &["GET", "HEAD"]),
     ("/organizations", &["POST"]),
+    ("/admin/archive/seal", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
     ("/projects/{project}", &["GET", "HEAD", "PATCH"]),

@@ -8,6 +8,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::quota::Quotas;
 use headcount_storage::log::{GroupOptions, LogOptions};
 
+use crate::archiver::{ArchivePolicy, StepProbe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
@@ -40,6 +41,8 @@ pub struct EngineConfig {
     pub question_timeout: Duration,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
+    /// When events are sealed.
+    pub archive: ArchivePolicy,
     /// The log's options.
     pub log: LogOptions,
     /// Options of the log's group commit.
@@ -54,6 +57,9 @@ pub struct EngineConfig {
     /// How long a start checks store and index before it serves: for tests of later checks.
     #[doc(hidden)]
     pub check_before_serving: Option<Duration>,
+    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
+    #[doc(hidden)]
+    pub archive_probe: StepProbe,
     /// Called before each event is applied: for tests of panics.
     #[doc(hidden)]
     pub probe: Probe,
@@ -73,12 +79,14 @@ impl EngineConfig {
             quotas: Quotas::default(),
             question_timeout: Duration::from_secs(60),
             checkpoints: CheckpointPolicy::default(),
+            archive: ArchivePolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),
             clock: Arc::new(SystemClock),
             progress: Arc::default(),
             records: None,
             check_before_serving: None,
+            archive_probe: None,
             probe: None,
         }
     }
@@ -130,6 +138,11 @@ fn explain(fault: &Fault) -> String {
         FaultKind::DamagedLog => {
             format!(
                 "the event log can't be read: {message}; nothing was removed; restore the log from a copy of the data directory"
+            )
+        }
+        FaultKind::DamagedArchive => {
+            format!(
+                "a part of the archive can't be read: {message}; nothing was removed; restore the file from a copy of the data directory"
             )
         }
         FaultKind::Defect => {

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use crate::free_space::free_bytes;
+
 /// How long an answer of the operating system is valid.
 const FRESH_FOR: Duration = Duration::from_millis(500);
 
@@ -30,7 +32,7 @@ impl DiskGuard {
             free_bytes: AtomicU64::new(u64::MAX),
             is_low: AtomicBool::new(false),
         };
-        guard.note(ask(path));
+        guard.note(free_bytes(path));
         guard
     }
 
@@ -40,7 +42,7 @@ impl DiskGuard {
         let asked_ms = self.asked_ms.load(Ordering::Relaxed);
         let stale = now_ms.saturating_sub(asked_ms) >= FRESH_FOR.as_millis().try_into().unwrap_or(u64::MAX);
         if stale && self.asked_ms.compare_exchange(asked_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.note(ask(&self.path));
+            self.note(free_bytes(&self.path));
         }
         self.free_bytes.load(Ordering::Relaxed)
     }
@@ -65,11 +67,6 @@ impl DiskGuard {
     pub(crate) fn has_space(&self) -> bool {
         self.free_bytes() >= self.min_free_bytes
     }
-}
-
-/// Asks the operating system. If it does not answer, the log's own errors have to do.
-fn ask(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]

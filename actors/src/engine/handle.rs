@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
@@ -23,10 +23,11 @@ use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
+use crate::archiver::{Archiver, Sources};
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::geo::GeoDatabase;
-use crate::history::History;
+use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
@@ -54,10 +55,12 @@ impl std::fmt::Debug for Engine {
 pub(super) struct Inner {
     pub(super) config: EngineConfig,
     pub(super) admission: Admission,
-    pub(super) shards: ShardClient,
+    pub(super) shards: Arc<ShardClient>,
     pub(super) log: Arc<dyn Commit<Ticket>>,
     pub(super) history: Arc<dyn History>,
     pub(super) dead: Arc<DeadLetters>,
+    pub(super) sealed: Arc<SealedEvents>,
+    pub(super) archiver: Arc<Archiver>,
     pub(super) quotas: Arc<QuotaTable>,
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
@@ -69,7 +72,7 @@ pub(super) struct Inner {
     pub(super) backups: Arc<Semaphore>,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
-    registry: Registry,
+    registry: Arc<Registry>,
     secrets: Secrets,
     geo: Option<GeoDatabase>,
     ingest: Addr<IngestActor>,
@@ -93,20 +96,53 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, dead, state, lock, incarnation } = opened;
+        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
+        let registry = Arc::new(registry);
         let open::OpenedState { shards, shared, memory, writer, writer_thread, verifier } = state;
         let map = ShardMap::new(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
-        let sink = sink(addresses.clone(), map);
+        let delivered = Arc::new(AtomicU64::new(log.last_position()));
         let log_reader = log.reader();
+        let trimmer = log.trimmer();
+        let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let admission_bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
+        let shards = Arc::new(ShardClient::new(addresses, map));
+        let sources = Sources {
+            policy: config.archive,
+            memory_bytes: config.memory_bytes,
+            min_free_bytes: config.min_free_bytes,
+            data_dir: config.data_dir.clone(),
+            clock: Arc::clone(&config.clock),
+            sealed: Arc::clone(&sealed),
+            logged,
+            trimmer,
+            dead: Arc::clone(&dead),
+            hasher: secrets.hasher().clone(),
+            registry: Arc::clone(&registry),
+            shards: Box::new(Arc::clone(&shards)),
+            delivered,
+            stop: Arc::default(),
+            probe: config.archive_probe.clone(),
+        };
+        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
+        let archiver = Arc::new(archiver);
+        let threads = Threads {
+            system,
+            system_thread,
+            writer,
+            writer_thread,
+            verifier,
+            archiver: Arc::clone(&archiver),
+            archiver_thread,
+            _lock: lock,
+        };
         let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
         let inner = Inner {
             admission: Admission::new(Gate::of_bodies(admission_bytes), disk, shared.health, shared.checkpoints),
-            shards: ShardClient::new(addresses, map),
+            shards,
             log,
             history,
             dead,
@@ -119,7 +155,9 @@ impl Engine {
             log_reader,
             backups: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
-            threads: Mutex::new(Some(Threads { system, system_thread, writer, writer_thread, verifier, _lock: lock })),
+            threads: Mutex::new(Some(threads)),
+            archiver,
+            sealed,
             registry,
             secrets,
             geo,
@@ -206,7 +244,7 @@ impl Engine {
     /// See [`AskError`].
     pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
         // While its partition is rebuilt, the version is that of an earlier state.
-        let check = || self.inner.admission.health.check(partition_of(project)).map_err(|why| AskError::Lost(Fault::io(why)));
+        let check = || self.inner.admission.health.check_answers(partition_of(project)).map_err(AskError::Lost);
         check()?;
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {

@@ -16,6 +16,7 @@ mod queries;
 mod quotas;
 mod readiness;
 mod scan;
+mod sealing;
 mod shard_client;
 mod threads;
 mod tracking;

@@ -15,7 +15,8 @@ use super::derived::Derived;
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
-use crate::history::{History, LogHistory};
+use crate::fault;
+use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -43,7 +44,10 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let history: Arc<dyn History> = Arc::new(LogHistory::new(log.reader()));
+    let sealed = Arc::new(SealedEvents::open(&dir.join("archive")).map_err(fault::of_archive)?);
+    check_reaches(&log, sealed.catalog().sealed_until())?;
+    let logged = LoggedEvents::new(log.reader());
+    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone()));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
     let opening = Opening { derived: &derived, config, history: &history, dead: &dead };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
@@ -53,7 +57,9 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
             let (store, format) = derived.begin_anew(format, &message)?;
             (opening.state(store, format)?, format)
         }
-        Err(fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::Defect, .. }) => return Err(fault.into()),
+        Err(
+            fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, .. },
+        ) => return Err(fault.into()),
     };
     for (partition, reflected) in state.shards.iter().flat_map(Shard::reflected) {
         let last = history.last_position(partition);
@@ -66,7 +72,19 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     }
     derived.remove_old();
     let incarnation = format.incarnation.number();
-    Ok(Opened { registry, secrets, log, history, dead, state, lock, incarnation })
+    Ok(Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation })
+}
+
+/// Checks that the log has what follows the sealed events.
+fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
+    let last = log.last_position();
+    if last >= sealed_until {
+        return Ok(());
+    }
+    Err(OpenError::Directory(format!(
+        "the log ends at position {last}, but the archive has events up to position {sealed_until}: a part of the log is missing; \
+         restore it from a backup"
+    )))
 }
 
 /// An open data directory.
@@ -75,6 +93,8 @@ pub(crate) struct Opened {
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
     pub(crate) history: Arc<dyn History>,
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) logged: LoggedEvents,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: OpenedState,
     pub(crate) lock: DirLock,

@@ -1,13 +1,17 @@
 //! Sends requests to shards and waits for their answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_storage::external_ids::ExternalIdsView;
 use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder, Permit};
+use crate::archiver::ShardBarrier;
 use crate::shard::{Ask, Drain, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
 
 /// How long an answer may take.
@@ -118,6 +122,34 @@ impl ShardClient {
             wait
         };
         self.addresses.iter().map(drain).collect()
+    }
+}
+
+impl ShardBarrier for Arc<ShardClient> {
+    fn durable_until(&self, delivered: Position) -> Option<Position> {
+        // All are asked before the first answer is awaited.
+        let place = || self.gate.take(1);
+        let ask = |shard| Some(send(shard, None, place()?, move |shard: &mut Shard| Ok(shard.durable_until(delivered))));
+        let asked: Vec<_> = self.addresses.iter().map(ask).collect();
+        asked.into_iter().try_fold(delivered, |until, asked| Some(until.min(asked?.answer.blocking_recv().ok()?.ok()??)))
+    }
+
+    fn want_checkpoints(&self) {
+        for shard in &self.addresses {
+            if let Some(place) = self.gate.take(1) {
+                let request = |shard: &mut Shard| {
+                    shard.want_checkpoints();
+                    Ok(())
+                };
+                drop(send(shard, None, place, request).answer.blocking_recv());
+            }
+        }
+    }
+
+    fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
+        let shard = self.addresses.get(self.map.shard_of(partition))?;
+        let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));
+        asked.answer.blocking_recv().ok()?.ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use actix::{Actor, Addr, Arbiter, System};
@@ -10,6 +11,7 @@ use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Commit, Outcome as LogOutcome};
 
 use super::config::OpenError;
+use crate::archiver::Archiver;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::ingest::{IngestActor, Ticket};
 use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, ShardMap, Work};
@@ -23,18 +25,23 @@ pub(super) struct Threads {
     pub(super) writer: CheckpointWriter,
     pub(super) writer_thread: JoinHandle<()>,
     pub(super) verifier: Verifier,
+    pub(super) archiver: Arc<Archiver>,
+    pub(super) archiver_thread: JoinHandle<()>,
     pub(super) _lock: DirLock,
 }
 
 impl Threads {
     /// Stops all threads and waits for them.
     pub(super) fn stop(self) {
-        let Self { system, system_thread, writer, writer_thread, verifier, _lock } = self;
+        let Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock } = self;
+        archiver.stop();
         verifier.stop();
         writer.stop_retrying();
         drop(writer);
         system.stop();
         let _ = system_thread.join();
+        // Shards that are gone answer nothing, so that it does not wait for them.
+        let _ = archiver_thread.join();
         // The writer ends when the shards, which hold its other handles, are gone.
         let _ = writer_thread.join();
     }
@@ -102,8 +109,15 @@ pub(crate) fn start_ingest(
 }
 
 /// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
-pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+///
+/// `delivered` is the position up to which everything has been passed on.
+pub(crate) fn sink(
+    shards: Vec<Addr<ShardActor>>,
+    map: ShardMap,
+    delivered: Arc<AtomicU64>,
+) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
     move |outcomes| {
+        let mut last = 0;
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();
         for outcome in outcomes {
             match outcome {
@@ -113,6 +127,7 @@ pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(V
                     super::fault_injection::acknowledge_early(&back, committed.first, events.len());
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
+                    last = last.max(first + events.len() as u64 - 1);
                     let work = Work { partition, project, first, events, permits, reply };
                     works.entry(map.shard_of(partition)).or_default().push(work);
                 }
@@ -130,5 +145,7 @@ pub(crate) fn sink(shards: Vec<Addr<ShardActor>>, map: ShardMap) -> impl FnMut(V
             )]
             shards[shard].do_send(Apply(works));
         }
+        // Whoever reads it finds the events in the shards' mailboxes.
+        delivered.fetch_max(last, Ordering::Release);
     }
 }

@@ -1,5 +1,6 @@
 //! Figures about a running engine.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headcount_domain::intake::event::Position;
@@ -34,6 +35,14 @@ pub struct Vitals {
     /// Age of the oldest change that is in no durable checkpoint: the next start replays what was recorded since then. Zero if
     /// there is none.
     pub unsaved_for: Duration,
+    /// Number of files of the archive.
+    pub archive_files: u64,
+    /// Bytes of these files.
+    pub archive_bytes: u64,
+    /// Number of archive files that were found damaged.
+    pub archive_damaged_files: usize,
+    /// Age of the oldest event that is not sealed; zero if all are.
+    pub seal_lag: Duration,
     /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,
     /// Number of events that each quota refused since the start.
@@ -45,10 +54,15 @@ impl Engine {
     #[must_use]
     pub fn vitals(&self) -> Vitals {
         let progress = &self.inner.admission.checkpoints;
+        let archive = self.inner.archiver.figures();
         Vitals {
             checkpoints_failing: progress.failing(),
             partitions_refusing: progress.full(),
             unsaved_for: progress.longest_unsaved().unwrap_or_default(),
+            archive_files: archive.files.load(Ordering::Relaxed),
+            archive_bytes: archive.bytes.load(Ordering::Relaxed),
+            archive_damaged_files: self.inner.sealed.damaged_files(),
+            seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),
             log_position: last_position(&*self.inner.history),

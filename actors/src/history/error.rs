@@ -1,5 +1,7 @@
 //! The errors of reading recorded events.
 
+use headcount_archive::error::ArchiveError;
+use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::LogError;
 
@@ -12,4 +14,20 @@ pub(crate) enum HistoryError {
     /// A record of the log can't be decoded although its checksum holds: another version wrote it.
     #[error("an event in the log can't be decoded: {0}")]
     Decode(#[from] CodecError),
+    /// The archive can't be read.
+    #[error("{error}")]
+    Archive {
+        /// The partition of the project.
+        partition: u16,
+        /// The cause.
+        error: ArchiveError,
+    },
+    /// Neither the archive nor the log has these events.
+    #[error("the events from position {from} to {to} are neither in the archive nor in the log")]
+    Missing {
+        /// The first position.
+        from: Position,
+        /// The last position.
+        to: Position,
+    },
 }

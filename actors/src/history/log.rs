@@ -5,26 +5,34 @@ use std::ops::ControlFlow;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{LogReader, Record};
 
-use super::{History, HistoryError, Piece, Wanted};
+use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec;
 
 /// The events of the log.
-pub(crate) struct LogHistory {
+#[derive(Debug, Clone)]
+pub(crate) struct LoggedEvents {
     reader: LogReader,
 }
 
-impl LogHistory {
+impl LoggedEvents {
     pub(crate) fn new(reader: LogReader) -> Self {
         Self { reader }
     }
-}
 
-impl History for LogHistory {
-    fn last_position(&self, _: u16) -> Position {
+    pub(super) fn first_position(&self) -> Position {
+        self.reader.first_position()
+    }
+
+    pub(crate) fn last_position(&self) -> Position {
         self.reader.last_position()
     }
 
-    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+    /// Passes the wanted events to `visit`, in order of position.
+    pub(crate) fn read(
+        &self,
+        wanted: &[Wanted],
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
         let of = |partition: u16| wanted.iter().find(|wanted| wanted.partition == partition);
         let until = wanted.iter().map(|wanted| wanted.until).max().unwrap_or(0);
         let mut result = Ok(());
@@ -46,8 +54,8 @@ impl History for LogHistory {
     }
 }
 
-fn piece(record: &Record<'_>, wanted: &Wanted) -> Result<Piece, HistoryError> {
+fn piece(record: &Record<'_>, wanted: &Wanted) -> Result<HistoryPiece, HistoryError> {
     let events = event_codec::decode(record.payload)?;
     let events = (record.first..).zip(events).filter(|(position, event)| wanted.contains(*position, event)).collect();
-    Ok(Piece { partition: record.partition, events, bytes: record.payload.len() })
+    Ok(HistoryPiece { partition: record.partition, events, bytes: record.payload.len(), origin: PieceOrigin::Log })
 }

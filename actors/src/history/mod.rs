@@ -4,6 +4,8 @@
 
 mod error;
 mod log;
+mod past;
+mod sealed;
 
 use std::ops::ControlFlow;
 
@@ -11,7 +13,9 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 
 pub(crate) use error::HistoryError;
-pub(crate) use log::LogHistory;
+pub(crate) use log::LoggedEvents;
+pub(crate) use past::Past;
+pub(crate) use sealed::SealedEvents;
 
 /// Events with their positions, in order.
 pub(crate) type Recorded = Vec<(Position, Box<Event>)>;
@@ -41,13 +45,26 @@ impl Wanted {
 }
 
 /// Events of one partition that were read together.
-pub(crate) struct Piece {
+pub(crate) struct HistoryPiece {
     /// The partition.
     pub(crate) partition: u16,
     /// The wanted events. There may be none.
     pub(crate) events: Recorded,
     /// About how many bytes were decoded.
     pub(crate) bytes: usize,
+    /// Where they were read.
+    pub(crate) origin: PieceOrigin,
+}
+
+/// Where a [`HistoryPiece`] was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PieceOrigin {
+    /// The archive: events of one project, without duplicates. Other projects of the partition may follow with lower positions.
+    Archive,
+    /// The end of a partition's sealed events: everything wanted up to this position has been visited.
+    EndOfArchive(Position),
+    /// The log, in the order of the partition's positions. Events that were set aside and duplicates are among them.
+    Log,
 }
 
 /// The recorded events of all partitions.
@@ -57,9 +74,9 @@ pub(crate) trait History: Send + Sync {
 
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///
-    /// The events of one project are visited in order. `visit` ends the reading with [`ControlFlow::Break`].
+    /// The events of one project are visited in order; those of the log come after the sealed ones. `visit` ends the reading with [`ControlFlow::Break`].
     ///
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
-    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
 }

@@ -74,7 +74,7 @@ mod tests {
             assert_eq!(scope.as_str().parse(), Ok(*scope));
             assert_eq!(serde_json::to_string(scope).unwrap(), format!("\"{scope}\""));
         }
-        assert_eq!(Scope::ALL.len(), 10);
+        assert_eq!(Scope::ALL.len(), 11);
         let error = "root".parse::<Role>().unwrap_err();
         assert_eq!(error.to_string(), "is none of: owner, admin, member");
     }

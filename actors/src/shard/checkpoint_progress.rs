@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-use super::shard_map::PARTITIONS;
+use crate::partitions::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::shard_map::PARTITIONS;
+use headcount_domain::fault::{Fault, FaultKind};
 use parking_lot::Mutex;
+
+use crate::partitions::PARTITIONS;
 
 /// The condition of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(crate) enum Condition {
 #[derive(Debug)]
 pub(crate) struct PartitionHealth {
     conditions: Vec<AtomicU8>,
-    reasons: Mutex<BTreeMap<u16, (Condition, String)>>,
+    reasons: Mutex<BTreeMap<u16, (Condition, Fault)>>,
     stopping: AtomicBool,
 }
 
@@ -50,22 +52,41 @@ impl PartitionHealth {
         }
     }
 
-    /// Sets the condition of a partition.
-    pub(crate) fn set(&self, partition: u16, condition: Condition, reason: &str) {
+    /// Checks that a partition answers.
+    ///
+    /// # Errors
+    /// That of the archive if a damaged file prevents a rebuild, or else one that says that it can be tried again.
+    pub(crate) fn check_answers(&self, partition: u16) -> Result<(), Fault> {
+        let Err(why) = self.check(partition) else { return Ok(()) };
+        let reasons = self.reasons.lock();
+        match reasons.get(&partition) {
+            Some((_, fault)) if fault.kind == FaultKind::DamagedArchive => Err(fault.clone()),
+            _ => Err(Fault::io(why)),
+        }
+    }
+
+    /// Marks a partition as working again.
+    pub(crate) fn set_well(&self, partition: u16) {
+        self.store(partition, Condition::Well);
+        self.reasons.lock().remove(&partition);
+    }
+
+    /// Sets the condition of a partition that does not work.
+    pub(crate) fn set_unwell(&self, partition: u16, condition: Condition, fault: &Fault) {
+        self.reasons.lock().insert(partition, (condition, fault.clone()));
+        self.store(partition, condition);
+    }
+
+    fn store(&self, partition: u16, condition: Condition) {
         if let Some(known) = self.conditions.get(usize::from(partition)) {
             known.store(condition as u8, Ordering::Release);
-        }
-        let mut reasons = self.reasons.lock();
-        match condition {
-            Condition::Well => drop(reasons.remove(&partition)),
-            _ => drop(reasons.insert(partition, (condition, reason.to_owned()))),
         }
     }
 
     /// The partitions that don't work, each with its condition and the reason.
     pub(crate) fn unwell(&self) -> Vec<(u16, Condition, String)> {
         let reasons = self.reasons.lock();
-        reasons.iter().map(|(partition, (condition, reason))| (*partition, *condition, reason.clone())).collect()
+        reasons.iter().map(|(partition, (condition, fault))| (*partition, *condition, fault.to_string())).collect()
     }
 
     /// Tells the shards to drop their queues, because the engine stops.

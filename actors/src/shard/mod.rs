@@ -21,6 +21,7 @@ mod shard_map;
 mod tests;
 mod work;
 
+pub use crate::partitions::{PARTITIONS, partition_of};
 pub(crate) use actor::{Apply, Ask, Drain, ShardActor};
 pub(crate) use applier::{Applier, Probe};
 pub(crate) use checkpoint_progress::CheckpointProgress;
@@ -33,6 +34,5 @@ pub(crate) use partition::{PartitionContext, Versions};
 pub(crate) use quota_table::{QuotaCheck, QuotaTable};
 pub(crate) use shard::{Shard, ShardRequest};
 pub(crate) use shard_map::ShardMap;
-pub use shard_map::{PARTITIONS, partition_of};
 pub use work::Outcome;
 pub(crate) use work::Work;

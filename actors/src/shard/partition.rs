@@ -23,14 +23,15 @@ use headcount_storage::store::Store;
 use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
 use super::quota_table::{QuotaCheck, QuotaTable};
-use super::shard_map::PARTITIONS;
 use super::work::Outcome;
 use crate::checkpoint_writer::Entries;
 use crate::checkpoint_writer::{
     Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
 };
 use crate::fault;
+use crate::history::PieceOrigin;
 use crate::opening_progress::Progress;
+use crate::partitions::PARTITIONS;
 use crate::verifier::{DamageNote, Unchecked};
 
 /// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
@@ -101,12 +102,17 @@ pub(crate) struct Partition {
     stored_as: u16,
     context: PartitionContext,
     applied: Position,
-    /// The highest position that the checkpoint reflects from which the partition was opened.
+    /// The highest position that the state reflects beyond `applied`: that of the checkpoint from which the partition was opened, or of
+    /// a sealed event.
     ahead: Position,
+    /// Whether sealed events are being replayed: project by project, so that those of others with lower positions may follow.
+    replays_archive: bool,
     /// The serial number of its last checkpoint.
     serial: u64,
     /// The first event that is in no checkpoint, begun or durable.
     unsaved_from: Option<Position>,
+    /// The first event of the checkpoint that has begun and is not durable.
+    saving_from: Option<Position>,
     projects: HashMap<ProjectId, ProjectState>,
     index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
@@ -135,8 +141,10 @@ impl Partition {
             context,
             applied: position,
             ahead: read_meta(&*store, &highest_key(stored_as))?.unwrap_or(position),
+            replays_archive: false,
             serial,
             unsaved_from: None,
+            saving_from: None,
             projects: HashMap::new(),
             index: None,
             external_ids,
@@ -231,14 +239,29 @@ impl Partition {
         self.pass(position);
     }
 
+    /// Notes where the next replayed events come from.
+    pub(crate) fn replay_from(&mut self, origin: PieceOrigin) {
+        self.replays_archive = origin == PieceOrigin::Archive;
+        if let PieceOrigin::EndOfArchive(until) = origin {
+            // The positions between its events belong to other partitions, or to duplicates.
+            self.applied = self.applied.max(until);
+        }
+    }
+
     fn pass(&mut self, position: Position) {
-        self.applied = self.applied.max(position);
+        let reached = if self.replays_archive { &mut self.ahead } else { &mut self.applied };
+        *reached = position.max(*reached);
         self.unsaved_from = Some(self.unsaved_from.map_or(position, |first| first.min(position)));
     }
 
     /// The position of the first event that is in no checkpoint, begun or durable.
     pub(crate) fn unsaved_from(&self) -> Option<Position> {
         self.unsaved_from
+    }
+
+    /// The position of the first event that is in no durable checkpoint.
+    pub(crate) fn first_not_durable(&self) -> Option<Position> {
+        self.saving_from.into_iter().chain(self.unsaved_from).min()
     }
 
     /// The position of a project's last event that counted. Loads the project.
@@ -341,7 +364,7 @@ impl Partition {
             Freeze::Write(frozen) => Some(frozen),
         };
         self.freezing.clear();
-        self.unsaved_from = None;
+        self.saving_from = self.unsaved_from.take();
         self.writing_bytes = self.bytes().unsaved;
         for (id, state) in &mut self.projects {
             if !std::mem::take(&mut state.changed) {
@@ -411,6 +434,7 @@ impl Partition {
         self.projects.values_mut().for_each(|state| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
+        self.saving_from = None;
     }
 
     /// Uses a table of external ids that was written, whatever became of its checkpoint.

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
-use headcount_domain::fault::Fault;
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
-use super::health::Condition;
 use super::partition::{Partition, PartitionContext, Partitions};
 use super::rebuild::{Rebuild, Received, Wake};
-use super::shard_map::partition_of;
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::history::History;
+use crate::partitions::partition_of;
 
 /// A partition whose state is lost, and why.
 pub(super) type Broken = (u16, Fault);
@@ -106,11 +105,22 @@ impl EventPipeline {
             return applied.min(*dropped);
         }
         if self.rebuilds.contains_key(&number) {
-            // A replay follows the order of the log.
+            // A replay follows the order of the log, and does not count sealed events before it has read all of them.
             return applied;
         }
         let of_partition = self.queue.fronts().filter(|(project, _)| partition_of(*project) == number);
         of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
+    }
+
+    /// The position up to which everything that was delivered is in durable checkpoints, if that is everything up to `delivered`. `None`:
+    /// not known, since a partition is being rebuilt, or queues were dropped.
+    pub(super) fn durable_until(&self, delivered: Position) -> Option<Position> {
+        if self.is_rebuilding() || !self.dropped.is_empty() {
+            return None;
+        }
+        let unsaved = self.partitions.values().filter_map(Partition::first_not_durable);
+        let queued = self.queue.fronts().map(|(_, front)| front.next());
+        Some(unsaved.chain(queued).min().map_or(delivered, |first| delivered.min(first - 1)))
     }
 
     /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
@@ -170,7 +180,7 @@ impl EventPipeline {
         let old = self.partitions.remove(&number);
         let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
         self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
-        self.context.health.set(number, rebuild.condition(), &fault.to_string());
+        self.context.health.set_unwell(number, rebuild.condition(), &fault);
         if rebuild.is_failed() {
             tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
         } else {
@@ -180,9 +190,18 @@ impl EventPipeline {
         self.rebuilds.insert(number, rebuild);
     }
 
-    /// The first fault that a partition is not rebuilt from yet.
+    /// The first fault that a partition is not rebuilt from yet, but for damage of the archive, which waits for an intact file.
     pub(super) fn first_fault(&self) -> Option<Fault> {
-        self.rebuilds.values().next().map(|rebuild| rebuild.fault().clone())
+        let mut faults = self.rebuilds.values().map(Rebuild::fault);
+        faults.find(|fault| fault.kind != FaultKind::DamagedArchive).cloned()
+    }
+
+    /// Makes the rebuild of a partition read all of its events.
+    pub(super) fn rebuild_to_the_end(&mut self, number: u16) {
+        let last = self.history.last_position(number);
+        if let Some(rebuild) = self.rebuilds.get_mut(&number) {
+            rebuild.read_until(last);
+        }
     }
 
     /// The partition whose rebuild is running.
@@ -219,7 +238,11 @@ impl EventPipeline {
         }
         match rebuild.receive()? {
             Received::Opened(partition) => drop(self.partitions.insert(number, *partition)),
-            Received::Events => {}
+            Received::Events(origin) => {
+                if let Some(partition) = self.partitions.get_mut(&number) {
+                    partition.replay_from(origin);
+                }
+            }
             Received::Nothing => return Ok(RebuildStep::Done),
             Received::End => {
                 let applied = self.partitions.get(&number).map_or(0, Partition::applied);
@@ -241,6 +264,6 @@ impl EventPipeline {
                 self.queue.push(queued.work.project, queued);
             }
         }
-        self.context.health.set(number, Condition::Well, "");
+        self.context.health.set_well(number);
     }
 }

@@ -16,7 +16,7 @@ use super::partition::{Partition, PartitionContext};
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::fault;
-use crate::history::{self, History, Recorded, Wanted};
+use crate::history::{History, HistoryPiece, PieceOrigin, Wanted};
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -34,6 +34,8 @@ pub(super) struct Rebuild {
     fault: Fault,
     /// What was applied before the fault, and must be applied again.
     target: Position,
+    /// The last position to read.
+    until: Position,
     /// The part of the store that holds the partition.
     stored_in: u16,
     /// Rebuild from the log alone.
@@ -60,7 +62,7 @@ enum Stage {
 /// What the reading thread delivers.
 enum Piece {
     Opened(Box<Partition>),
-    Read(Recorded),
+    Read(HistoryPiece),
     End,
     Failed(Fault),
 }
@@ -69,8 +71,8 @@ enum Piece {
 pub(super) enum Received {
     /// The partition as its checkpoint left it.
     Opened(Box<Partition>),
-    /// Events to apply.
-    Events,
+    /// Events to apply, and where they were read.
+    Events(PieceOrigin),
     /// The end of the log.
     End,
     /// Nothing yet.
@@ -96,6 +98,7 @@ impl Rebuild {
                 works: BTreeMap::new(),
                 fault: fault.clone(),
                 target,
+                until: target,
                 stored_in: number,
                 ignores_checkpoint: false,
                 resets_index: false,
@@ -115,7 +118,7 @@ impl Rebuild {
             rebuild.old = Some(old);
         }
         match fault.kind {
-            FaultKind::Io | FaultKind::Defect => {}
+            FaultKind::Io | FaultKind::DamagedArchive | FaultKind::Defect => {}
             FaultKind::DamagedStore => rebuild.ignores_checkpoint = true,
             // The log behind the checkpoint does not have the ids that the index held.
             FaultKind::DamagedIndex => (rebuild.ignores_checkpoint, rebuild.resets_index) = (true, true),
@@ -125,6 +128,11 @@ impl Rebuild {
             }
         }
         rebuild
+    }
+
+    /// Reads up to this position, for a partition that was given up before it had caught up.
+    pub(super) fn read_until(&mut self, last: Position) {
+        self.until = self.until.max(last);
     }
 
     /// The fault that it repairs.
@@ -184,7 +192,7 @@ impl Rebuild {
             stored_in: self.stored_in,
             ignores_checkpoint: self.ignores_checkpoint,
             resets_index: self.resets_index,
-            target: self.target,
+            until: self.until,
             context: context.clone(),
             history: Arc::clone(history),
             old: self.old.take(),
@@ -215,9 +223,9 @@ impl Rebuild {
                 self.stored_in = partition.stored_as().0;
                 Ok(Received::Opened(partition))
             }
-            Ok(Piece::Read(events)) => {
-                self.read = events.into();
-                Ok(Received::Events)
+            Ok(Piece::Read(piece)) => {
+                self.read = piece.events.into();
+                Ok(Received::Events(piece.origin))
             }
             Ok(Piece::End) => Ok(Received::End),
             Ok(Piece::Failed(fault)) => Err(fault),
@@ -260,7 +268,7 @@ struct Reader {
     stored_in: u16,
     ignores_checkpoint: bool,
     resets_index: bool,
-    target: Position,
+    until: Position,
     context: PartitionContext,
     history: Arc<dyn History>,
     old: Option<Partition>,
@@ -283,11 +291,11 @@ impl Reader {
 
     fn read(&self) -> Result<(), Fault> {
         let partition = self.open()?;
-        let wanted = Wanted { until: self.target, ..Wanted::partition(self.number, partition.applied()) };
+        let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, partition.applied()) };
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(());
         }
-        let mut visit = |piece: history::Piece| match self.send(Piece::Read(piece.events)) {
+        let mut visit = |piece: HistoryPiece| match self.send(Piece::Read(piece)) {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };

@@ -1,74 +1,104 @@
-//! Replays the log into partitions while a data directory is opened.
+//! Replays recorded events into partitions while a data directory is opened.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
 
-use super::applier::Applier;
 use super::partition::{Partition, Partitions};
+use super::pipeline::EventPipeline;
+use super::shard::Shard;
 use crate::fault;
-use crate::history::{History, Piece, Wanted};
-use crate::opening_progress::Progress;
+use crate::history::{HistoryError, HistoryPiece, Wanted};
 
-/// How a pass over the log ended.
-pub(super) enum Replayed {
-    /// At the end of the log.
+/// How a pass over the recorded events ended.
+enum Replayed {
+    /// At the last one.
     All,
-    /// After as many bytes as may be read before memory is checked.
-    Enough,
     /// At an event that panicked, in this partition.
     Panicked(u16),
+    /// At a damaged file of the archive, which this partition needs.
+    Damaged(u16, Fault),
 }
 
-/// Reads the log from where each partition stands, up to `limit_bytes`. Adds the number of applied events to `applied`.
-pub(super) fn replay(
-    partitions: &mut Partitions,
-    applier: &mut Applier,
-    history: &dyn History,
-    limit_bytes: usize,
-    progress: &Progress,
-    applied: &mut u64,
-) -> Result<Replayed, Fault> {
-    let wanted = partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied()));
-    let wanted: Vec<Wanted> = wanted.collect();
-    // The lowest partition of a shard has the number of the shard.
-    let shard = partitions.keys().next().map_or(0, |number| usize::from(*number));
-    let mut end = Ok(Replayed::All);
-    let mut read = 0;
-    let mut visit = |piece: Piece| {
-        let Some(partition) = partitions.get_mut(&piece.partition) else { return ControlFlow::Continue(()) };
-        match replay_piece(partition, applier, &piece, applied) {
-            Ok(true) => {}
-            Ok(false) => {
-                end = Ok(Replayed::Panicked(piece.partition));
-                return ControlFlow::Break(());
+impl Shard {
+    /// Replays what was recorded into the partitions, setting aside what panics twice.
+    pub(super) fn catch_up(&mut self) -> Result<(), Fault> {
+        loop {
+            match self.replay()? {
+                Replayed::All => return Ok(()),
+                Replayed::Panicked(number) => {
+                    // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
+                    self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);
+                    let partition = Partition::open(number, self.pipeline.context.clone())?;
+                    self.pipeline.partitions.insert(number, partition);
+                }
+                Replayed::Damaged(number, fault) => {
+                    // The others are served; this one is rebuilt once the file is intact.
+                    self.break_partition((number, fault));
+                    self.pipeline.rebuild_to_the_end(number);
+                }
             }
-            Err(fault) => {
-                end = Err(fault);
-                return ControlFlow::Break(());
+        }
+    }
+
+    /// Reads from where each partition stands.
+    fn replay(&mut self) -> Result<Replayed, Fault> {
+        let wanted = wanted(&self.pipeline.partitions);
+        let history = Arc::clone(&self.pipeline.history);
+        let mut end = Ok(Replayed::All);
+        let mut read = 0;
+        let result = history.read(&wanted, &mut |piece: HistoryPiece| {
+            match self.replay_piece(&piece) {
+                Ok(true) => {}
+                Ok(false) => {
+                    end = Ok(Replayed::Panicked(piece.partition));
+                    return ControlFlow::Break(());
+                }
+                Err(fault) => {
+                    end = Err(fault);
+                    return ControlFlow::Break(());
+                }
             }
+            read += piece.bytes;
+            if read >= self.evictor.replay_bytes() {
+                read = 0;
+                if let Err(fault) = self.make_room() {
+                    end = Err(fault);
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        match result {
+            Ok(()) => end,
+            Err(HistoryError::Archive { partition, error }) if error.is_damage() => {
+                Ok(Replayed::Damaged(partition, fault::of_archive(error)))
+            }
+            Err(error) => Err(fault::of_history(error)),
+        }
+    }
+
+    /// Applies the events of a piece. `false`: an event panicked.
+    fn replay_piece(&mut self, piece: &HistoryPiece) -> Result<bool, Fault> {
+        // The lowest partition of a shard has the number of the shard.
+        let shard = self.pipeline.partitions.keys().next().map_or(0, |number| usize::from(*number));
+        let EventPipeline { partitions, applier, context, .. } = &mut self.pipeline;
+        let Some(partition) = partitions.get_mut(&piece.partition) else { return Ok(true) };
+        partition.replay_from(piece.origin);
+        for (position, event) in &piece.events {
+            if applier.apply(partition, event, *position)?.is_none() {
+                return Ok(false);
+            }
+            self.replayed += 1;
         }
         if let Some((first, _)) = piece.events.first() {
-            progress.reached(shard, *first);
+            context.progress.reached(shard, *first);
         }
-        read += piece.bytes;
-        if read < limit_bytes {
-            return ControlFlow::Continue(());
-        }
-        end = Ok(Replayed::Enough);
-        ControlFlow::Break(())
-    };
-    history.read(&wanted, &mut visit).map_err(fault::of_history)?;
-    end
+        Ok(true)
+    }
 }
 
-/// Applies the events of a piece. `false`: an event panicked.
-fn replay_piece(partition: &mut Partition, applier: &mut Applier, piece: &Piece, applied: &mut u64) -> Result<bool, Fault> {
-    for (position, event) in &piece.events {
-        if applier.apply(partition, event, *position)?.is_none() {
-            return Ok(false);
-        }
-        *applied += 1;
-    }
-    Ok(true)
+fn wanted(partitions: &Partitions) -> Vec<Wanted> {
+    partitions.iter().map(|(number, partition)| Wanted::partition(*number, partition.applied())).collect()
 }

@@ -19,10 +19,9 @@ use super::fair_queue::{FairQueue, SLICE};
 use super::partition::{Partition, PartitionContext};
 use super::pipeline::{Broken, EventPipeline, RebuildStep};
 use super::quota_table::QuotaCheck;
-use super::replay::{Replayed, replay};
-use super::shard_map::partition_of;
 use super::work::Work;
 use crate::history::History;
+use crate::partitions::partition_of;
 
 /// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
 const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);
@@ -47,9 +46,11 @@ pub(crate) trait ShardRequest: Send {
 pub(crate) struct Shard {
     pub(super) pipeline: EventPipeline,
     pub(super) checkpoints: Checkpoints,
-    evictor: Evictor,
+    pub(super) evictor: Evictor,
+    /// Whether somebody waits for checkpoints of everything.
+    wants_checkpoints: bool,
     requests: FairQueue<Option<OrganizationId>, Box<dyn ShardRequest>>,
-    replayed: u64,
+    pub(super) replayed: u64,
 }
 
 impl Shard {
@@ -63,7 +64,8 @@ impl Shard {
         evictor: Evictor,
     ) -> Result<Self, Fault> {
         let pipeline = EventPipeline::open(numbers, context, history, applier)?;
-        let mut shard = Self { pipeline, checkpoints, evictor, requests: FairQueue::default(), replayed: 0 };
+        let mut shard =
+            Self { pipeline, checkpoints, evictor, wants_checkpoints: false, requests: FairQueue::default(), replayed: 0 };
         shard.catch_up()?;
         Ok(shard)
     }
@@ -205,7 +207,12 @@ impl Shard {
 
     /// The external ids of a project's partition that are on disk or on their way there.
     pub(crate) fn known_ids(&mut self, project: ProjectId) -> Result<ExternalIdsView, Fault> {
-        self.read(project, Partition::known_ids)
+        self.known_ids_in(partition_of(project))
+    }
+
+    /// The external ids of a partition that are on disk or on their way there.
+    pub(crate) fn known_ids_in(&mut self, number: u16) -> Result<ExternalIdsView, Fault> {
+        self.read_partition(number, Partition::known_ids)
     }
 
     /// The first positions that have these external ids.
@@ -216,15 +223,22 @@ impl Shard {
     /// Reads a project's partition. Reading changes no state, so after an error of the operating system the next request may
     /// succeed; after any other fault the partition is rebuilt.
     fn read<R>(&mut self, project: ProjectId, read: impl FnOnce(&mut Partition) -> Result<R, Fault>) -> Result<R, Fault> {
-        let number = partition_of(project);
-        self.pipeline.context.health.check(number).map_err(Fault::io)?;
+        self.read_partition(partition_of(project), read)
+    }
+
+    fn read_partition<R>(&mut self, number: u16, read: impl FnOnce(&mut Partition) -> Result<R, Fault>) -> Result<R, Fault> {
+        self.pipeline.context.health.check_answers(number)?;
         let partition = self.pipeline.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))?;
         let answer = catch_unwind(AssertUnwindSafe(|| read(partition)));
         let answer = answer.unwrap_or_else(|_| Err(Fault::defect("a question panicked")));
         if let Err(fault) = &answer {
             match fault.kind {
                 FaultKind::Io => tracing::warn!(partition = number, %fault, "a question could not be answered"),
-                FaultKind::DamagedStore | FaultKind::DamagedIndex | FaultKind::DamagedLog | FaultKind::Defect => {
+                FaultKind::DamagedStore
+                | FaultKind::DamagedIndex
+                | FaultKind::DamagedLog
+                | FaultKind::DamagedArchive
+                | FaultKind::Defect => {
                     self.break_partition((number, fault.clone()));
                 }
             }
@@ -250,7 +264,17 @@ impl Shard {
 
     /// Whether a checkpoint should begin before its time, for lack of memory.
     pub(crate) fn checkpoint_due(&self) -> bool {
-        self.evictor.checkpoint_due()
+        self.wants_checkpoints || self.evictor.checkpoint_due()
+    }
+
+    /// Has checkpoints of everything taken soon.
+    pub(crate) fn want_checkpoints(&mut self) {
+        self.wants_checkpoints = true;
+    }
+
+    /// The position up to which everything that was delivered is in durable checkpoints. See [`EventPipeline::durable_until`].
+    pub(crate) fn durable_until(&self, delivered: Position) -> Option<Position> {
+        self.pipeline.durable_until(delivered)
     }
 
     /// Whether applying events must wait for a checkpoint.
@@ -260,6 +284,9 @@ impl Shard {
 
     /// Begins a round of checkpoints if one is due, or if `force` is set.
     pub(crate) fn begin_checkpoints(&mut self, force: bool) -> Next {
+        if force && self.checkpoints.checkpointer.is_idle() {
+            self.wants_checkpoints = false;
+        }
         self.checkpoints.begin_round(force, &self.pipeline.partitions, &*self.pipeline.history)
     }
 
@@ -304,26 +331,8 @@ impl Shard {
         }
     }
 
-    /// Replays the log into the partitions, setting aside what panics twice.
-    fn catch_up(&mut self) -> Result<(), Fault> {
-        loop {
-            let limit_bytes = self.evictor.replay_bytes();
-            let EventPipeline { partitions, applier, history, context, .. } = &mut self.pipeline;
-            match replay(partitions, applier, &**history, limit_bytes, &context.progress, &mut self.replayed)? {
-                Replayed::All => return Ok(()),
-                Replayed::Enough => self.make_room()?,
-                Replayed::Panicked(number) => {
-                    // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
-                    self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);
-                    let partition = Partition::open(number, self.pipeline.context.clone())?;
-                    self.pipeline.partitions.insert(number, partition);
-                }
-            }
-        }
-    }
-
     /// Writes checkpoints until there is room: during a start, nobody else drives them.
-    fn make_room(&mut self) -> Result<(), Fault> {
+    pub(super) fn make_room(&mut self) -> Result<(), Fault> {
         self.evict_if_needed();
         if self.checkpoint_due() {
             let mut next = self.begin_checkpoints(true);

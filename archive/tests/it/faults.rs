@@ -129,7 +129,7 @@ fn merging_and_clearing_up_survive_each_failure() {
     let compact = CompactOptions { seal: options(), ..CompactOptions::default() };
     let failures = fail_each(place.path(), &all, &all, |root| {
         let mut archive = Archive::open(root, PROJECT)?;
-        while merge_next(&mut archive, month_of(MARCH).next(), &compact)? {}
+        while merge_next(&mut archive, month_of(MARCH).next(), &compact, &|| true)? {}
         assert!(archive.manifest().files().len() < files);
         archive.remove_left_overs()
     });
@@ -149,7 +149,7 @@ fn clearing_up_after_a_failed_merge_loses_nothing() {
             copy_dir(place.path(), copy.path());
             let mut archive = Archive::open(copy.path(), PROJECT).unwrap();
             let switch = Switch::arm(copy.path(), Plan { at, done, ..ONCE });
-            let outcome = merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default());
+            let outcome = merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default(), &|| true);
             let has_failed = !switch.failed().is_empty();
             drop(switch);
             archive.remove_left_overs().unwrap();
@@ -158,7 +158,7 @@ fn clearing_up_after_a_failed_merge_loses_nothing() {
             if !has_failed {
                 break;
             }
-            while merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default()).unwrap() {}
+            while merge_next(&mut archive, month_of(MARCH).next(), &CompactOptions::default(), &|| true).unwrap() {}
             archive.remove_left_overs().unwrap();
             assert_eq!(contents(copy.path()), all, "again, {done} at {at}");
             assert_eq!(archive.manifest().files().len(), 1);

@@ -38,7 +38,7 @@ refusals! {
     UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
     TOO_MANY "TooMany" "429" RETRY "The project has reached a quota: `quota_exceeded`. Nothing was recorded.";
     KEY_TOO_MANY "KeyTooMany" "429" RETRY "The rate limit of the public key is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
-    INTERNAL "Internal" "500" NO_HEADERS "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded.";
+    INTERNAL "Internal" "500" NO_HEADERS "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded; with `archive_damaged` the answer needs a file of the archive that is damaged.";
     UNAVAILABLE "Unavailable" "503" RETRY "There is no capacity for it now. Nothing was recorded or changed.";
 }
 

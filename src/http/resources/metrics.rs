@@ -104,7 +104,20 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
         refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
     registry.register(Box::new(refusals))?;
-    let gauges: [(&str, &str, i64); 12] = [
+    for (name, help, value) in gauges(vitals) {
+        let gauge = IntGauge::new(name, help)?;
+        gauge.set(value);
+        registry.register(Box::new(gauge))?;
+    }
+    let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
+    start.set(started());
+    registry.register(Box::new(start))?;
+    TextEncoder::new().encode_to_string(&registry.gather())
+}
+
+/// The figures of the engine that rise and fall: name, meaning and value.
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 16] {
+    [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),
@@ -137,16 +150,19 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
             "For how long some event has been in no durable checkpoint; 0: all are in one.",
             as_i64(vitals.unsaved_for.as_secs()),
         ),
-    ];
-    for (name, help, value) in gauges {
-        let gauge = IntGauge::new(name, help)?;
-        gauge.set(value);
-        registry.register(Box::new(gauge))?;
-    }
-    let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
-    start.set(started());
-    registry.register(Box::new(start))?;
-    TextEncoder::new().encode_to_string(&registry.gather())
+        ("headcount_archive_files", "Files of the archive.", as_i64(vitals.archive_files)),
+        ("headcount_archive_bytes", "Bytes of these files.", as_i64(vitals.archive_bytes)),
+        (
+            "headcount_archive_damaged_files",
+            "Archive files that were found damaged or missing, and not intact since.",
+            as_i64(vitals.archive_damaged_files),
+        ),
+        (
+            "headcount_seal_lag_seconds",
+            "Age of the oldest event that is not in the archive; 0: all are.",
+            as_i64(vitals.seal_lag.as_secs()),
+        ),
+    ]
 }
 
 fn as_i64(value: impl TryInto<i64>) -> i64 {

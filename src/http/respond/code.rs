@@ -97,6 +97,7 @@ error_codes! {
     QuotaExceeded "quota_exceeded" TOO_MANY_REQUESTS RateLimited "The project has reached a quota.";
     RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key is used up.";
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
+    ArchiveDamaged "archive_damaged" INTERNAL_SERVER_ERROR Internal "A file of the archive that the answer needs is damaged; the message names it.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";
     QuestionTimeout "question_timeout" SERVICE_UNAVAILABLE Overloaded "The answer took longer than the setting `question_timeout`.";
     Overloaded "overloaded" SERVICE_UNAVAILABLE Overloaded "There is no capacity for it now. Nothing was recorded or changed.";

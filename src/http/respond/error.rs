@@ -10,6 +10,7 @@ use headcount_actors::admission_gate;
 use headcount_actors::ingest::Refusal;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::{AskError, TrackError};
+use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::WindowError;
 use serde::Serialize;
@@ -308,6 +309,7 @@ impl From<AskError> for ApiError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Busy => Self::overloaded("too many questions are waiting"),
+            AskError::Lost(Fault { kind: FaultKind::DamagedArchive, message }) => Self::new(ErrorCode::ArchiveDamaged, message),
             AskError::Lost(_) | AskError::NoAnswer => Self::overloaded("the figures are not available now"),
             AskError::TimedOut(limit) => Self::question_timeout(limit),
         }

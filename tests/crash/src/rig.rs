@@ -88,11 +88,14 @@ impl Rig {
         Ok(Self { launch, shared: Shared::new(tenant, seed), oracle, rng: Rng::new(seed) })
     }
 
-    /// Changes the number of shards and the checkpoint interval for the next start.
+    /// Changes the number of shards, the checkpoint interval, and when events are sealed, for the next start.
     pub fn shuffle_flags(&mut self) {
         let (shards, interval) = (1 + self.rng.below(4), *self.rng.pick(&[1, 1, 2, 60]));
-        self.launch.flags.retain(|flag| !flag.starts_with("--shards") && !flag.starts_with("--checkpoint-interval"));
-        self.launch.flags.extend([format!("--shards={shards}"), format!("--checkpoint-interval={interval}s")]);
+        let seal_events = *self.rng.pick(&[1, 200, 262_144]);
+        let shuffled = ["--shards", "--checkpoint-interval", "--seal-events"];
+        self.launch.flags.retain(|flag| !shuffled.iter().any(|name| flag.starts_with(name)));
+        let checkpoints = format!("--checkpoint-interval={interval}s");
+        self.launch.flags.extend([format!("--shards={shards}"), checkpoints, format!("--seal-events={seal_events}")]);
     }
 
     /// Sends unacknowledged events again, and compares every answer with the model.

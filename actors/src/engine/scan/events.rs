@@ -10,7 +10,8 @@ use headcount_storage::external_ids::ExternalIdsView;
 
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
-use crate::history::{Piece, Wanted};
+use crate::fault;
+use crate::history::{HistoryPiece, PieceOrigin, Wanted};
 use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
@@ -85,24 +86,31 @@ impl Scan<'_> {
         let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
         let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
-        let result = self.engine.inner.history.read(&[wanted], &mut |piece: Piece| {
+        let result = self.engine.inner.history.read(&[wanted], &mut |piece: HistoryPiece| {
             outcome = self.take(piece, &mut batch, visit);
             if let Ok(flow) = outcome { flow } else { ControlFlow::Break(()) }
         });
         if outcome?.is_break() {
             return Ok(());
         }
-        result.map_err(|error| ScanError::Read(error.to_string()))?;
+        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
         self.hand_over(&mut batch, visit).map(drop)
     }
 
-    fn take(&self, piece: Piece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         check(self.cancelled)?;
         if self.engine.inner.admission.is_closing() {
             return Err(AskError::NoAnswer.into());
         }
         for (position, event) in piece.events {
             if self.engine.inner.dead.contains(position) {
+                continue;
+            }
+            // The archive has no duplicates.
+            if piece.origin == PieceOrigin::Archive {
+                if visit(position, event)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 continue;
             }
             let mut asked = None;

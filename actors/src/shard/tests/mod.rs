@@ -24,7 +24,7 @@ use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
 use crate::event_codec::{self, Events};
 use crate::faulty_store::FaultyStore;
-use crate::history::LogHistory;
+use crate::history::{History, LoggedEvents, Past, SealedEvents};
 
 /// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
@@ -114,6 +114,11 @@ impl<S: Store + Clone> Rig<S> {
     }
 }
 
+fn past(dir: &TempDir, log: &Log) -> Arc<dyn History> {
+    let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive")).unwrap());
+    Arc::new(Past::new(sealed, LoggedEvents::new(log.reader())))
+}
+
 fn open<S: Store + Clone>(
     dir: &TempDir,
     log: &Log,
@@ -141,7 +146,7 @@ fn open<S: Store + Clone>(
     let checkpoints = Checkpoints::new(writer, policy, Arc::clone(&context.checkpoints));
     let usage = Arc::<MemoryUsage>::default();
     let evictor = Evictor::new(memory, Arc::clone(&usage));
-    (Shard::open(&numbers, context, Arc::new(LogHistory::new(log.reader())), applier, checkpoints, evictor).unwrap(), usage)
+    (Shard::open(&numbers, context, past(dir, log), applier, checkpoints, evictor).unwrap(), usage)
 }
 
 /// Returns two projects in different partitions.

@@ -1,4 +1,4 @@
-//! `faults`: fails the file operations of log, checkpoints and merges, one at a time, with ENOSPC and EIO, once and several times in a
+//! `faults`: fails the file operations of log, checkpoints, merges and sealing, one at a time, with ENOSPC and EIO, once and several times in a
 //! row.
 //!
 //! A first run without a fault lists the operations. For each of them, the campaign starts a server on a copy of the same data with
@@ -67,7 +67,7 @@ pub async fn run(arguments: &FaultArguments) -> Result<()> {
 }
 
 async fn campaign(arguments: &FaultArguments, common: &Common, work: &Path) -> Result<()> {
-    let flags = ["--shards=1", "--workers=1", "--checkpoint-interval=1s", "--min-free-bytes=0"];
+    let flags = ["--shards=1", "--workers=1", "--checkpoint-interval=1s", "--min-free-bytes=0", "--seal-events=1"];
     let environment =
         vec![("HEADCOUNT_CHECKPOINT_EVENTS", "1".to_owned()), ("HEADCOUNT_SEGMENT_BYTES", SEGMENT_BYTES.to_string())];
     let mut rig = Rig::make_with(common, work.join("pristine"), &flags, environment).await?;

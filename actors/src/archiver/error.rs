@@ -1,0 +1,55 @@
+//! The errors of sealing.
+
+use headcount_archive::error::ArchiveError;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::external_ids::ExternalIdsError;
+use headcount_storage::log::LogError;
+
+use crate::fault;
+use crate::history::HistoryError;
+
+/// The reason for which events could not be sealed. They are still in the log, and sealing is retried.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SealingError {
+    /// The archive.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The log can't be read.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// The log can't be trimmed.
+    #[error("the sealed part of the log could not be removed: {0}")]
+    Trim(#[from] LogError),
+    /// The index of external ids can't be read.
+    #[error(transparent)]
+    Index(#[from] ExternalIdsError),
+    /// The index of external ids lacks an event that a checkpoint reflects.
+    #[error("the index of external ids does not have the event at position {0}")]
+    UnknownId(Position),
+    /// An event has a value, and the currency of its project is not known.
+    #[error("the project {0} is not known")]
+    UnknownProject(ProjectId),
+    /// A shard did not answer, or checkpoints could not be written in time.
+    #[error("the events are in no durable checkpoint yet")]
+    NoAnswer,
+    /// There is too little space.
+    #[error("the disk is nearly full")]
+    DiskFull,
+}
+
+impl From<SealingError> for Fault {
+    fn from(error: SealingError) -> Self {
+        let message = error.to_string();
+        match error {
+            SealingError::Archive(error) => fault::of_archive(error),
+            SealingError::History(error) => fault::of_history(error),
+            SealingError::Trim(error) => Self::new(fault::of_log(error).kind, message),
+            SealingError::Index(error) => fault::of_index(error),
+            SealingError::UnknownId(_) => Self::damaged_index(message),
+            SealingError::UnknownProject(_) => Self::defect(message),
+            SealingError::NoAnswer | SealingError::DiskFull => Self::io(message),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Merges the files of small projects, one merge at a time.
+
+use std::collections::BTreeMap;
+
+use headcount_archive::archive::Archive;
+use headcount_archive::compact::merge_next;
+use headcount_archive::error::ArchiveError;
+use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::seal::month_of;
+use headcount_domain::ids::ProjectId;
+
+use super::sources::Sources;
+
+/// The number and the bytes of a project's files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct FileFigures {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// The projects whose files may have to be merged, and what each project has.
+#[derive(Debug, Default)]
+pub(super) struct Merges {
+    unchecked: Vec<ProjectId>,
+    figures: BTreeMap<ProjectId, FileFigures>,
+}
+
+impl Merges {
+    /// Has the archives of all projects looked at.
+    pub(super) fn check_all(&mut self, sources: &Sources) {
+        self.unchecked = sources.sealed.catalog().projects().map(|(project, _)| project).collect();
+    }
+
+    /// Merges files of the next project, and removes what no list names. Returns whether there may be more to do.
+    pub(super) fn step(&mut self, sources: &Sources) -> Result<bool, ArchiveError> {
+        let Some(project) = self.unchecked.last().copied() else { return Ok(false) };
+        let opened = Archive::existing(sources.sealed.root(), project);
+        let mut archive = match sources.sealed.note(project, MANIFEST_NAME, opened) {
+            Ok(archive) => archive,
+            Err(error) => {
+                self.unchecked.pop();
+                return if error.is_damage() { Ok(true) } else { Err(error) };
+            }
+        };
+        let now = month_of(sources.clock.now());
+        let merged = merge_next(&mut archive, now, &sources.compact_options(), &|| !sources.is_stopping());
+        if matches!(merged, Ok(true)) {
+            sources.done("files merged");
+        }
+        let merged = merged.and_then(|merged| archive.remove_left_overs().map(|()| merged));
+        let files = archive.manifest().files();
+        let figures = FileFigures { files: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() };
+        self.figures.insert(project, figures);
+        if !matches!(merged, Ok(true)) {
+            self.unchecked.pop();
+        }
+        if let Err(ArchiveError::Damaged { file, .. }) = &merged {
+            let file = file.clone();
+            // The others are merged all the same.
+            let _noted = sources.sealed.note(project, &file, merged);
+            return Ok(true);
+        }
+        merged.map(|_| true)
+    }
+
+    /// The sum over all projects.
+    pub(super) fn figures(&self) -> FileFigures {
+        let add =
+            |sum: FileFigures, one: &FileFigures| FileFigures { files: sum.files + one.files, bytes: sum.bytes + one.bytes };
+        self.figures.values().fold(FileFigures::default(), add)
+    }
+}

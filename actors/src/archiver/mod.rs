@@ -1,0 +1,42 @@
+//! Seals events into the archive, merges its files, and removes what is sealed from the log.
+//!
+//! A thread of its own does it, beside the checkpoint writer. Events are sealed behind the durable checkpoints, so that the index of
+//! external ids knows which of them are duplicates. What is sealed becomes visible with the archive's catalog; only then the log is trimmed.
+
+mod damage;
+mod due;
+mod error;
+mod merges;
+mod pass;
+mod sealing;
+mod sources;
+mod thread;
+
+use std::time::Duration;
+
+pub use sealing::Sealed;
+pub(crate) use sources::{ShardBarrier, Sources, StepProbe};
+pub(crate) use thread::Archiver;
+
+/// When events are sealed, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct ArchivePolicy {
+    /// The age at which events are sealed.
+    pub seal_after: Duration,
+    /// The number of unsealed events at which they are sealed.
+    pub seal_events: u64,
+    /// The compression level of zstd.
+    pub level: i32,
+    /// The most rows of a file: for tests of merging.
+    #[doc(hidden)]
+    pub file_rows: Option<u64>,
+    /// The number of files of the current month above which they are merged: for tests of merging.
+    #[doc(hidden)]
+    pub month_files: Option<usize>,
+}
+
+impl Default for ArchivePolicy {
+    fn default() -> Self {
+        Self { seal_after: Duration::from_secs(24 * 60 * 60), seal_events: 1 << 18, level: 3, file_rows: None, month_files: None }
+    }
+}

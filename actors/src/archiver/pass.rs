@@ -1,0 +1,174 @@
+//! One pass over the log, which writes the events of all projects to their archives.
+//!
+//! Events are collected by project within a budget. When it is used up, those of the largest project go to a file, which stays open until
+//! those of another one do. So a large project gets one file, and many small ones take no more memory than a few.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use headcount_archive::archive::Archive;
+use headcount_archive::error::ArchiveError;
+use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::row::{Currencies, Row};
+use headcount_archive::seal::Sealer;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_storage::external_ids::ExternalIdsView;
+
+use super::error::SealingError;
+use super::sources::Sources;
+use crate::history::{HistoryPiece, Wanted};
+use crate::partitions::PARTITIONS;
+
+/// Rows that wait to be written.
+#[derive(Default)]
+struct WaitingRows {
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+/// The project whose file is open.
+struct Open {
+    project: ProjectId,
+    sealer: Sealer<Archive>,
+    /// The last position that was written, or was sealed before.
+    last: Position,
+}
+
+/// See the module.
+pub(super) struct SealingPass<'s> {
+    sources: &'s Sources,
+    after: Position,
+    until: Position,
+    waiting: BTreeMap<ProjectId, WaitingRows>,
+    waiting_bytes: usize,
+    open: Option<Open>,
+    ids: HashMap<u16, ExternalIdsView>,
+    currencies: HashMap<ProjectId, Currencies>,
+    /// The last sealed position of each project that was written to.
+    last: BTreeMap<ProjectId, Position>,
+    events: u64,
+}
+
+impl<'s> SealingPass<'s> {
+    /// Prepares to seal the events after `after` up to `until`, which are in durable checkpoints.
+    pub(super) fn new(sources: &'s Sources, after: Position, until: Position) -> Self {
+        let (waiting, ids, currencies, last) = (BTreeMap::new(), HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { sources, after, until, waiting, waiting_bytes: 0, open: None, ids, currencies, last, events: 0 }
+    }
+
+    /// Writes the events. Returns the last sealed position of each project that has some of them, and the number of events.
+    pub(super) fn run(mut self) -> Result<(BTreeMap<ProjectId, Position>, u64), SealingError> {
+        let all = |partition| Wanted { after: self.after, until: self.until, ..Wanted::partition(partition, 0) };
+        let wanted: Vec<Wanted> = (0..PARTITIONS).map(all).collect();
+        let logged = self.sources.logged.clone();
+        let mut result = Ok(());
+        logged.read(&wanted, &mut |piece: HistoryPiece| {
+            result = self.take(piece);
+            if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        result?;
+        while let Some(project) = self.largest() {
+            self.write(project)?;
+        }
+        self.close()?;
+        Ok((self.last, self.events))
+    }
+
+    fn take(&mut self, piece: HistoryPiece) -> Result<(), SealingError> {
+        if self.sources.is_stopping() {
+            return Err(ArchiveError::Stopped.into());
+        }
+        let event_bytes = size_of::<Row>() + 2 * piece.bytes / piece.events.len().max(1);
+        for (position, event) in piece.events {
+            let set_aside = self.sources.dead.contains(position);
+            if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
+                continue;
+            }
+            let currencies = event.money.is_some().then(|| self.currencies(event.project)).transpose()?;
+            let waiting = self.waiting.entry(event.project).or_default();
+            waiting.rows.push(Row { position, event: *event, currencies, set_aside });
+            waiting.bytes += event_bytes;
+            self.waiting_bytes += event_bytes;
+        }
+        while self.waiting_bytes > self.sources.buffer_bytes()
+            && let Some(project) = self.largest()
+        {
+            self.write(project)?;
+        }
+        Ok(())
+    }
+    /// Whether an earlier event has the same external id.
+    fn is_duplicate(&mut self, partition: u16, position: Position, event: &Event) -> Result<bool, SealingError> {
+        let Some(external_id) = &event.external_id else { return Ok(false) };
+        let ids = match self.ids.entry(partition) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(self.sources.shards.known_ids(partition).ok_or(SealingError::NoAnswer)?),
+        };
+        let first = ids.get(self.sources.hasher.external_id(event.project, external_id))?;
+        match first {
+            Some(first) if first <= position => Ok(first < position),
+            // A checkpoint reflects the event, so its id is known.
+            _ => Err(SealingError::UnknownId(position)),
+        }
+    }
+
+    fn currencies(&mut self, project: ProjectId) -> Result<Currencies, SealingError> {
+        if let Some(known) = self.currencies.get(&project) {
+            return Ok(*known);
+        }
+        let keyed = self.sources.registry.policy(project).ok_or(SealingError::UnknownProject(project))?;
+        let currencies = Currencies { project: keyed.policy.currency, organization: keyed.policy.organization_currency };
+        self.currencies.insert(project, currencies);
+        Ok(currencies)
+    }
+
+    /// The project with the most bytes that wait.
+    fn largest(&self) -> Option<ProjectId> {
+        self.waiting.iter().max_by_key(|(_, waiting)| waiting.bytes).map(|(project, _)| *project)
+    }
+
+    /// Writes what waits of a project.
+    fn write(&mut self, project: ProjectId) -> Result<(), SealingError> {
+        let Some(WaitingRows { rows, bytes }) = self.waiting.remove(&project) else { return Ok(()) };
+        self.waiting_bytes -= bytes;
+        let mut open = match self.open.take_if(|open| open.project == project) {
+            Some(open) => open,
+            None => {
+                self.close()?;
+                self.open_archive(project)?
+            }
+        };
+        self.sources.done("file begun");
+        for row in rows {
+            if self.sources.is_stopping() {
+                return Err(ArchiveError::Stopped.into());
+            }
+            // An attempt that failed later may have sealed it.
+            if row.position > open.last {
+                open.last = row.position;
+                open.sealer.push(&row)?;
+                self.events += 1;
+            }
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn open_archive(&self, project: ProjectId) -> Result<Open, SealingError> {
+        let opened = Archive::open(self.sources.sealed.root(), project);
+        let archive = self.sources.sealed.note(project, MANIFEST_NAME, opened)?;
+        let last = archive.manifest().sealed_until();
+        Ok(Open { project, sealer: Sealer::new(archive, self.sources.seal_options()), last })
+    }
+
+    /// Completes the open file and lists it.
+    fn close(&mut self) -> Result<(), SealingError> {
+        let Some(Open { project, sealer, last }) = self.open.take() else { return Ok(()) };
+        sealer.finish(last)?;
+        self.last.insert(project, last);
+        self.sources.done("project listed");
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Seals everything that is in durable checkpoints, and trims the log.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::intake::event::Position;
+
+use super::error::SealingError;
+use super::pass::SealingPass;
+use super::sources::Sources;
+
+/// How long a request to seal waits for checkpoints.
+const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// The result of sealing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealed {
+    /// The position up to which all events are sealed.
+    pub sealed_until: Position,
+    /// The number of events that were added to the archive.
+    pub events: u64,
+}
+
+/// Seals what is in durable checkpoints.
+pub(super) fn seal(sources: &Sources) -> Result<Sealed, SealingError> {
+    let delivered = sources.delivered.load(Ordering::Acquire);
+    let until = sources.shards.durable_until(delivered).ok_or(SealingError::NoAnswer)?;
+    seal_until(sources, until)
+}
+
+/// Has checkpoints written, and seals everything that was recorded before the call.
+pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
+    let target = sources.delivered.load(Ordering::Acquire);
+    let began = Stopwatch::now();
+    sources.shards.want_checkpoints();
+    loop {
+        let until = sources.shards.durable_until(sources.delivered.load(Ordering::Acquire));
+        if let Some(until) = until.filter(|until| *until >= target) {
+            return seal_until(sources, until);
+        }
+        if sources.is_stopping() || began.elapsed() > CHECKPOINTS_TIMEOUT {
+            return Err(SealingError::NoAnswer);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError> {
+    let catalog = sources.sealed.catalog();
+    let after = catalog.sealed_until();
+    if until <= after {
+        trim(sources)?;
+        return Ok(Sealed { sealed_until: after, events: 0 });
+    }
+    if !sources.has_space() {
+        return Err(SealingError::DiskFull);
+    }
+    let (last, events) = SealingPass::new(sources, after, until).run()?;
+    let catalog = catalog.advanced(until, &last);
+    catalog.write(sources.sealed.root())?;
+    sources.done("catalog replaced");
+    sources.sealed.publish(catalog);
+    trim(sources)?;
+    Ok(Sealed { sealed_until: until, events })
+}
+
+/// Removes the segments of the log whose events are all sealed, and that nobody reads.
+fn trim(sources: &Sources) -> Result<(), SealingError> {
+    let removed = sources.trimmer.remove_before(sources.sealed.unread_until() + 1)?;
+    if removed.segments > 0 {
+        sources.done("log trimmed");
+        tracing::info!(
+            segments = removed.segments,
+            first_position = removed.first_position,
+            "sealed segments of the log are removed"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! The thread that seals and merges.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as Stopwatch};
+
+use parking_lot::Mutex;
+
+use super::damage::DamageCheck;
+use super::due::{Oldest, is_due};
+use super::error::SealingError;
+use super::merges::Merges;
+use super::sealing::{Sealed, seal, seal_all};
+use super::sources::Sources;
+
+const TICK: Duration = Duration::from_secs(1);
+/// The pause after a failure, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
+/// How often all archives are looked at for merges: a month may be over.
+const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How often damaged files are checked again.
+const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Figures about the archive.
+#[derive(Debug, Default)]
+pub(crate) struct ArchiveFigures {
+    /// The number of files.
+    pub(crate) files: AtomicU64,
+    /// Their bytes.
+    pub(crate) bytes: AtomicU64,
+    /// The age of the oldest unsealed event in milliseconds.
+    pub(crate) lag_ms: AtomicU64,
+}
+
+type SealReply = Sender<Result<Sealed, SealingError>>;
+
+/// The handle of the thread.
+pub(crate) struct Archiver {
+    requests: Mutex<Option<Sender<SealReply>>>,
+    stop: Arc<AtomicBool>,
+    figures: Arc<ArchiveFigures>,
+}
+
+impl Archiver {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The operating system refuses it.
+    pub(crate) fn spawn(sources: Sources) -> io::Result<(Self, JoinHandle<()>)> {
+        let (requests, received) = channel();
+        let figures = Arc::<ArchiveFigures>::default();
+        let stop = Arc::clone(&sources.stop);
+        let work = ArchiveWork {
+            oldest: Oldest::default(),
+            merges: Merges::default(),
+            damage: DamageCheck::new(&sources),
+            checked_damage: Stopwatch::now(),
+            checked_merges: None,
+            not_before: None,
+            failures: 0,
+            figures: Arc::clone(&figures),
+            sources,
+        };
+        let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
+        Ok((Self { requests: Mutex::new(Some(requests)), stop, figures }, thread))
+    }
+
+    /// Seals everything that was recorded before the call. Blocks.
+    ///
+    /// # Errors
+    /// [`SealingError`].
+    pub(crate) fn seal_all(&self) -> Result<Sealed, SealingError> {
+        let (reply, answer) = channel();
+        let requests = self.requests.lock().clone();
+        let sent = requests.is_some_and(|requests| requests.send(reply).is_ok());
+        if sent { answer.recv().unwrap_or(Err(SealingError::NoAnswer)) } else { Err(SealingError::NoAnswer) }
+    }
+
+    /// The figures.
+    pub(crate) fn figures(&self) -> &ArchiveFigures {
+        &self.figures
+    }
+
+    /// Has the thread end soon. What it is writing is removed, and written again after the next start.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.requests.lock().take();
+    }
+}
+
+struct ArchiveWork {
+    sources: Sources,
+    oldest: Oldest,
+    merges: Merges,
+    damage: DamageCheck,
+    checked_damage: Stopwatch,
+    checked_merges: Option<Stopwatch>,
+    /// When the next attempt may begin, after a failure.
+    not_before: Option<Stopwatch>,
+    failures: u32,
+    figures: Arc<ArchiveFigures>,
+}
+
+impl ArchiveWork {
+    fn run(mut self, requests: &Receiver<SealReply>) {
+        let mut has_more = true;
+        while !self.sources.is_stopping() {
+            match requests.recv_timeout(if has_more { Duration::ZERO } else { TICK }) {
+                Ok(reply) => {
+                    let outcome = seal_all(&self.sources);
+                    self.merges.check_all(&self.sources);
+                    has_more = true;
+                    let _ = reply.send(outcome);
+                }
+                Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Does the next piece of work. Returns whether there is more.
+    fn tick(&mut self) -> bool {
+        if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
+            return false;
+        }
+        if self.sources.sealed.damaged_files() > 0 && self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
+            DamageCheck::check_damaged(&self.sources);
+            self.checked_damage = Stopwatch::now();
+        }
+        let worked = self.seal_if_due().and_then(|()| self.merge());
+        let has_more = matches!(worked, Ok(true));
+        self.note(worked);
+        self.damage.step(&self.sources) || has_more
+    }
+
+    fn seal_if_due(&mut self) -> Result<(), SealingError> {
+        let age_ms = self.oldest.age_ms(&self.sources)?;
+        self.figures.lag_ms.store(age_ms, Ordering::Relaxed);
+        if !is_due(&self.sources, age_ms) {
+            return Ok(());
+        }
+        match seal(&self.sources) {
+            // Not a failure: checkpoints are on their way.
+            Err(SealingError::NoAnswer) => Ok(()),
+            Ok(Sealed { events, sealed_until }) => {
+                if events > 0 {
+                    tracing::info!(events, sealed_until, "events are sealed");
+                    self.merges.check_all(&self.sources);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does a merge, if there is one. Returns whether there may be more.
+    fn merge(&mut self) -> Result<bool, SealingError> {
+        if self.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
+            self.merges.check_all(&self.sources);
+            self.checked_merges = Some(Stopwatch::now());
+        }
+        if !self.sources.has_space() {
+            return Ok(false);
+        }
+        let step = self.merges.step(&self.sources);
+        let sum = self.merges.figures();
+        self.figures.files.store(sum.files, Ordering::Relaxed);
+        self.figures.bytes.store(sum.bytes, Ordering::Relaxed);
+        Ok(step?)
+    }
+
+    /// Pauses after a failure, for longer after each further one.
+    fn note(&mut self, outcome: Result<bool, SealingError>) {
+        match outcome {
+            Ok(_) => {}
+            Err(_) if self.sources.is_stopping() => {}
+            Err(error) => {
+                if self.failures == 0 {
+                    tracing::error!(%error, "the archive could not be written; what is not sealed stays in the log");
+                }
+                let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
+                self.failures += 1;
+                self.not_before = Some(Stopwatch::now() + pause);
+                return;
+            }
+        }
+        if self.not_before.take().is_some() {
+            self.failures = 0;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The archive, then the log.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use headcount_domain::intake::event::Position;
+
+use super::log::LoggedEvents;
+use super::sealed::SealedEvents;
+use super::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
+use crate::partitions::partition_of;
+
+/// All recorded events: the sealed ones, then those of the log.
+pub(crate) struct Past {
+    sealed: Arc<SealedEvents>,
+    logged: LoggedEvents,
+}
+
+impl Past {
+    pub(crate) fn new(sealed: Arc<SealedEvents>, logged: LoggedEvents) -> Self {
+        Self { sealed, logged }
+    }
+
+    fn read_sealed(
+        &self,
+        wanted: &[Wanted],
+        catalog: &headcount_archive::catalog::Catalog,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, HistoryError> {
+        let sealed_until = catalog.sealed_until();
+        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until) {
+            let until = wanted.until.min(sealed_until);
+            let part = Wanted { until, ..*wanted };
+            let is_wanted =
+                |project| wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project);
+            for (project, last) in catalog.projects().filter(|(project, last)| *last > wanted.after && is_wanted(*project)) {
+                let read = self.sealed.read(project, last, &part, visit);
+                let read = read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?;
+                if read.is_break() {
+                    return Ok(read);
+                }
+            }
+            let end = HistoryPiece {
+                partition: wanted.partition,
+                events: Vec::new(),
+                bytes: 0,
+                origin: PieceOrigin::EndOfArchive(until),
+            };
+            if visit(end).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl History for Past {
+    fn last_position(&self, _: u16) -> Position {
+        self.logged.last_position()
+    }
+
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+        let hold = self.sealed.hold();
+        if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
+            return Ok(());
+        }
+        let sealed_until = hold.catalog.sealed_until();
+        let rest = wanted.iter().map(|wanted| Wanted { after: wanted.after.max(sealed_until), ..*wanted });
+        let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
+        let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };
+        let first = self.logged.first_position();
+        if first > from {
+            return Err(HistoryError::Missing { from, to: first - 1 });
+        }
+        self.logged.read(&rest, visit)
+    }
+}

@@ -1,0 +1,219 @@
+//! The archive of all projects, as its readers see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use headcount_archive::archive::Archive;
+use headcount_archive::catalog::Catalog;
+use headcount_archive::error::{ArchiveError, Damage};
+use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{HistoryPiece, PieceOrigin, Wanted};
+
+/// How many events are passed on together.
+const PIECE_EVENTS: usize = 256;
+/// About how many bytes an event takes without its longest texts.
+const EVENT_BYTES: usize = 200;
+
+/// See the module. Shared by its readers and by the thread that seals.
+#[derive(Debug)]
+pub(crate) struct SealedEvents {
+    root: PathBuf,
+    shared: Mutex<Shared>,
+    /// The files that were found damaged, and not intact since.
+    damaged: Mutex<BTreeSet<(ProjectId, String)>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    catalog: Arc<Catalog>,
+    /// The position after which each reader reads the log.
+    readers: BTreeMap<u64, Position>,
+    next_reader: u64,
+}
+
+/// A reader's hold on the log: segments with events after the end of its catalog are kept.
+pub(super) struct Hold<'s> {
+    sealed: &'s SealedEvents,
+    number: u64,
+    /// The archive's catalog when the reader began.
+    pub(super) catalog: Arc<Catalog>,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.sealed.lock().readers.remove(&self.number);
+    }
+}
+
+impl SealedEvents {
+    /// Opens the archive in the directory `root`. It need not exist.
+    ///
+    /// # Errors
+    /// The catalog is damaged, or can't be read.
+    pub(crate) fn open(root: &Path) -> Result<Self, ArchiveError> {
+        let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
+        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default() })
+    }
+
+    /// The directory of the archive.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The current catalog.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.lock().catalog)
+    }
+
+    /// Uses a catalog that is durable.
+    pub(crate) fn publish(&self, catalog: Catalog) {
+        self.lock().catalog = Arc::new(catalog);
+    }
+
+    /// The position up to which nobody reads the log any more.
+    pub(crate) fn unread_until(&self) -> Position {
+        let shared = self.lock();
+        let sealed = shared.catalog.sealed_until();
+        shared.readers.values().copied().min().map_or(sealed, |reader| reader.min(sealed))
+    }
+
+    /// The number of files that were found damaged.
+    pub(crate) fn damaged_files(&self) -> usize {
+        self.damaged.lock().len()
+    }
+
+    /// The projects with files that were found damaged.
+    pub(crate) fn damaged_projects(&self) -> BTreeSet<ProjectId> {
+        self.damaged.lock().iter().map(|(project, _)| *project).collect()
+    }
+
+    /// Records which files of a project are damaged.
+    pub(crate) fn set_damaged(&self, project: ProjectId, files: BTreeSet<String>) {
+        let mut damaged = self.damaged.lock();
+        damaged.retain(|(other, _)| *other != project);
+        damaged.extend(files.into_iter().map(|file| (project, file)));
+    }
+
+    /// Records the outcome of using a file of a project.
+    pub(crate) fn note<T>(&self, project: ProjectId, file: &str, outcome: Result<T, ArchiveError>) -> Result<T, ArchiveError> {
+        let mut damaged = self.damaged.lock();
+        match &outcome {
+            Ok(_) => drop(damaged.remove(&(project, file.to_owned()))),
+            Err(ArchiveError::Damaged { file, .. }) => {
+                if damaged.insert((project, file.clone())) {
+                    let error = outcome.as_ref().err().map(ToString::to_string);
+                    tracing::error!(%project, error, "a file of the archive is damaged: restore it from a copy");
+                }
+            }
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    pub(super) fn hold(&self) -> Hold<'_> {
+        let mut shared = self.lock();
+        let (number, catalog) = (shared.next_reader, Arc::clone(&shared.catalog));
+        shared.next_reader += 1;
+        shared.readers.insert(number, catalog.sealed_until());
+        Hold { sealed: self, number, catalog }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock()
+    }
+
+    /// Passes the wanted events of a project to `visit`. Its last sealed event has the position `last`.
+    pub(super) fn read(
+        &self,
+        project: ProjectId,
+        last: Position,
+        wanted: &Wanted,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
+        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
+        loop {
+            let archive = self.note(project, MANIFEST_NAME, self.list(project, last))?;
+            match self.read_files(&archive, project, &mut pass) {
+                // A merge has removed it: the files of the new list have its events.
+                Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
+                    if Archive::existing(&self.root, project)?.manifest() != archive.manifest() => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+        let archive = Archive::existing(&self.root, project)?;
+        match archive.manifest().files().last() {
+            Some(file) if file.name.last >= last => Ok(archive),
+            _ => {
+                let reason = Damage::Manifest(format!("the project has sealed events up to position {last}"));
+                Err(ArchiveError::Damaged { file: MANIFEST_NAME.to_owned(), reason })
+            }
+        }
+    }
+
+    fn read_files(
+        &self,
+        archive: &Archive,
+        project: ProjectId,
+        pass: &mut SealedRead<'_>,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
+        for entry in archive.manifest().files() {
+            if entry.name.last <= pass.wanted.after || entry.name.first > pass.wanted.until {
+                continue;
+            }
+            let read = archive.file(entry).and_then(|file| {
+                for row in file.rows(pass.wanted.after + 1) {
+                    let row = row?;
+                    if row.position > pass.wanted.until {
+                        break;
+                    }
+                    pass.wanted.after = row.position;
+                    if !row.set_aside && pass.take(row.position, row.event).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                Ok(pass.hand_over())
+            });
+            if matches!(read, Err(ArchiveError::Damaged { reason: Damage::Missing, .. }))
+                && Archive::existing(&self.root, project)?.manifest() != archive.manifest()
+            {
+                return read;
+            }
+            if self.note(project, &entry.name.base(), read)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Reading of one project's events.
+struct SealedRead<'v> {
+    /// What is left to read.
+    wanted: Wanted,
+    events: Vec<(Position, Box<Event>)>,
+    bytes: usize,
+    visit: &'v mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+}
+
+impl SealedRead<'_> {
+    fn take(&mut self, position: Position, event: Event) -> ControlFlow<()> {
+        let texts = [&event.details.metadata, &event.details.url, &event.details.message, &event.details.referrer];
+        self.bytes += EVENT_BYTES + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
+        self.events.push((position, Box::new(event)));
+        if self.events.len() < PIECE_EVENTS { ControlFlow::Continue(()) } else { self.hand_over() }
+    }
+
+    fn hand_over(&mut self) -> ControlFlow<()> {
+        let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
+        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, bytes, origin: PieceOrigin::Archive })
+    }
+}

@@ -1,0 +1,24 @@
+//! The fixed partitions of all projects.
+
+use headcount_domain::ids::ProjectId;
+
+/// Number of partitions. Fixed: the partition of a project must never change.
+pub const PARTITIONS: u16 = 64;
+
+/// Returns the partition of a project: a stable hash of its id.
+#[must_use]
+pub fn partition_of(project: ProjectId) -> u16 {
+    let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
+    u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_partition_of_a_project_is_stable() {
+        // Different values would lose the state of every project.
+        assert_eq!([1, 2, u64::MAX].map(|id| partition_of(ProjectId(id))), [51, 28, 19]);
+    }
+}

@@ -1,0 +1,63 @@
+//! `headcount archive`: the archive of a data directory.
+
+use std::process::ExitCode;
+
+use headcount_actors::Engine;
+use serde::{Deserialize, Serialize};
+
+use super::client::{Client, is_held};
+use super::failure::Failure;
+use super::output::print;
+use super::runtime::runtime;
+use crate::config::Settings;
+
+/// The flags of `archive`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ArchiveArgs {
+    #[command(subcommand)]
+    command: ArchiveCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ArchiveCommand {
+    /// Move all recorded events from the log to the archive, through the server if one runs on the data directory
+    Seal(SealArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct SealArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result of sealing.
+#[derive(Debug, Serialize, Deserialize)]
+struct SealSummary {
+    sealed_until: u64,
+    events: u64,
+}
+
+/// Runs the command.
+pub(crate) fn run(settings: &Settings, args: &ArchiveArgs) -> Result<ExitCode, Failure> {
+    let ArchiveCommand::Seal(SealArgs { json }) = &args.command;
+    let summary = if is_held(&settings.data_dir)? {
+        Client::operator(settings)?.post("/admin/archive/seal", b"")?
+    } else {
+        crate::open_files::raise()?;
+        runtime()?.block_on(seal(settings))?
+    };
+    print(*json, &summary, || {
+        let SealSummary { sealed_until, events } = &summary;
+        format!("sealed {events} events; the archive has everything up to position {sealed_until}")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn seal(settings: &Settings) -> Result<SealSummary, Failure> {
+    let engine = Engine::open(settings.engine())?;
+    let sealed = engine.seal_archive().await;
+    engine.close().await;
+    let sealed = sealed.map_err(|fault| Failure::new("the events could not be sealed", fault))?;
+    Ok(SealSummary { sealed_until: sealed.sealed_until, events: sealed.events })
+}
