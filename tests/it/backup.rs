@@ -74,9 +74,19 @@ fn can_be_asked(question: &Question) -> bool {
     !is_not_yet(&question.path) && !(question.path.ends_with("/events") && is_of_sessions)
 }
 
+/// Visitors without ids are others after a restore, since no backup has their salts: such projects count none.
+fn without_visitors(mut history: History) -> History {
+    for project in &mut history.projects {
+        if let Json::Object(fields) = &mut project.body {
+            fields.insert("cookieless".to_owned(), Json::from(false));
+        }
+    }
+    history
+}
+
 /// The history of a seed, with moves, and without what can't be asked yet.
 fn history_with_moves(seed: u64) -> History {
-    let history = History::from_seed(seed, now_ms(), Size { events: 60, questions: 40 });
+    let history = without_visitors(History::from_seed(seed, now_ms(), Size { events: 60, questions: 40 }));
     let stays = |step: &&Step| !matches!(step, Step::Ask(question) if !can_be_asked(question));
     let mut steps: Vec<Step> = history.steps.iter().filter(stays).cloned().collect();
     for at in [steps.len() * 2 / 3, steps.len() / 3] {
@@ -191,7 +201,7 @@ fn flood(tenant: &Tenant, stop: &AtomicBool) {
 
 #[test]
 fn a_backup_under_load_has_everything_up_to_its_position_and_nothing_after() {
-    let of_seed = |seed| History::from_seed(seed, now_ms(), Size { events: 3_000, questions: 0 });
+    let of_seed = |seed| without_visitors(History::from_seed(seed, now_ms(), Size { events: 3_000, questions: 0 }));
     let is_fit = |history: &History| !history.live && history.steps.len() > 1_000 && history.projects.len() > 1;
     let history = (700..).map(of_seed).find(is_fit).unwrap();
     let server = Arc::new(TestServer::start());
