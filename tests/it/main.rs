@@ -42,6 +42,7 @@ mod privacy;
 mod questions;
 mod rate_limits;
 mod raw_events;
+mod scans;
 mod secrets;
 mod server;
 mod slow_clients;

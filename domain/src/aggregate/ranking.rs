@@ -51,18 +51,18 @@ pub struct Ranking {
 
 #[derive(Debug)]
 struct Ranked {
-    figure: Figure,
+    figure: RankFigure,
     key: Box<[u8]>,
     group: GroupFigures,
 }
 
 /// The figure by which groups are ordered. Larger is better; a sum that is too large comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Figure(Option<i128>);
+struct RankFigure(Option<i128>);
 
 impl Ranked {
     /// Orders by figure, descending, then by value.
-    fn place(&self) -> (Reverse<Figure>, (bool, &[u8], bool)) {
+    fn place(&self) -> (Reverse<RankFigure>, (bool, &[u8], bool)) {
         (Reverse(self.figure), GroupKey::read(&self.key).rank())
     }
 }
@@ -98,7 +98,7 @@ impl Ranking {
     pub fn add(&mut self, key: GroupKey<'_>, group: GroupFigures) {
         self.groups += 1;
         let figure = if self.sums { group.total.amount().map(Amount::micros) } else { Some(group.count.into()) };
-        let figure = Figure(figure);
+        let figure = RankFigure(figure);
         let is_full = self.best.len() >= self.limit;
         let is_better = |worst: &Ranked| (Reverse(figure), key.rank()) < worst.place();
         if is_full && !self.best.peek().is_some_and(is_better) {

@@ -1,4 +1,4 @@
-//! The rows that changed since the journal was last settled, and the days of those that are not what they were.
+//! The rows that changed since the journal was last drained, and the days of those that are not what they were.
 //!
 //! A contribution is taken out and added again, mostly unchanged. Only rows whose value differs afterwards touch a day.
 
@@ -9,7 +9,7 @@ use super::packed::{Columns, KeyBytes};
 use super::parts::Parts;
 use crate::time::Day;
 
-/// The number of rows beyond which a journal is settled half-way through a change, at the price of days that end up as they
+/// The number of rows beyond which a journal is drained half-way through a change, at the price of days that end up as they
 /// began.
 const MAX_ROWS: usize = 1024;
 
@@ -23,7 +23,7 @@ pub(super) struct Journal {
     dated: bool,
     /// Keys, with their values before the change. The first entry of a key counts.
     rows: Vec<(KeyBytes, Option<Columns>)>,
-    /// The days of the rows that were settled half-way; `None` is no day.
+    /// The days of the rows that were drained half-way; `None` is no day.
     days: BTreeSet<Option<Day>>,
 }
 
@@ -40,7 +40,7 @@ impl Journal {
         self.rows.push((key, before));
         if self.rows.len() > MAX_ROWS {
             let mut days = std::mem::take(&mut self.days);
-            self.settle(parts, &mut |day| {
+            self.drain(parts, &mut |day| {
                 days.insert(day);
             });
             self.days = days;
@@ -48,7 +48,7 @@ impl Journal {
     }
 
     /// Passes the days of the rows that differ to `touch`, and empties the journal.
-    pub(super) fn settle(&mut self, parts: &Parts, touch: &mut impl FnMut(Option<Day>)) {
+    pub(super) fn drain(&mut self, parts: &Parts, touch: &mut impl FnMut(Option<Day>)) {
         let dated = self.dated;
         let day = |key: &KeyBytes| key.first_chunk::<4>().filter(|_| dated).map(|bytes| Day(i32::unpack(bytes)));
         if let [(key, _)] = self.rows[..] {
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
 
-    fn settled(cells: &mut Cells<(i32, u32), i64>) -> Vec<Option<Day>> {
+    fn drained(cells: &mut Cells<(i32, u32), i64>) -> Vec<Option<Day>> {
         let mut days = Vec::new();
-        cells.settle(&mut |day| days.push(day));
+        cells.drain(&mut |day| days.push(day));
         days.dedup();
         days
     }
@@ -94,21 +94,21 @@ mod tests {
     fn rows_that_end_as_they_began_touch_no_day() {
         let mut cells: Cells<(i32, u32), i64> = Cells::with_journal(&Limits::DEFAULT, true);
         cells.change((5, 1), |count| *count += 1);
-        assert_eq!(settled(&mut cells), [Some(Day(5))]);
+        assert_eq!(drained(&mut cells), [Some(Day(5))]);
         for (add, expected) in [([-1, 1], vec![]), ([2, 1], vec![Some(Day(5))]), ([1, -5], vec![Some(Day(5))])] {
             add.iter().for_each(|add| cells.change((5, 1), |count| *count += add));
-            assert_eq!(settled(&mut cells), expected, "{add:?}");
+            assert_eq!(drained(&mut cells), expected, "{add:?}");
         }
         assert_eq!(cells.get((5, 1)), None);
         cells.change((7, 1), |count| *count += 1);
         cells.change((7, 2), |count| *count += 1);
         cells.change((-3, 2), |count| *count += 1);
         cells.change((7, 2), |count| *count -= 1);
-        assert_eq!(settled(&mut cells), [Some(Day(-3)), Some(Day(7))]);
-        assert_eq!(settled(&mut cells), [], "each change touches once");
+        assert_eq!(drained(&mut cells), [Some(Day(-3)), Some(Day(7))]);
+        assert_eq!(drained(&mut cells), [], "each change touches once");
         let mut undated: Cells<(i32, u32), i64> = Cells::with_journal(&Limits::DEFAULT, false);
         undated.set((7, 1), 3);
-        assert_eq!(settled(&mut undated), [None]);
+        assert_eq!(drained(&mut undated), [None]);
     }
 
     /// A link of two long histories changes any number of rows.
@@ -120,14 +120,14 @@ mod tests {
             cells.change(row, |count| *count += 1);
         }
         let expected: Vec<_> = (0..3_000).map(|day| Some(Day(day))).collect();
-        let mut days = settled(&mut cells);
+        let mut days = drained(&mut cells);
         days.sort_unstable();
         days.dedup();
         assert_eq!(days, expected);
         for row in rows {
             cells.change(row, |count| *count -= 1);
         }
-        let mut days = settled(&mut cells);
+        let mut days = drained(&mut cells);
         days.sort_unstable();
         days.dedup();
         assert_eq!(days, expected);

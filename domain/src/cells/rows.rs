@@ -140,9 +140,9 @@ impl<K, V> Cells<K, V> {
     }
 
     /// Passes the days of the rows that changed since the last call to `touch`; `None` for rows without a day.
-    pub fn settle(&mut self, touch: &mut impl FnMut(Option<Day>)) {
+    pub fn drain(&mut self, touch: &mut impl FnMut(Option<Day>)) {
         if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_empty()) {
-            journal.settle(&self.parts, touch);
+            journal.drain(&self.parts, touch);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::fold::{Fold, contribute_own};
 use crate::identity::Identity;
 use crate::records::Source;
 use crate::time::{Day, Instant, MS_PER_DAY};
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 /// The number of days that are touched one by one when a session gets another entry. A sender can keep one going for years.
 const MAX_SESSION_DAYS: i32 = 64;
@@ -59,8 +59,8 @@ impl<S: Source> Fold<'_, S> {
             let days = session.last.0.saturating_sub(session.at.time.0) / MS_PER_DAY + 1;
             match i32::try_from(days) {
                 Ok(days) if days <= MAX_SESSION_DAYS => (0..=days)
-                    .for_each(|after| self.project.touched.day(Figure::Events, Day(session.day.0.saturating_add(after)))),
-                _ => self.project.touched.all_days(Figure::Events),
+                    .for_each(|after| self.project.touched.day(FigureKind::Events, Day(session.day.0.saturating_add(after)))),
+                _ => self.project.touched.all_days(FigureKind::Events),
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::identity::{Association, Identity, IdentityId, IdentityLink, IdentityS
 use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::{Record, Source, page_key};
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 impl<S: Source> Fold<'_, S> {
     /// Returns the key of the event's identity, and records the link of its anonymous id if it is the first.
@@ -63,7 +63,7 @@ impl<S: Source> Fold<'_, S> {
         };
         self.load_all(&mut small)?;
         // Where both were active on a day, fewer different users have an event of it.
-        small.facts.active_days(Span::ALL).for_each(|day| self.project.touched.day(Figure::Events, day));
+        small.facts.active_days(Span::ALL).for_each(|day| self.project.touched.day(FigureKind::Events, day));
         self.contribute(&small, Sign::Minus)?;
         self.adopt_company(&mut base, small.company)?;
         base.id = id;

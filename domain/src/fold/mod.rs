@@ -18,7 +18,7 @@ use crate::project::Project;
 use crate::records::page_key;
 pub use crate::records::{NoSource, Source};
 use crate::text;
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 impl Project {
     /// Folds one recorded event. Call it once per event, in the order of `position`, and never for duplicates.
@@ -29,7 +29,7 @@ impl Project {
         let identity_key = fold.subject(event)?;
         let named = fold.named(event)?;
         fold.record(event, identity_key, named)?;
-        self.rollups.settle(&mut self.touched);
+        self.rollups.drain(&mut self.touched);
         self.versions.touch(&self.touched, position);
         self.touched.clear();
         Ok(())
@@ -56,7 +56,7 @@ struct Fold<'a, S> {
 impl<S: Source> Fold<'_, S> {
     /// Adds the event to its identity, including the company and the e-mail address that it may report.
     fn record(&mut self, event: &Event, identity_key: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
-        self.project.touched.day(Figure::Events, event.day);
+        self.project.touched.day(FigureKind::Events, event.day);
         let Some(mut identity) = self.take_identity(identity_key)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;

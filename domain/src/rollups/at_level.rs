@@ -19,7 +19,7 @@ macro_rules! at_level {
         }
 
         impl crate::rollups::Rollup for $name {
-            const FIGURE: crate::versions::Figure = crate::versions::Figure::$figure;
+            const FIGURE: crate::versions::FigureKind = crate::versions::FigureKind::$figure;
             $(const DATED: bool = $dated;)?
 
             fn concerned(level: crate::contribution::EntityKind, change: &crate::facts::DirtyRange) -> bool {

@@ -53,9 +53,9 @@ macro_rules! rollups {
             }
 
             /// Touches the figures and days of the rows that changed since the last call.
-            pub fn settle(&mut self, touched: &mut Touched) {
+            pub fn drain(&mut self, touched: &mut Touched) {
                 $(
-                    self.$rollup_field.settle(&mut |day| match day {
+                    self.$rollup_field.drain(&mut |day| match day {
                         Some(day) => touched.day(<$rollup>::FIGURE, day),
                         None => touched.all_days(<$rollup>::FIGURE),
                     });

@@ -7,7 +7,7 @@ use crate::facts::{DirtyRange, Facts, MoneySums};
 use crate::money::{Amount, Currency};
 use crate::rollups::Rollup;
 use crate::time::Day;
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 /// See the module.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl StoredCells for Revenue {
 }
 
 impl Rollup for Revenue {
-    const FIGURE: Figure = Figure::Money;
+    const FIGURE: FigureKind = FigureKind::Money;
 
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
         level != EntityKind::Account && change.money

@@ -3,12 +3,12 @@
 use crate::cells::{Cells, StoredCells};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 /// A rollup: rows that are sums over entities of their contributions.
 pub trait Rollup: StoredCells {
     /// What its rows tell. Answers that read them depend on it.
-    const FIGURE: Figure;
+    const FIGURE: FigureKind;
     /// Whether its keys begin with a day. A change of rows without a day can change the answer about any day.
     const DATED: bool = true;
 

@@ -7,7 +7,7 @@ use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts, Touch};
 use crate::indexes::dictionary::TermId;
 use crate::rollups::Rollup;
-use crate::versions::Figure;
+use crate::versions::FigureKind;
 
 /// The sums of sessions with the same channel and touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl StoredCells for TrafficByTouch {
 }
 
 impl Rollup for TrafficByTouch {
-    const FIGURE: Figure = Figure::Traffic;
+    const FIGURE: FigureKind = FigureKind::Traffic;
 
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
         level == EntityKind::Identity && !change.sessions.is_empty()

@@ -1,6 +1,6 @@
 //! What the answer to a query depends on.
 
-use super::touched::Figure;
+use super::touched::FigureKind;
 use crate::time::Window;
 
 /// What the answer to a query about one project depends on.
@@ -9,15 +9,15 @@ pub enum Depends {
     /// On every event.
     Everything,
     /// On some figures, of all days.
-    AllDays(&'static [Figure]),
+    AllDays(&'static [FigureKind]),
     /// On some figures of the days of a window.
-    Days(&'static [Figure], Window),
+    Days(&'static [FigureKind], Window),
 }
 
 impl Depends {
     /// The answer is computed from the events of a window themselves, their identities and their sessions.
     #[must_use]
     pub fn on_events(window: Window) -> Self {
-        Self::Days(&[Figure::Events], window)
+        Self::Days(&[FigureKind::Events], window)
     }
 }

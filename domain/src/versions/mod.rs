@@ -7,4 +7,4 @@ mod touched;
 
 pub use depends::Depends;
 pub use table::DayVersions;
-pub use touched::{Figure, Touched};
+pub use touched::{FigureKind, Touched};

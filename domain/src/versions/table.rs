@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::depends::Depends;
-use super::touched::{Figure, Touched};
+use super::touched::{FigureKind, Touched};
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use crate::cells::parts::FrozenPart;
 use crate::cells::{Key, StoredCells};
@@ -27,7 +27,7 @@ const BLOCK_DAYS: i32 = 16;
 
 /// The versions of the days of a block, by figure; 0 is a day that was never touched.
 struct VersionBlock {
-    versions: [[Position; BLOCK_DAYS as usize]; Figure::COUNT],
+    versions: [[Position; BLOCK_DAYS as usize]; FigureKind::COUNT],
     unsaved: bool,
 }
 
@@ -36,9 +36,9 @@ struct VersionTable {
     /// The position of the last event that counted.
     last: Position,
     /// The last position that touched a figure on any day.
-    latest: [Position; Figure::COUNT],
+    latest: [Position; FigureKind::COUNT],
     /// The last position that touched a figure on all days.
-    whole: [Position; Figure::COUNT],
+    whole: [Position; FigureKind::COUNT],
     whole_unsaved: bool,
     blocks: BTreeMap<i32, Box<VersionBlock>>,
 }
@@ -81,8 +81,9 @@ impl VersionBlock {
     fn rows(&self, block: i32) -> impl Iterator<Item = (DayAndFigure, Position)> {
         let days = (0..BLOCK_DAYS).zip(0usize..);
         days.flat_map(move |(offset, at)| {
-            let version = move |figure: Figure| ((block * BLOCK_DAYS + offset, figure as u8), self.versions[figure as usize][at]);
-            Figure::ALL.into_iter().map(version).filter(|(_, version)| *version != 0)
+            let version =
+                move |figure: FigureKind| ((block * BLOCK_DAYS + offset, figure as u8), self.versions[figure as usize][at]);
+            FigureKind::ALL.into_iter().map(version).filter(|(_, version)| *version != 0)
         })
     }
 }
@@ -91,12 +92,12 @@ impl VersionTable {
     fn block(&mut self, number: i32) -> &mut VersionBlock {
         self.blocks
             .entry(number)
-            .or_insert_with(|| Box::new(VersionBlock { versions: [[0; BLOCK_DAYS as usize]; Figure::COUNT], unsaved: false }))
+            .or_insert_with(|| Box::new(VersionBlock { versions: [[0; BLOCK_DAYS as usize]; FigureKind::COUNT], unsaved: false }))
     }
 
     fn touch(&mut self, touched: &Touched, position: Position) {
         self.last = position;
-        let in_same_block = |(_, one): &(Figure, Day), (_, other): &(Figure, Day)| place(*one).0 == place(*other).0;
+        let in_same_block = |(_, one): &(FigureKind, Day), (_, other): &(FigureKind, Day)| place(*one).0 == place(*other).0;
         for days in touched.days().chunk_by(in_same_block) {
             let Some((_, first)) = days.first() else { continue };
             let block = self.block(place(*first).0);
@@ -109,7 +110,7 @@ impl VersionTable {
         }
     }
 
-    fn of_window(&self, figures: &[Figure], window: Window) -> Position {
+    fn of_window(&self, figures: &[FigureKind], window: Window) -> Position {
         let ((first, from), (last, to)) = (place(window.start), place(window.end));
         let mut version = figures.iter().map(|figure| self.whole[*figure as usize]).max().unwrap_or_default();
         if first > last {
@@ -129,8 +130,8 @@ impl VersionTable {
     fn freeze(&mut self) -> Vec<FrozenPart> {
         let mut frozen = Vec::new();
         if std::mem::take(&mut self.whole_unsaved) {
-            let row = |figure: Figure| ((WHOLE, figure as u8), self.whole[figure as usize]);
-            frozen.push((WHOLE_PART, packed(Figure::ALL.into_iter().map(row).filter(|(_, version)| *version != 0))));
+            let row = |figure: FigureKind| ((WHOLE, figure as u8), self.whole[figure as usize]);
+            frozen.push((WHOLE_PART, packed(FigureKind::ALL.into_iter().map(row).filter(|(_, version)| *version != 0))));
         }
         for (number, block) in &mut self.blocks {
             if std::mem::take(&mut block.unsaved) {
@@ -147,7 +148,7 @@ impl VersionTable {
         }
         part.iter().all(|(key, columns)| {
             let (day, figure) = DayAndFigure::unpack(&key[..DayAndFigure::BYTES]);
-            let (Some(figure), Ok(version)) = (Figure::ALL.get(usize::from(figure)).copied(), columns[0].try_into()) else {
+            let (Some(figure), Ok(version)) = (FigureKind::ALL.get(usize::from(figure)).copied(), columns[0].try_into()) else {
                 return false;
             };
             if day == WHOLE {
@@ -216,7 +217,7 @@ impl fmt::Debug for DayVersions {
 mod tests {
     use super::*;
 
-    fn touched(days: &[(Figure, i32)], whole: &[Figure]) -> Touched {
+    fn touched(days: &[(FigureKind, i32)], whole: &[FigureKind]) -> Touched {
         let mut touched = Touched::default();
         days.iter().for_each(|(figure, day)| touched.day(*figure, Day(*day)));
         whole.iter().for_each(|figure| touched.all_days(*figure));
@@ -228,12 +229,12 @@ mod tests {
     }
 
     /// A position, and what was touched at it: figures on days, and figures on all days.
-    type Entry = (Position, Vec<(Figure, i32)>, Vec<Figure>);
+    type Entry = (Position, Vec<(FigureKind, i32)>, Vec<FigureKind>);
 
     /// Compares the table with a list of all that was touched.
     fn compare(versions: &DayVersions, history: &[Entry]) {
         for (start, end) in (-40..40).step_by(3).flat_map(|start| (start..start + 50).step_by(7).map(move |end| (start, end))) {
-            for figures in [&[Figure::Users][..], &[Figure::Money, Figure::Traffic], &Figure::ALL] {
+            for figures in [&[FigureKind::Users][..], &[FigureKind::Money, FigureKind::Traffic], &FigureKind::ALL] {
                 let is_hit = |(_, days, whole): &&Entry| {
                     whole.iter().any(|figure| figures.contains(figure))
                         || days.iter().any(|(figure, day)| figures.contains(figure) && (start..=end).contains(day))
@@ -250,8 +251,8 @@ mod tests {
         let mut saved: BTreeMap<u32, Arc<Packed>> = BTreeMap::new();
         for position in 1..200u64 {
             let number = i32::try_from(position * 7919 % 83).unwrap();
-            let figure = Figure::ALL[number as usize % Figure::COUNT];
-            let days = vec![(figure, number - 41), (Figure::Events, 3 - number / 2), (figure, number - 40)];
+            let figure = FigureKind::ALL[number as usize % FigureKind::COUNT];
+            let days = vec![(figure, number - 41), (FigureKind::Events, 3 - number / 2), (figure, number - 40)];
             let whole = if position % 61 == 0 { vec![figure] } else { Vec::new() };
             versions.touch(&touched(&days, &whole), position);
             history.push((position, days, whole));

@@ -4,7 +4,7 @@ use crate::time::Day;
 
 /// A kind of figures that answers are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Figure {
+pub enum FigureKind {
     /// The events themselves, who they belong to, and the entries of their sessions.
     Events,
     /// Unique users.
@@ -21,7 +21,7 @@ pub enum Figure {
     Cohorts,
 }
 
-impl Figure {
+impl FigureKind {
     /// Every kind, in the order of their numbers.
     pub const ALL: [Self; 7] =
         [Self::Events, Self::Users, Self::Accounts, Self::Money, Self::Attribution, Self::Traffic, Self::Cohorts];
@@ -35,14 +35,14 @@ const COMPACT_AT: usize = 4096;
 /// The figures and days that one event touched.
 #[derive(Debug, Default)]
 pub struct Touched {
-    days: Vec<(Figure, Day)>,
+    days: Vec<(FigureKind, Day)>,
     /// The figures that are touched on all days.
-    whole: [bool; Figure::COUNT],
+    whole: [bool; FigureKind::COUNT],
 }
 
 impl Touched {
     /// Touches a figure on a day.
-    pub fn day(&mut self, figure: Figure, day: Day) {
+    pub fn day(&mut self, figure: FigureKind, day: Day) {
         if self.days.last() == Some(&(figure, day)) {
             return;
         }
@@ -54,22 +54,22 @@ impl Touched {
     }
 
     /// Touches a figure on all days.
-    pub fn all_days(&mut self, figure: Figure) {
+    pub fn all_days(&mut self, figure: FigureKind) {
         self.whole[figure as usize] = true;
     }
 
-    pub(super) fn days(&self) -> &[(Figure, Day)] {
+    pub(super) fn days(&self) -> &[(FigureKind, Day)] {
         &self.days
     }
 
-    pub(super) fn whole(&self) -> impl Iterator<Item = Figure> {
-        Figure::ALL.into_iter().filter(|figure| self.whole[*figure as usize])
+    pub(super) fn whole(&self) -> impl Iterator<Item = FigureKind> {
+        FigureKind::ALL.into_iter().filter(|figure| self.whole[*figure as usize])
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.days.clear();
         self.days.shrink_to(COMPACT_AT);
-        self.whole = [false; Figure::COUNT];
+        self.whole = [false; FigureKind::COUNT];
     }
 }

@@ -13,9 +13,10 @@ use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
-use super::{Folded, Held};
+use super::shown::{Refused, number, text};
+use super::{Folded, Held, scanned};
 
-/// Whether the domain answers this without a scan of events.
+/// Whether the domain answers this.
 pub(crate) fn is_answered(step: &Step) -> bool {
     let Step::Ask(question) = step else { return true };
     // What a parameter may be is the HTTP interface's affair.
@@ -34,15 +35,18 @@ pub(crate) fn is_answered(step: &Step) -> bool {
                 | "domain"
                 | "group_type"
                 | "group_key"
+                | "event_name"
+                | "filters"
+                | "group_by"
+                | "metadata_field"
+                | "sum_metadata_field"
         )
     };
     let fields = match &question.body {
         Some(Json::Object(fields)) => fields.keys().all(|name| known(name)),
         _ => true,
     };
-    fields
-        && question.query.iter().all(|(name, _)| known(name))
-        && !["analytics/aggregate", "/events"].iter().any(|end| question.path.ends_with(end))
+    fields && question.query.iter().all(|(name, _)| known(name)) && !question.path.ends_with("/events")
 }
 
 /// Runs what never waits.
@@ -53,9 +57,6 @@ fn block_on<F: Future>(future: F) -> F::Output {
         Poll::Pending => panic!("nothing to wait for"),
     }
 }
-
-/// Why there is no 200: a status of 400 or 404.
-struct Refused(u16);
 
 struct Params<'q>(&'q Question);
 
@@ -228,6 +229,9 @@ fn company(currency: Currency, metrics: Option<CompanyMetrics>) -> Result<Json, 
 }
 
 fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instant) -> Result<Json, Refused> {
+    if scanned::needs_events(params.0) {
+        return scanned::answer(held, params.0, params.window(held, now)?);
+    }
     let currency = Json::from(held.policy.currency.as_str());
     match operation {
         "revenue/by-attribution" => {
@@ -313,14 +317,6 @@ fn of_days(held: &Held, operation: &str, window: Window) -> Result<Json, Refused
 
 fn list(name: &'static str, rows: impl Iterator<Item = Json>, truncated: bool) -> Json {
     Json::object([(name, Json::list(rows)), ("truncated", Json::from(truncated))])
-}
-
-fn text(value: &impl ToString) -> Json {
-    Json::from(value.to_string().as_str())
-}
-
-fn number(number: impl ToString) -> Json {
-    Json::parse(&number.to_string()).unwrap()
 }
 
 fn unconverted(money: &Unconverted) -> Json {

@@ -3,7 +3,6 @@
 //! No log, no HTTP: this is the quick one, which the planted-bug command runs for each bug. Checkpoints are written as bytes
 //! while events come in; a restart goes on with nothing but the last whole one and the events since. Pages are tiny, so that
 //! the little that a history holds has many.
-//! Questions that need a scan of events are left out.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -13,6 +12,8 @@ mod checkpoints;
 mod past;
 mod regressions;
 mod saved;
+mod scanned;
+mod shown;
 mod traffic;
 mod versions;
 

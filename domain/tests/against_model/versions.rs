@@ -6,7 +6,7 @@ use headcount_domain::queries::{
     TrafficQuery, UniqueUsersQuery,
 };
 use headcount_domain::time::{Day, Window};
-use headcount_domain::versions::{Depends, Figure};
+use headcount_domain::versions::{Depends, FigureKind};
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of};
 use headcount_model::{Json, Model, Question, Sender};
 
@@ -118,12 +118,12 @@ struct Changes {
 
 /// Whether an event can concern a window that ends before its day. The session that it continues may have begun the day
 /// before.
-fn reaches_back(event: &Event, is_late: bool, figures: &[Figure]) -> bool {
+fn reaches_back(event: &Event, is_late: bool, figures: &[FigureKind]) -> bool {
     let links = event.who.user_id.is_some() && event.who.anonymous_id.is_some();
     let companies = event.company.is_some() || event.email_company.is_some() || event.company_domain.is_some();
     let touches = event.details.acquisition.as_ref().is_some_and(|acquisition| !acquisition.is_direct());
     // A late event can also take a session's touch away, as its new entry.
-    links || companies || (touches || is_late) && figures.contains(&Figure::Attribution)
+    links || companies || (touches || is_late) && figures.contains(&FigureKind::Attribution)
 }
 
 fn assert_left_alone(probe: &Probe, event: &Event, is_first: bool, is_late: bool, what: &str) {

@@ -21,7 +21,7 @@ mod times;
 pub use coverage::Coverage;
 pub use history::{History, Project, Size, Step};
 pub use minimize::minimize;
-pub use questions::questions;
+pub use questions::{questions, scans};
 pub use regressions::{Care, Regression, regressions};
 pub use rng::Rng;
 pub use run::{BatchReply, Differs, Failure, Subject, TrackReply, compare, model_of, run};

@@ -98,6 +98,20 @@ pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question
     (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
+/// Generates `count` questions that need the events themselves: aggregates, and unique users with filters.
+#[must_use]
+pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
+    let scan = |rng: &mut Rng| {
+        let project = rng.pick(&history.projects).name.clone();
+        let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
+        match rng.below(3) {
+            0 => unique_users(history, rng, &path("count-unique-users-per-day")),
+            _ => aggregate(history, rng, &path("aggregate")),
+        }
+    };
+    (0..count).map(|_| scan(rng)).collect()
+}
+
 /// Returns the questions at the end of every history: about each project as a whole, and about all companies.
 #[must_use]
 pub(crate) fn closing(history: &History) -> Vec<Question> {

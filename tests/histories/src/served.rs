@@ -16,6 +16,12 @@ pub struct Served<S> {
 }
 
 impl<S: headcount_model::Subject> Served<S> {
+    /// Returns the id and the public key of a project.
+    #[must_use]
+    pub fn project(&self, name: &str) -> Option<(String, String)> {
+        self.projects.get(name).cloned()
+    }
+
     /// Adapts a server without projects and events.
     pub fn new(server: S) -> Served<S> {
         Served { server, projects: BTreeMap::new() }

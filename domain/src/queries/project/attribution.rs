@@ -14,7 +14,7 @@ use crate::queries::partial::{Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::rollups::{CohortSums, TouchSums, Under};
 use crate::time::{Day, Month, Window};
-use crate::versions::{Depends, Figure};
+use crate::versions::{Depends, FigureKind};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the orders of a window by attribution.
@@ -36,7 +36,7 @@ impl Query for AttributionQuery {
     type Partial = AttributedRevenue;
 
     fn depends(&self) -> Depends {
-        Depends::Days(&[Figure::Attribution, Figure::Money], self.window)
+        Depends::Days(&[FigureKind::Attribution, FigureKind::Money], self.window)
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
@@ -112,7 +112,7 @@ impl Query for CohortsQuery {
     type Partial = LtvCohorts;
 
     fn depends(&self) -> Depends {
-        Depends::AllDays(&[Figure::Cohorts, Figure::Money])
+        Depends::AllDays(&[FigureKind::Cohorts, FigureKind::Money])
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<LtvCohorts, Fault> {

@@ -13,7 +13,7 @@ use crate::queries::partial::{Query, Reader};
 use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
-use crate::versions::{Depends, Figure};
+use crate::versions::{Depends, FigureKind};
 
 /// Asks for the revenue, orders and averages of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ impl Query for RevenueMetricsQuery {
     type Partial = RevenueMetrics;
 
     fn depends(&self) -> Depends {
-        Depends::Days(&[Figure::Money, Figure::Accounts, Figure::Users], self.window)
+        Depends::Days(&[FigureKind::Money, FigureKind::Accounts, FigureKind::Users], self.window)
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueMetrics, Fault> {
@@ -45,7 +45,7 @@ impl Query for RevenueSeriesQuery {
     type Partial = RevenueSeries;
 
     fn depends(&self) -> Depends {
-        Depends::Days(&[Figure::Money], self.window)
+        Depends::Days(&[FigureKind::Money], self.window)
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<RevenueSeries, Fault> {

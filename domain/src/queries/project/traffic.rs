@@ -14,7 +14,7 @@ use crate::queries::partial::{Query, Reader, rank};
 use crate::records::Source;
 use crate::rollups::Visits;
 use crate::time::Window;
-use crate::versions::{Depends, Figure};
+use crate::versions::{Depends, FigureKind};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the sessions that began in a window.
@@ -28,7 +28,7 @@ impl Query for TrafficQuery {
     type Partial = Traffic;
 
     fn depends(&self) -> Depends {
-        Depends::Days(&[Figure::Traffic], self.window)
+        Depends::Days(&[FigureKind::Traffic], self.window)
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Traffic, Fault> {

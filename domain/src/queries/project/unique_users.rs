@@ -9,7 +9,7 @@ use crate::queries::partial::{Query, Reader};
 use crate::records::Source;
 use crate::rollups::distinct;
 use crate::time::Window;
-use crate::versions::{Depends, Figure};
+use crate::versions::{Depends, FigureKind};
 
 /// Asks for the unique users of a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ impl Query for UniqueUsersQuery {
     type Partial = UniqueUsers;
 
     fn depends(&self) -> Depends {
-        Depends::Days(&[Figure::Users], self.window)
+        Depends::Days(&[FigureKind::Users], self.window)
     }
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<UniqueUsers, Fault> {

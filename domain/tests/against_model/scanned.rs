@@ -1,0 +1,136 @@
+//! Answers that need the events themselves: recomputed from the log by the domain's predicates and groupings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use headcount_domain::aggregate::{GroupFigures, GroupKey, Grouping, MAX_GROUPS, Ranking};
+use headcount_domain::facts::{Moment, SESSION_GAP_MS};
+use headcount_domain::filter::{Filter, Predicate};
+use headcount_domain::identity::{SentKeys, SortedLinks};
+use headcount_domain::ids::RecordKey;
+use headcount_domain::intake::event::Event;
+use headcount_domain::intake::fields::{BuiltIn, Entry, Field, MetadataPath, Scalar};
+use headcount_domain::time::{Day, Window};
+use headcount_model::{Json, Question};
+
+use super::shown::{Refused, number, text};
+use super::{Held, hasher};
+
+/// An event with its identity and the entry of its session.
+type Seen<'h> = (&'h Event, Option<RecordKey>, Option<Entry>);
+
+/// Whether the question has filters, an event name, or groups.
+pub(super) fn needs_events(question: &Question) -> bool {
+    let given = |name: &str| question.body.as_ref().is_some_and(|body| *body.field(name) != Json::Null);
+    question.path.ends_with("/aggregate") || given("event_name") || given("filters")
+}
+
+pub(super) fn answer(held: &Held, question: &Question, window: Window) -> Result<Json, Refused> {
+    let body = question.body.as_ref().unwrap();
+    let predicate = predicate(body)?;
+    let seen = seen(held);
+    let matching: Vec<&Seen<'_>> =
+        seen.iter().filter(|(event, _, entry)| window.contains(event.day) && predicate.matches(event, entry.as_ref())).collect();
+    let mut answer = match question.path.ends_with("/aggregate") {
+        true => aggregate(body, &matching)?,
+        false => unique_users(window, &matching),
+    };
+    answer.insert("start_date".to_owned(), text(&window.start));
+    answer.insert("end_date".to_owned(), text(&window.end));
+    answer.insert("timezone".to_owned(), Json::from(held.policy.timezone.name()));
+    Ok(Json::Object(answer))
+}
+
+fn predicate(body: &Json) -> Result<Predicate, Refused> {
+    let filter = |filter: &Json| {
+        let value = Some(filter.field("value")).filter(|value| **value != Json::Null).map(Json::to_string);
+        let part = |name: &str| filter.field(name).text().unwrap_or_default().to_owned();
+        Filter::new(&part("field"), &part("operator"), value.as_deref()).map_err(|_| Refused(400))
+    };
+    let filters = body.field("filters").items().iter().map(filter).collect::<Result<_, _>>()?;
+    Predicate::new(body.field("event_name").text(), filters).map_err(|_| Refused(400))
+}
+
+/// All events, in order of time, with their identities and sessions.
+fn seen(held: &Held) -> Vec<Seen<'_>> {
+    let keys = |event: &Event| SentKeys::of(&event.who, hasher());
+    let mut links: Vec<_> = held.log.iter().filter_map(|(event, position)| keys(event).link(*position)).collect();
+    links.sort_unstable();
+    let identity = |event: &Event| {
+        let links = links.iter().map(|link| Ok::<_, ()>(*link));
+        keys(event).named().map(|key| SortedLinks::new(links).resolve(key).unwrap())
+    };
+    let mut events: Vec<&(Event, u64)> = held.log.iter().collect();
+    events.sort_by_key(|(event, position)| Moment { time: event.time, position: *position });
+    let mut sessions: BTreeMap<RecordKey, (i64, Entry)> = BTreeMap::new();
+    let mut seen = Vec::new();
+    for (event, _) in events {
+        let identity = identity(event);
+        let entry = identity.map(|identity| {
+            let goes_on = |(last, _): &&(i64, Entry)| event.time.0 - last <= SESSION_GAP_MS;
+            let entry = sessions.get(&identity).filter(goes_on).map_or_else(|| Entry::of(event), |(_, entry)| entry.clone());
+            sessions.insert(identity, (event.time.0, entry.clone()));
+            entry
+        });
+        seen.push((event, identity, entry));
+    }
+    seen
+}
+
+fn unique_users(window: Window, matching: &[&Seen<'_>]) -> BTreeMap<String, Json> {
+    let active: BTreeSet<(Day, RecordKey)> =
+        matching.iter().filter_map(|(event, identity, _)| Some((event.day, (*identity)?))).collect();
+    let users: BTreeSet<RecordKey> = active.iter().map(|(_, identity)| *identity).collect();
+    let day = |day: Day| {
+        let users = active.iter().filter(|(of, _)| *of == day).count();
+        Json::object([("day", text(&day)), ("unique_users", number(users))])
+    };
+    [("series", Json::list(window.days().map(day))), ("total_unique_users", number(users.len()))]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+}
+
+fn aggregate(body: &Json, matching: &[&Seen<'_>]) -> Result<BTreeMap<String, Json>, Refused> {
+    let path = |name: &str| body.field(name).text().map(|path| MetadataPath::parse(path).map_err(|_| Refused(400))).transpose();
+    let by = match (body.field("group_by").text(), path("metadata_field")?) {
+        (Some(field), None) => Field::BuiltIn(field.parse::<BuiltIn>().map_err(|_| Refused(400))?),
+        (None, Some(path)) => Field::Metadata(path),
+        _ => return Err(Refused(400)),
+    };
+    let grouping = Grouping::new(by, path("sum_metadata_field")?).map_err(|_| Refused(400))?;
+    let limit = body.field("limit").number().map_or(100, |limit| usize::try_from(limit.whole().unwrap()).unwrap());
+    if *body.field("start_date") == Json::Null || !(1..=MAX_GROUPS).contains(&limit) {
+        return Err(Refused(400));
+    }
+    let mut groups: BTreeMap<Vec<u8>, GroupFigures> = BTreeMap::new();
+    for (event, _, entry) in matching {
+        let mut key = Vec::new();
+        match entry {
+            Some(entry) if grouping.is_by_session() => grouping.write_session_key(entry, &mut key),
+            _ => grouping.write_key(event, &mut key),
+        }
+        groups.entry(key).or_default().merge(grouping.contribution(event));
+    }
+    let mut ranking = Ranking::new(grouping.sums(), limit);
+    groups.iter().for_each(|(key, group)| ranking.add(GroupKey::read(key), *group));
+    let answer = ranking.finish();
+    let rows = answer.rows.iter().map(|row| {
+        let mut shown = vec![("value".to_owned(), scalar(&row.value)), ("count".to_owned(), number(row.count))];
+        if let Some(sum) = &row.sum {
+            shown.push(("total".to_owned(), sum.total.map_or(Json::Null, number)));
+            shown.push(("summed".to_owned(), number(sum.summed)));
+        }
+        Json::Object(shown.into_iter().collect())
+    });
+    let rows =
+        [("rows", Json::list(rows)), ("total_groups", number(answer.total_groups)), ("truncated", Json::from(answer.truncated))];
+    Ok(rows.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+fn scalar(value: &Scalar<'_>) -> Json {
+    match value {
+        Scalar::Null => Json::Null,
+        Scalar::Bool(value) => Json::from(*value),
+        Scalar::Number(value) => number(value),
+        Scalar::Text(text) => Json::from(&**text),
+    }
+}

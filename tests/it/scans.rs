@@ -1,0 +1,174 @@
+//! Aggregates and filtered unique users over random histories, compared with the naive model: at rest, and while events flow.
+//!
+//! `HEADCOUNT_SCAN_TRIALS` says how many histories are asked at rest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use headcount_histories::{History, Rng, Served, Size, Step, Subject, model_of, run, scans};
+use headcount_model::{Ids, Json, Model, Question, Sender, same};
+use serde_json::{Value, json};
+
+use crate::client::Call;
+use crate::server::TestServer;
+use crate::tenant::{Tenant, away_from_midnight, now_ms};
+
+const TRIALS: u64 = 8;
+const QUESTIONS: usize = 40;
+
+/// The events of a random history, without questions and restarts.
+fn events_only(seed: u64, events: usize) -> History {
+    let history = History::from_seed(seed, now_ms(), Size { events, questions: 0 });
+    let stays = |step: &&Step| !matches!(step, Step::Restart | Step::Ask(_));
+    let steps = history.steps.iter().filter(stays).cloned().collect();
+    history.with_steps(steps)
+}
+
+#[test]
+fn scans_equal_the_model() {
+    let server = TestServer::shared();
+    let trials = std::env::var("HEADCOUNT_SCAN_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS);
+    let mut pairs = 0;
+    for seed in 5_000..5_000 + trials {
+        let history = events_only(seed, 120);
+        let mut steps = history.steps.clone();
+        steps.extend(scans(&history, &mut Rng::new(seed), QUESTIONS).into_iter().map(Step::Ask));
+        let history = history.with_steps(steps);
+        if let Err(failure) = run(&history, &mut Served::new(Tenant::on(&server)), model_of(&history)) {
+            panic!("seed {seed}: {failure}\n{history}");
+        }
+        pairs += QUESTIONS;
+    }
+    println!("{pairs} pairs of a history and a question");
+}
+
+/// Questions about all events of a project, two of them by session.
+fn about_all(first_day: &str) -> Vec<Question> {
+    let path = |rest: &str| format!("/projects/{{shop}}/analytics/{rest}");
+    let text = |text: &str| Json::from(text);
+    let filter = Json::object([("field", text("acquisition_channel")), ("operator", text("is_not")), ("value", text("Direct"))]);
+    let aggregate = |group: &str| {
+        let body = [("start_date", text(first_day)), ("group_by", text(group)), ("limit", Json::from(1_000))];
+        Question::post(&path("aggregate"), Json::object(body))
+    };
+    let users = Json::object([("start_date", text(first_day)), ("filters", Json::list([filter]))]);
+    vec![aggregate("name"), aggregate("entry_url"), Question::post(&path("count-unique-users-per-day"), users)]
+}
+
+/// What was asked, with how many events had been answered before, and how many had been sent after.
+struct Asked {
+    question: usize,
+    answered_before: usize,
+    sent_after: usize,
+    answer: Json,
+}
+
+/// The model's answers after each number of events.
+fn answers_after_each(mut model: Model, bodies: &[String], received_ms: i64, questions: &[Question]) -> Vec<Vec<Json>> {
+    let answers =
+        |model: &Model| -> Vec<Json> { questions.iter().map(|question| model.answer(received_ms, question).body).collect() };
+    let mut after = vec![answers(&model)];
+    for body in bodies {
+        let _ = model.record("shop", body, received_ms, &Sender::browser());
+        after.push(answers(&model));
+    }
+    after
+}
+
+/// Each answer is that of the model after some number of events between those that were answered when it was asked and those that
+/// were sent when it came, and an answer is never older than the one before.
+#[test]
+fn answers_while_events_flow_are_of_one_moment_and_never_go_back() {
+    away_from_midnight();
+    let server = TestServer::shared();
+    let seed = (6_000..).find(|seed| {
+        let history = events_only(*seed, 10);
+        !history.live && history.projects[0].name == "shop"
+    });
+    let history = events_only(seed.expect("a seed"), 250);
+    let bodies: Vec<String> = history.steps.iter().flat_map(bodies_of).collect();
+    let first_day = history.days.iter().min().expect("a day").to_string();
+    let questions = about_all(&first_day);
+    let mut subject = Served::new(Tenant::on(&server));
+    subject.setup(&history);
+    let project = subject.project("shop").expect("the project");
+    let tenant = subject.server;
+    let (sent, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut asked = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for body in &bodies {
+                sent.fetch_add(1, Ordering::SeqCst);
+                let call = Call::post("/track").header("x-service-pk", &project.1).header("user-agent", crate::tenant::BROWSER);
+                let status = tenant.send(call.text("application/json", body.as_str())).status;
+                assert!(matches!(status, 202 | 400), "{body}: {status}");
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let mut number = 0;
+        while answered.load(Ordering::SeqCst) < bodies.len() || number % questions.len() != 0 {
+            let question = number % questions.len();
+            asked.push(ask(&tenant, &project.0, &questions[question], question, (&answered, &sent)));
+            number += 1;
+        }
+        asked.push(ask(&tenant, &project.0, &questions[0], 0, (&answered, &sent)));
+    });
+    let expected = answers_after_each(model_of(&history), &bodies, now_ms(), &questions);
+    let mut moment = vec![0; questions.len()];
+    for Asked { question, answered_before, sent_after, answer } in &asked {
+        let from = (*answered_before).max(moment[*question]);
+        let is_it = |after: &usize| same(&expected[*after][*question], answer, &mut Ids::default()).is_ok();
+        let found = (from..=*sent_after).find(is_it);
+        moment[*question] =
+            found.unwrap_or_else(|| panic!("question {question}: {answer} is of no moment in {from}..={sent_after}"));
+    }
+    assert!(asked.len() >= 15, "{} answers while events flow", asked.len());
+    println!("{} answers to {} events", asked.len(), bodies.len());
+}
+
+fn ask(
+    tenant: &Tenant,
+    project: &str,
+    asked: &Question,
+    question: usize,
+    (answered, sent): (&AtomicUsize, &AtomicUsize),
+) -> Asked {
+    let answered_before = answered.load(Ordering::SeqCst);
+    let body: Value = serde_json::from_str(&asked.body.as_ref().expect("a body").to_string()).expect("JSON");
+    let answer = tenant.post(&asked.path.replace("{shop}", project), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let sent_after = sent.load(Ordering::SeqCst);
+    Asked { question, answered_before, sent_after, answer: Json::parse(&answer.text()).expect("JSON") }
+}
+
+fn bodies_of(step: &Step) -> Vec<String> {
+    match step {
+        Step::Track { project, body } if project == "shop" => vec![body.clone()],
+        Step::Batch { project, bodies } if project == "shop" => bodies.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// A property with more values than the least memory has room for, counted and summed over HTTP.
+#[test]
+fn many_values_are_counted_exactly() {
+    const VALUES: u64 = 30_000;
+    let server = Arc::new(TestServer::start_with(&["--memory=64MiB"]));
+    let tenant = Tenant::on(&server);
+    let batches = (0..3 * VALUES).collect::<Vec<_>>();
+    for numbers in batches.chunks(5_000) {
+        let event = |number: &u64| json!({"name": "a", "user_id": "u", "metadata": {"value": number % VALUES, "n": number % 7}});
+        let events: Vec<Value> = numbers.iter().map(event).collect();
+        let call = Call::post(tenant.path("batch")).bearer(&tenant.token).json(&json!({ "events": events }));
+        assert_eq!(tenant.send(call).ok(202)["recorded"], events.len());
+    }
+    let body = json!({"start_date": "2024-01-01", "metadata_field": "value", "sum_metadata_field": "n", "limit": 2});
+    let answer = tenant.post(&tenant.path("analytics/aggregate"), &body).ok(200);
+    assert_eq!((answer["total_groups"].as_u64(), answer["truncated"].as_bool()), (Some(VALUES), Some(true)));
+    let total = |value: u64| (0..3).map(|round| (value + round * VALUES) % 7).sum::<u64>();
+    let mut best: Vec<u64> = (0..VALUES).collect();
+    best.sort_by_key(|value| (std::cmp::Reverse(total(*value)), value.to_string()));
+    for (row, value) in answer["rows"].as_array().unwrap().iter().zip(&best) {
+        assert_eq!(*row, json!({"value": value, "count": 3, "total": total(*value), "summed": 3}));
+    }
+}
