@@ -60,6 +60,7 @@ endpoints! {
     events::track => batch;
     events::track => server_track;
     events::track => server_batch;
+    events::track => import;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
     raw_events::list => list;

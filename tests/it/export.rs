@@ -121,3 +121,53 @@ fn the_command_writes_the_same_beside_a_server_and_without_one() {
     names.sort();
     assert_eq!(names, ["alone", "csv", "ndjson", "parquet"], "a failed export leaves no file");
 }
+
+/// Each is refused for its own reason, and nothing of it is recorded.
+#[test]
+fn rows_that_no_export_has_are_refused() {
+    let tenant = Tenant::new();
+    send(&tenant, 3);
+    tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": BASE_MS, "group_id": "acme.com"}));
+    let rows = lines(&tenant.get(&tenant.path("export")).text());
+    let row = rows.last().expect("the order");
+    let to = tenant.project(&json!({}));
+    let path = format!("/projects/{}/import", to.id);
+    let import = |row: &Value| tenant.post(&path, &json!({"events": [row]})).ok(202);
+    let with = |name: &str, value: Value| {
+        let mut row = row.clone();
+        row[name] = value;
+        row
+    };
+    let table = [
+        ("_v", json!(2), "invalid_parameter", "_v"),
+        ("name", json!(""), "invalid_parameter", "name"),
+        ("name", Value::Null, "missing_parameter", "name"),
+        ("day", json!("2024-03-02"), "timezone_mismatch", "day"),
+        ("timestamp", json!("soon"), "invalid_parameter", "timestamp"),
+        ("project_currency", json!("EUR"), "currency_mismatch", "project_currency"),
+        ("value", json!(1e13), "invalid_parameter", "value"),
+        ("value_in_project", json!(-5), "invalid_parameter", "value_in_project"),
+        ("device", json!("toaster"), "invalid_parameter", "device"),
+        ("company", json!("ACME.com"), "invalid_parameter", "company"),
+        ("visitor_id", json!("0".repeat(32)), "invalid_parameter", "visitor_id"),
+        ("group_type", json!("A"), "invalid_parameter", "group_type"),
+        ("user_id", json!("x".repeat(5_000)), "invalid_parameter", "user_id"),
+    ];
+    for (name, value, code, param) in table {
+        let answer = import(&with(name, value));
+        assert_eq!(
+            (&answer["recorded"], &answer["errors"][0]["code"], &answer["errors"][0]["param"]),
+            (&json!(0), &json!(code), &json!(param)),
+            "{name} {answer}"
+        );
+    }
+    let mut anonymous = with("consented", json!(false));
+    for name in ["event_source", "event_medium", "event_campaign", "event_channel"] {
+        anonymous[name] = Value::Null;
+    }
+    assert_eq!(import(&anonymous)["errors"][0]["param"], "consented");
+    assert_eq!(import(row)["recorded"], 1);
+    let member = tenant.token("member", &["events:write"], None);
+    let refused = tenant.send(Call::post(&*path).bearer(&member).json(&json!({"events": []})));
+    assert_refused("a member", &refused, 403, "insufficient_role", None);
+}

@@ -45,7 +45,7 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 10] = [
+pub(crate) const OF_PROJECT: [Operation; 11] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
@@ -56,6 +56,7 @@ pub(crate) const OF_PROJECT: [Operation; 10] = [
     read("/projects/{project}/export", "events:read", Role::Admin),
     send("POST", "/projects/{project}/track", r#"{"name": "a"}"#, "events:write", Role::Member),
     send("POST", "/projects/{project}/batch", r#"{"events": []}"#, "events:write", Role::Member),
+    send("POST", "/projects/{project}/import", r#"{"events": []}"#, "events:write", Role::Admin),
 ];
 
 /// The questions about a whole organization. Their subjects are in [`crate::tenant::Tenant::peopled`].
@@ -95,6 +96,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 38] = [
     ("/i/batch", &["POST", "OPTIONS"]),
     ("/projects/{project}/track", &["POST"]),
     ("/projects/{project}/batch", &["POST"]),
+    ("/projects/{project}/import", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use headcount_archive::export::parse_row;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::country::Country;
+use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
@@ -19,6 +21,9 @@ use crate::registry::ProjectConfig;
 
 /// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;
+
+/// The largest event that is no row of an export, which has more fields.
+const MAX_EVENT_BYTES: usize = 64 << 10;
 
 impl Engine {
     /// Parses one event and applies the project's policy. Pure but for the clock and today's salt.
@@ -49,6 +54,26 @@ impl Engine {
             admit(submission, policy, &client, now)
         })?;
         Ok(Prepared { verdict })
+    }
+
+    /// Prepares an event to be imported. A row of an export keeps what was decided about it when it was recorded; no policy applies to it again.
+    /// Anything else is an event that a server sends.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`], and if the row doesn't fit the project's timezone or currencies.
+    pub fn prepare_import(&self, policy: &Policy, json: &[u8]) -> Result<Prepared, Refusal> {
+        let Some(row) = parse_row(json, policy.project)? else {
+            return match json.len() {
+                0..=MAX_EVENT_BYTES => self.prepare(policy, json, &Origin::SERVER),
+                long => {
+                    let message = format!("the event has {long} bytes; at most {MAX_EVENT_BYTES} are allowed");
+                    Err(Refusal::Invalid(Invalid { code: "event_too_large", param: None, message }))
+                }
+            };
+        };
+        let currencies = row.currencies.map(|currencies| (currencies.project, currencies.organization));
+        let event = admit_pinned(row.event, currencies, policy, self.clock().now())?;
+        Ok(Prepared { verdict: Verdict::Record { event: Box::new(event), clamped: false, warnings: Vec::new() } })
     }
 
     fn country_of_text(&self, address: Option<&str>) -> Option<Country> {

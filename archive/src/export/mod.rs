@@ -3,9 +3,11 @@
 mod csv;
 mod encoder;
 mod json;
+mod pinned;
 
 pub use encoder::{ExportFormat, RowEncoder};
 pub use json::{Nulls, json_fields};
+pub use pinned::parse_row;
 
 use crate::schema::{Column, EXPORT_COLUMNS};
 

@@ -4,5 +4,6 @@ pub mod admission;
 pub mod country;
 pub mod event;
 pub mod fields;
+pub mod pinned;
 pub mod policy;
 pub mod submission;

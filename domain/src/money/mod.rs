@@ -24,6 +24,8 @@ pub const AMOUNT_DECIMALS: u32 = 6;
 pub const MICROS_PER_UNIT: i128 = 1_000_000;
 /// The largest absolute value of an event's amount, in whole units: 1e12.
 pub const MAX_UNITS: i128 = 1_000_000_000_000;
+/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart.
+pub const MAX_CONVERTED_UNITS: i128 = 10_i128.pow(24);
 
 /// An exact amount in millionths of its unit: a currency, or the unit of a metadata field.
 ///
@@ -62,6 +64,13 @@ impl Amount {
     pub fn parse(json_number_text: &str) -> Result<Amount, AmountError> {
         let micros = decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_UNITS)?;
         Ok(Amount(micros))
+    }
+
+    /// Parses a JSON number as an amount that may be the result of a conversion.
+    ///
+    /// # Errors As [`Amount::parse`], with the range of conversions.
+    pub fn parse_converted(json_number_text: &str) -> Result<Amount, AmountError> {
+        decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_CONVERTED_UNITS).map(Amount)
     }
 
     /// Whether the amount is zero, which is neither an order nor a refund.

@@ -37,6 +37,9 @@ pub(crate) struct ImportArgs {
     /// Begin at the first line, even if an earlier run imported this file
     #[arg(long)]
     pub(super) again: bool,
+    /// Import rows of an export as new events, without what was decided about them when they were recorded
+    #[arg(long)]
+    pub(super) as_new: bool,
     /// Wait for more lines until a signal stops the import, also across log rotation
     #[arg(long)]
     follow: bool,
@@ -87,7 +90,14 @@ impl ImportArgs {
         if self.file.is_dir() {
             return Err(Failure(format!("{} is a directory", self.file.display())));
         }
-        let how = format!("{project} {:?} {:?} {} {:?}", self.format, self.hostname, self.all, self.bots);
+        let how = format!(
+            "{project} {:?} {:?} {} {:?}{}",
+            self.format,
+            self.hostname,
+            self.all,
+            self.bots,
+            if self.as_new { " new" } else { "" }
+        );
         SourceFile::of(&self.file, how).map(Some).map_err(|error| self.unreadable(&error))
     }
 

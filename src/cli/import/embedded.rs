@@ -27,6 +27,7 @@ const EVENT_OVERHEAD_BYTES: usize = 768;
 pub(crate) struct EmbeddedEngine {
     engine: Engine,
     policy: Arc<Policy>,
+    as_new: bool,
     under_way: VecDeque<BatchUnderWay>,
 }
 
@@ -38,8 +39,8 @@ struct BatchUnderWay {
 
 impl EmbeddedEngine {
     /// Creates the sink of events of the project with this policy.
-    pub(crate) fn new(engine: Engine, policy: Policy) -> Self {
-        Self { engine, policy: Arc::new(policy), under_way: VecDeque::new() }
+    pub(crate) fn new(engine: Engine, policy: Policy, as_new: bool) -> Self {
+        Self { engine, policy: Arc::new(policy), as_new, under_way: VecDeque::new() }
     }
 
     /// Waits until another batch may begin. From time to time it waits for all batches, and starts the journal anew.
@@ -73,10 +74,11 @@ impl EventSink for EmbeddedEngine {
     type Prepared = Vec<Result<Prepared, Refusal>>;
 
     fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Self::Prepared + Send + Sync + 'static) {
-        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
+        let (engine, policy, as_new) = (self.engine.clone(), Arc::clone(&self.policy), self.as_new);
         let prepare = move |json: &[u8]| match too_large(json) {
             Some(invalid) => Err(Refusal::Invalid(invalid)),
-            None => engine.prepare(&policy, json, &Origin::SERVER),
+            None if as_new => engine.prepare(&policy, json, &Origin::SERVER),
+            None => engine.prepare_import(&policy, json),
         };
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         (threads, move |events: &mut Events| events.iter().map(&prepare).collect())

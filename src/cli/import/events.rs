@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::combined;
 use super::lines::{Block, MAX_LINE_BYTES, Place};
-use crate::http::extract::body::EVENT_LIMIT_BYTES;
+use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
 
 /// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -160,8 +160,8 @@ impl Reading {
 
 /// Returns the error for an event that is larger than the API allows.
 pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
-    let message = || format!("the event has {} bytes; at most {EVENT_LIMIT_BYTES} are allowed", json.len());
-    (json.len() > EVENT_LIMIT_BYTES).then(|| Invalid { code: "event_too_large", param: None, message: message() })
+    let message = || format!("the event has {} bytes; at most {IMPORT_LIMIT_BYTES} are allowed", json.len());
+    (json.len() > IMPORT_LIMIT_BYTES).then(|| Invalid { code: "event_too_large", param: None, message: message() })
 }
 
 impl Events {

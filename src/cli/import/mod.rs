@@ -73,7 +73,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let config = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
     let mut policy = registry.pin_calendar(&config)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);
-    let mut sink = EmbeddedEngine::new(engine.clone(), policy);
+    let mut sink = EmbeddedEngine::new(engine.clone(), policy, args.as_new);
     session::import(args, &mut sink, Some(engine.data_dir()), project, stop).await
 }
 
@@ -86,5 +86,5 @@ async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Futur
     let project = client.project(args.project.as_deref())?;
     let data_dir = args.server.url.is_none().then_some(settings.data_dir.as_path());
     tracing::info!(url = client.url(), "importing through the server");
-    session::import(args, &mut RemoteServer::new(client, project), data_dir, project, stop).await
+    session::import(args, &mut RemoteServer::new(client, project, args.as_new), data_dir, project, stop).await
 }

@@ -19,8 +19,9 @@ pub(crate) struct RemoteServer {
 
 impl RemoteServer {
     /// Creates the sink of events of this project.
-    pub(crate) fn new(client: Client, project: ProjectId) -> Self {
-        Self { client, path: format!("/projects/{project}/batch") }
+    pub(crate) fn new(client: Client, project: ProjectId, as_new: bool) -> Self {
+        let operation = if as_new { "batch" } else { "import" };
+        Self { client, path: format!("/projects/{project}/{operation}") }
     }
 }
 

@@ -68,6 +68,8 @@ error_codes! {
     InvalidParameter "invalid_parameter" BAD_REQUEST InvalidRequest "A parameter or field has a value that is not allowed.";
     MissingParameter "missing_parameter" BAD_REQUEST InvalidRequest "A required parameter or field is absent.";
     UnknownParameter "unknown_parameter" BAD_REQUEST InvalidRequest "The operation has no such parameter or field.";
+    TimezoneMismatch "timezone_mismatch" BAD_REQUEST InvalidRequest "The day of an imported row is that of another timezone; only in the answer to a batch.";
+    CurrencyMismatch "currency_mismatch" BAD_REQUEST InvalidRequest "The money of an imported row was converted to other currencies; only in the answer to a batch.";
     UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "A field of the session can't be combined with a sum, or with this operation.";
     DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers.";
     MalformedRequest "malformed_request" BAD_REQUEST InvalidRequest "The request can't be read as HTTP.";

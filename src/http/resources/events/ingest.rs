@@ -28,11 +28,16 @@ use crate::http::respond::error::ApiError;
 /// The arguments of a handler that has a body.
 pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
+/// The largest row of an export: it has an event and what was decided about it.
+pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;
+
 /// The kind of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BodyKind {
     Event,
     Batch,
+    /// A batch that may have rows of an export.
+    Import,
 }
 
 /// The project that events are for, and how many may be sent.
@@ -58,7 +63,9 @@ pub(crate) async fn from_server(
     (state, tracker, request, payload): IngestArguments,
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
-    let project = auth::on_project(&state, &request, Scope::EventsWrite, MinRole::Member)?.config;
+    // Whoever may say what was decided about events can write any figure.
+    let role = if matches!(kind, BodyKind::Import) { MinRole::Admin } else { MinRole::Member };
+    let project = auth::on_project(&state, &request, Scope::EventsWrite, role)?.config;
     body::check_media(&request, Media::Json)?;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };
     record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
@@ -132,7 +139,7 @@ async fn record_body(
     let EventDestination { project, allowance } = to;
     let limit_bytes = match kind {
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
-        BodyKind::Batch => body::BATCH_LIMIT_BYTES,
+        BodyKind::Batch | BodyKind::Import => body::BATCH_LIMIT_BYTES,
     };
     let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, limit_bytes).await?;
     let mut response = HttpResponse::Accepted();
@@ -141,10 +148,10 @@ async fn record_body(
             allowance.take(state, 1)?;
             Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
         }
-        BodyKind::Batch => {
+        BodyKind::Batch | BodyKind::Import => {
             let events = batch_events(&body);
             allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
-            Ok(response.json(record_batch(state, tracker, request, project, &events?, sender, permit).await?))
+            Ok(response.json(record_batch(state, tracker, request, project, &events?, (sender, kind), permit).await?))
         }
     }
 }
@@ -174,14 +181,14 @@ async fn record_batch(
     request: &HttpRequest,
     project: Arc<ProjectConfig>,
     events: &[&RawValue],
-    sender: Sender,
+    (sender, kind): (Sender, BodyKind),
     permit: Permit,
 ) -> Result<BatchAnswer, ApiError> {
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
     let engine = &state.engine;
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
-        events.iter().map(|event| prepare_in_batch(engine, policy, event, &origin)).collect()
+        events.iter().map(|event| prepare_in_batch(engine, policy, event, (&origin, kind))).collect()
     };
     let prepared =
         engine.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
@@ -209,14 +216,20 @@ fn batch_events(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
     Ok(events)
 }
 
-fn prepare_in_batch(engine: &Engine, policy: &Policy, event: &RawValue, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+fn prepare_in_batch(
+    engine: &Engine,
+    policy: &Policy,
+    event: &RawValue,
+    (origin, kind): (&Origin<'_>, BodyKind),
+) -> Result<Prepared, Refusal> {
     let json = event.get().as_bytes();
-    if json.len() > body::EVENT_LIMIT_BYTES {
+    let limit = if matches!(kind, BodyKind::Import) { IMPORT_LIMIT_BYTES } else { body::EVENT_LIMIT_BYTES };
+    if json.len() > limit {
         return Err(Refusal::Invalid(Invalid {
             code: "event_too_large",
             param: None,
-            message: format!("the event has {} bytes; at most {} are allowed", json.len(), body::EVENT_LIMIT_BYTES),
+            message: format!("the event has {} bytes; at most {limit} are allowed", json.len()),
         }));
     }
-    engine.prepare(policy, json, origin)
+    if matches!(kind, BodyKind::Import) { engine.prepare_import(policy, json) } else { engine.prepare(policy, json, origin) }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod cors;
-mod ingest;
+pub(crate) mod ingest;
 pub(crate) mod pixel;
 pub(crate) mod rate_limit;
 #[cfg(test)]

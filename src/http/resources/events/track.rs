@@ -96,3 +96,19 @@ pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, Ap
 pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
     from_server(arguments, BodyKind::Batch).await
 }
+
+/// Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
+/// countries and acquisition. Their `position` and `received_at` are new. No policy of the project applies to them again.
+///
+/// A row whose day would be another one in this organization is refused with `timezone_mismatch`, one whose money was converted to other currencies
+/// with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/import", tag = "data", operation_id = "import_events",
+    params(ProjectPath),
+    request_body = BatchShape,
+    responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
+    security(("api_token" = []))
+)]
+pub(crate) async fn import(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
+    from_server(arguments, BodyKind::Import).await
+}
