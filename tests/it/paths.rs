@@ -90,7 +90,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 38] = [
+pub(crate) const PATHS: [(&str, &[&str]); 39] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
