@@ -5,6 +5,7 @@
 
 pub mod admission_gate;
 mod archiver;
+pub mod backup;
 mod checkpoint_writer;
 pub mod clock;
 mod dead_letters;

@@ -57,6 +57,23 @@ pub(crate) struct ServerFlags {
     pub(crate) token: Option<String>,
 }
 
+/// The flags of commands that need the operator token.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct OperatorFlags {
+    /// URL of the server [default: the one that runs on the data directory]
+    #[arg(long, value_name = "URL", help_heading = "Through a running server")]
+    pub(crate) url: Option<String>,
+    /// Operator token [default: the one in the data directory's file `operator-token`]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        help_heading = "Through a running server",
+        env = "HEADCOUNT_OPERATOR_TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) operator_token: Option<String>,
+}
+
 /// The client.
 pub(crate) struct Client {
     agent: ureq::Agent,
@@ -100,10 +117,19 @@ impl Client {
 
     /// Creates a client of the server on the data directory, with the rights of its operator.
     pub(crate) fn operator(settings: &Settings) -> Result<Self, Failure> {
+        Self::operator_of(&OperatorFlags::default(), settings)
+    }
+
+    /// Creates a client of the server that the flags select, with the rights of its operator.
+    pub(crate) fn operator_of(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
+        let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
+        if let Some(token) = &flags.operator_token {
+            return Self::with(&url, token);
+        }
         let path = settings.data_dir.join(OPERATOR_FILE);
         let unreadable = |error| Failure(format!("the operator token in {} can't be read: {error}", path.display()));
         let token = std::fs::read_to_string(&path).map_err(unreadable)?;
-        Self::with(&url_of(settings), token.trim())
+        Self::with(&url, token.trim())
     }
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
@@ -162,6 +188,20 @@ impl Client {
             std::thread::sleep(retry_after.unwrap_or(pause).min(MAX_PAUSE));
             pause = (pause * 2).min(MAX_PAUSE / 2);
         }
+    }
+
+    /// Posts nothing, and returns the answer as a stream. An answer has no time limit, so that it may be large.
+    pub(crate) fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
+        let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
+        let mut response = request.send_empty().map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            return Ok(response.into_body().into_reader());
+        }
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec().unwrap_or_default();
+        let refused = self.parse::<serde_json::Value>(path, &ApiResponse { status, retry_after: None, body });
+        Err(refused.err().unwrap_or_else(|| Failure(format!("{}{path} answered {status}", self.url))))
     }
 
     /// Lists the projects of the token's organization.

@@ -4,6 +4,7 @@
 //! the reason), 2 for a wrong command line.
 
 mod archive;
+mod backup;
 mod client;
 mod credentials;
 mod demo;
@@ -51,6 +52,10 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Import events from a file: NDJSON or a web server's access log
     Import(import::ImportArgs),
+    /// Back up the data directory, of a running server or a stopped one
+    Backup(backup::BackupArgs),
+    /// Make a data directory of a backup
+    Restore(backup::RestoreArgs),
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
     Export(export::ExportArgs),
     /// Seal events into the archive
@@ -93,6 +98,8 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => show::run(&settings, &args),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
+        Command::Backup(args) => backup::run(&settings, &args),
+        Command::Restore(args) => backup::restore(&settings, &args),
         Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
         Command::Load(args) => load::run(&args),

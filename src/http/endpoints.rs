@@ -93,6 +93,7 @@ endpoints! {
     api_tokens => list;
     api_tokens => create;
     api_tokens => revoke;
+    backups => backup;
     health => healthz;
     health => readyz;
     version => version;

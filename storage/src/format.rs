@@ -22,6 +22,8 @@ use crate::files::{self, PRIVATE_FILE, create_private_dir, write_atomically};
 pub const LAYOUT_VERSION: u32 = 1;
 
 pub(crate) const FILE_NAME: &str = "FORMAT";
+/// Says in a directory without [`FILE_NAME`] that a restore into it was not finished.
+pub(crate) const RESTORING_NAME: &str = "RESTORING";
 const TITLE: &str = "headcount data directory";
 
 /// A step from one layout to the next. It is repeated after a crash in its middle, so it must be idempotent.
@@ -97,6 +99,12 @@ pub enum FormatError {
         /// The directory.
         dir: PathBuf,
     },
+    /// A restore into the directory was interrupted.
+    #[error("{} holds a part of a backup, because a restore was interrupted: empty it and restore again", dir.display())]
+    Unfinished {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The operating system returned an error.
     #[error("the description of the data directory, {}: {source}", path.display())]
     Io {
@@ -140,7 +148,21 @@ impl Format {
         format.migrate(dir, &MIGRATIONS)
     }
 
-    /// Writes a new incarnation, for a restoration or a rebuild.
+    /// Reads the `FORMAT` file of a backup, which lies at `path`, and draws a new incarnation for the directory that is made of it.
+    ///
+    /// # Errors
+    /// [`FormatError::Newer`], [`FormatError::Unreadable`], and [`FormatError::Io`] without random numbers.
+    pub(crate) fn restored(text: &str, path: &Path) -> Result<Self, FormatError> {
+        let path = path.to_owned();
+        let format = Self::parse(text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?;
+        if format.layout > LAYOUT_VERSION {
+            return Err(FormatError::Newer { path, found: format.layout });
+        }
+        let incarnation = Incarnation::random().map_err(|source| FormatError::Io { path, source })?;
+        Ok(Self { incarnation, ..format })
+    }
+
+    /// Writes a new incarnation, for a rebuild.
     ///
     /// # Errors
     /// [`FormatError::Io`].
@@ -153,6 +175,9 @@ impl Format {
 
     fn create(dir: &Path) -> Result<Self, FormatError> {
         let failed = |source| FormatError::Io { path: dir.to_owned(), source };
+        if dir.join(RESTORING_NAME).exists() {
+            return Err(FormatError::Unfinished { dir: dir.to_owned() });
+        }
         for entry in fs::read_dir(dir).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
             if name != "LOCK" && name != "FORMAT.tmp" {
@@ -173,7 +198,8 @@ impl Format {
         Ok(self)
     }
 
-    fn write(&self, dir: &Path) -> Result<(), FormatError> {
+    /// Writes the `FORMAT` file of `dir`.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), FormatError> {
         let path = dir.join(FILE_NAME);
         let Self { layout, incarnation } = self;
         let text = format!("{TITLE}\nlayout = {layout}\nincarnation = {incarnation}\n");

@@ -4,6 +4,7 @@
 //! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
 //! - [`external_ids`]: the index of external ids.
 //! - `sstable`: the sorted tables under both.
+//! - [`backup`]: the files of a data directory, copied elsewhere and back.
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
@@ -11,6 +12,7 @@
 //!   written whole or not at all.
 
 pub mod aside;
+pub mod backup;
 pub mod codec;
 pub mod external_ids;
 pub mod files;

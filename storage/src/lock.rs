@@ -9,6 +9,9 @@ use thiserror::Error;
 
 use crate::files::{PRIVATE_FILE, create_private_dir};
 
+/// The file that is locked.
+pub(crate) const LOCK_NAME: &str = "LOCK";
+
 /// Why a data directory could not be locked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -45,7 +48,7 @@ impl DirLock {
         create_private_dir(dir).map_err(failed)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(PRIVATE_FILE);
-        let file = options.open(dir.join("LOCK")).map_err(failed)?;
+        let file = options.open(dir.join(LOCK_NAME)).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(LockError::InUse { dir: dir.to_owned() }),

@@ -9,6 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`archive`] | sealing, and who else reads the files |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
+//! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
@@ -20,6 +21,7 @@
 
 mod access;
 mod archive;
+mod backup;
 mod bodies;
 mod bounds;
 mod caching;

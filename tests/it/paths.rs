@@ -90,7 +90,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 38] = [
+pub(crate) const PATHS: [(&str, &[&str]); 39] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -123,6 +123,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 38] = [
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
+    ("/admin/backup", &["POST"]),
     ("/healthz", &["GET", "HEAD"]),
     ("/readyz", &["GET", "HEAD"]),
     ("/version", &["GET", "HEAD"]),

@@ -142,6 +142,15 @@ impl TestServer {
         self.start_again(&mut process);
     }
 
+    /// Kills it, removes its data, and starts it again on what a backup restores.
+    pub(crate) fn replace_by(&self, backup: &Path) {
+        let mut process = lock(&self.process);
+        process.kill();
+        std::fs::remove_dir_all(self.dir.path()).expect("its data is removed");
+        self.run("restore", &[backup.to_str().expect("a path in text")]);
+        self.start_again(&mut process);
+    }
+
     /// Stops it for good, so that its log is complete.
     pub(crate) fn stop(&self) -> ExitStatus {
         lock(&self.process).stop()

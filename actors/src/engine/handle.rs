@@ -11,8 +11,9 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit};
+use headcount_storage::log::{Commit, GroupCommit, LogReader};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
@@ -66,6 +67,9 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) scans: ScanTurns,
     pub(super) exports: Gate,
+    pub(super) log_reader: LogReader,
+    /// Of the one backup that may be made at a time.
+    pub(super) backups: Arc<Semaphore>,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
@@ -98,6 +102,7 @@ impl Engine {
         let map = ShardMap::new(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let delivered = Arc::new(AtomicU64::new(log.last_position()));
+        let log_reader = log.reader();
         let trimmer = log.trimmer();
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
@@ -147,6 +152,8 @@ impl Engine {
             damage: shared.damage,
             scans: ScanTurns::new(MAX_SCANS),
             exports: Gate::new(MAX_EXPORTS),
+            log_reader,
+            backups: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
             archiver,

@@ -3,6 +3,7 @@
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
 mod admission;
+mod backups;
 mod close;
 mod config;
 mod derived;

@@ -12,6 +12,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
+use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::fault;
@@ -31,6 +32,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let format = Format::open(&dir).map_err(directory)?;
     let secrets = Secrets::open(&dir.join("keys"))?;
+    remove_left_over(&dir).map_err(directory)?;
     let registry = Registry::open(&dir)?;
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {

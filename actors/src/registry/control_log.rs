@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use headcount_storage::log::{AppendEntry, Log, LogOptions};
+use headcount_storage::log::{AppendEntry, Log, LogFile, LogOptions};
 
 use super::error::ControlError;
 
@@ -28,6 +28,9 @@ pub(super) trait ControlLog: std::fmt::Debug + Send {
 
     /// Removes records before `position` where that costs nothing: whole segments.
     fn remove_before(&mut self, position: u64) -> Result<(), ControlError>;
+
+    /// The files on this machine that hold the records.
+    fn files(&self) -> Result<Vec<LogFile>, ControlError>;
 }
 
 /// The control log in a local directory.
@@ -74,6 +77,10 @@ impl ControlLog for LocalControlLog {
     fn remove_before(&mut self, position: u64) -> Result<(), ControlError> {
         self.log.remove_before(position)?;
         Ok(())
+    }
+
+    fn files(&self) -> Result<Vec<LogFile>, ControlError> {
+        Ok(self.log.reader().hold().files()?.files)
     }
 }
 

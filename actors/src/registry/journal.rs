@@ -12,7 +12,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
+use headcount_storage::files::{File, PRIVATE_DIR, create_private_dir};
+use headcount_storage::log::LogFile;
 
 use super::control_log::{ControlLog, LocalControlLog};
 use super::error::ControlError;
@@ -85,6 +86,18 @@ impl Journal {
         {
             tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
         }
+    }
+
+    /// The files of the log and the snapshots. They stay as they are until the next record.
+    pub(super) fn files(&self) -> Result<Vec<LogFile>, ControlError> {
+        let mut files = self.log.files()?;
+        for position in snapshot::list(&self.dir)? {
+            let path = snapshot::path(&self.dir, position);
+            let bytes =
+                File::open(&path).and_then(|file| file.len()).map_err(|error| ControlError::io("inspect", &path, error))?;
+            files.push(LogFile { path, bytes });
+        }
+        Ok(files)
     }
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {

@@ -41,6 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
+use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
 
 pub use cache::{Principal, ProjectConfig, PublicKey};
@@ -155,6 +156,13 @@ impl Registry {
         let organization = current.policy.organization;
         change.commit(ControlRecord::EventsRecorded { organization, project })?;
         self.policy(project).ok_or(PROJECT_NOT_FOUND)
+    }
+
+    /// Passes the files of the control data to `take`. Changes wait meanwhile.
+    pub(crate) fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
+        let change = self.change()?;
+        let files = change.journal.files()?;
+        Ok(take(&files))
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {

@@ -11,5 +11,6 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{
-    AttributionQuery, CohortsQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery, Visit, VisitsQuery,
+    AttributionQuery, CohortsQuery, EventVisit, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery,
+    VisitsQuery,
 };

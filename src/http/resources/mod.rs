@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod archive;
+pub(crate) mod backups;
 pub(crate) mod companies;
 pub(crate) mod docs;
 pub(crate) mod events;

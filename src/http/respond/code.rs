@@ -90,6 +90,7 @@ error_codes! {
     LastPublicKey "last_public_key" CONFLICT Conflict "The last public key of a project can't be removed.";
     LastOwner "last_owner" CONFLICT Conflict "The last token of role owner can't be revoked.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
+    BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
     CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced; begin with the first page.";
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";

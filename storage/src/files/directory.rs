@@ -60,8 +60,19 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     run_at(Operation::Rename, from, || fs::rename(from, to))
 }
 
+/// Gives the file `from` another name, `to`.
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
+    run_at(Operation::Link, to, || fs::hard_link(from, to))
+}
+
 /// Removes a directory and everything in it.
-pub(crate) fn remove_dir_all(dir: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn remove_dir_all(dir: &Path) -> io::Result<()> {
     run_at(Operation::Remove, dir, || fs::remove_dir_all(dir))
 }
 

@@ -17,8 +17,8 @@ mod switch;
 mod whole;
 
 pub(crate) use cache::{CachedFile, Dir, OpenFiles};
-pub use directory::{create_private_dir, list, make_private, make_private_dir, rename, sync_dir};
-pub(crate) use directory::{parent_of, remove_dir_all};
+pub(crate) use directory::parent_of;
+pub use directory::{create_private_dir, hard_link, list, make_private, make_private_dir, remove_dir_all, rename, sync_dir};
 pub use file::File;
 pub use mode::{PRIVATE_DIR, PRIVATE_FILE};
 pub use operation::Operation;

@@ -15,6 +15,8 @@ pub enum Operation {
     Allocate,
     /// Renames a file or a directory.
     Rename,
+    /// Gives a file another name.
+    Link,
     /// Removes a file or a directory.
     Remove,
     /// Creates a directory.

@@ -28,12 +28,14 @@ mod error;
 mod fault_tests;
 mod floor;
 mod group;
+mod hold;
 mod index;
 mod reader;
 mod record;
 mod recovery;
 mod repair;
 mod segment;
+mod shared;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ pub use error::{Damage, LogError};
 #[cfg(feature = "fault-injection")]
 pub use group::Fault;
 pub use group::{GroupCommit, GroupOptions};
+pub use hold::{LogFile, LogFiles, LogHold};
 pub use reader::{LogReader, LogTrimmer, Removed, Verified};
 pub use record::{AppendEntry, MAX_BLOCK_BYTES, Position, Record};
 pub use recovery::{Lost, Recovery};

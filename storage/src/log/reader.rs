@@ -2,50 +2,17 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cursor::{Cursor, Step};
 use super::error::{Damage, LogError};
+use super::hold::LogHold;
 use super::index::SegmentIndex;
 use super::recovery::remove_segment;
 use super::segment::{SegmentHeader, segment_path};
+use super::shared::LogState;
 use super::{Position, Record, floor};
 use crate::files::sync_dir;
-use parking_lot::Mutex;
-
-/// State that the writer of a log shares with its readers.
-#[derive(Debug)]
-pub(super) struct LogState {
-    pub(super) dir: PathBuf,
-    /// Position of the last event that is on disk.
-    durable: AtomicU64,
-    /// Headers of all segments, in order. The last one is appended to.
-    segments: Mutex<Vec<SegmentHeader>>,
-}
-
-impl LogState {
-    pub(super) fn new(dir: &Path, segments: Vec<SegmentHeader>, durable: Position) -> Self {
-        LogState { dir: dir.to_path_buf(), durable: AtomicU64::new(durable), segments: Mutex::new(segments) }
-    }
-
-    pub(super) fn durable(&self) -> Position {
-        self.durable.load(Ordering::Acquire)
-    }
-
-    pub(super) fn set_durable(&self, position: Position) {
-        self.durable.store(position, Ordering::Release);
-    }
-
-    pub(super) fn push_segment(&self, header: SegmentHeader) {
-        self.segments.lock().push(header);
-    }
-
-    fn first_position(&self) -> Position {
-        self.segments.lock().first().map_or(1, |header| header.first)
-    }
-}
 
 /// A handle that reads a log, from any thread, also while it is appended to. It sees what was durable when `read` was
 /// called. Cheap to clone; each `read` opens the files for itself.
@@ -92,6 +59,12 @@ impl LogReader {
     /// Position of the last event that is on disk; the one before [`Self::first_position`] in an empty log.
     pub fn last_position(&self) -> Position {
         self.shared.durable()
+    }
+
+    /// Keeps the present segments from being removed.
+    #[must_use]
+    pub fn hold(&self) -> LogHold {
+        LogHold::new(&self.shared)
     }
 
     /// Passes each record of the wanted partitions to `visit`, in order of position, up to what was durable at the call.
@@ -153,9 +126,7 @@ impl LogReader {
 
     /// The segments with durable events.
     fn extents(&self) -> Vec<(SegmentHeader, Extent)> {
-        // In this order: whatever is durable lies in a segment of the list.
-        let durable = self.shared.durable();
-        let segments = self.shared.segments.lock();
+        let (durable, segments) = self.shared.durable_segments();
         let mut extents = Vec::with_capacity(segments.len());
         for (i, header) in segments.iter().enumerate().take_while(|(_, header)| header.first <= durable) {
             let extent = match segments.get(i + 1) {
@@ -289,7 +260,8 @@ impl LogTrimmer {
         LogTrimmer { shared }
     }
 
-    /// Removes the sealed segments that end before `position`. The segments of `position` and of the next append are kept.
+    /// Removes the sealed segments that end before `position`. The segments of `position`, of the next append and of a [`LogHold`]
+    /// are kept.
     ///
     /// # Errors
     /// [`LogError::Full`] or [`LogError::Io`] if the new beginning can't be recorded: then nothing is removed. If a
@@ -297,7 +269,8 @@ impl LogTrimmer {
     pub fn remove_before(&self, position: Position) -> Result<Removed, LogError> {
         let dir = &self.shared.dir;
         // Held throughout, so that two trimmers don't record their floors in the wrong order.
-        let mut segments = self.shared.segments.lock();
+        let mut segments = self.shared.lock();
+        let position = self.shared.holds().keys().next().map_or(position, |held| position.min(*held));
         let keep_from = segments.windows(2).take_while(|pair| pair[1].first <= position).count();
         let first_position = segments.get(keep_from).map_or(1, |header| header.first);
         if keep_from == 0 {

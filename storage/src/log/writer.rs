@@ -8,11 +8,12 @@ use super::durable::abort;
 use super::error::LogError;
 use super::floor;
 use super::index::SegmentIndex;
-use super::reader::{LogReader, LogState, LogTrimmer, Removed};
+use super::reader::{LogReader, LogTrimmer, Removed};
 use super::record::{AppendEntry, Position};
 use super::recovery::{Active, Recovered, Recovery, recover};
 use super::repair::repair;
 use super::segment::{Chain, HEADER_BYTES, SegmentHeader, segment_path};
+use super::shared::LogState;
 use super::space::{Fill, FillOnDisk, Preparer};
 use crate::files::{File, make_private_dir};
 

@@ -9,7 +9,7 @@ use headcount_domain::identity::{IdentityId, SentKeys};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::queries::{Visit, VisitsQuery};
+use headcount_domain::queries::{EventVisit, VisitsQuery};
 use headcount_domain::time::Window;
 
 use super::events::{Scan, ScanError};
@@ -116,7 +116,7 @@ fn page(scan: &Scan<'_>, question: &PageQuestion) -> Result<EventsPage, ScanErro
     }
     let visits = visits(scan, &events)?;
     let entries = entries(scan, &events, &visits)?;
-    let paged = |((position, event), visit): ((Position, Box<Event>), Option<Visit>)| {
+    let paged = |((position, event), visit): ((Position, Box<Event>), Option<EventVisit>)| {
         let entry = visit.as_ref().map(|visit| Entry {
             url: entries.get(&visit.entry.position).and_then(|entry| entry.url.clone()),
             channel: Some(visit.channel),
@@ -192,7 +192,7 @@ fn size_of_event(event: &Event) -> usize {
 }
 
 /// Asks the shard for the identities and sessions of events. An event without ids has none.
-fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Option<Visit>>, ScanError> {
+fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Option<EventVisit>>, ScanError> {
     let hasher = scan.engine.hasher();
     let asked = |(position, event): &(Position, Box<Event>)| {
         let key = SentKeys::of(&event.who, hasher).named()?;
@@ -212,7 +212,7 @@ fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Opti
 fn entries(
     scan: &Scan<'_>,
     events: &[(Position, Box<Event>)],
-    visits: &[Option<Visit>],
+    visits: &[Option<EventVisit>],
 ) -> Result<BTreeMap<Position, Entry>, ScanError> {
     let mut missing: BTreeSet<Position> = visits.iter().flatten().map(|visit| visit.entry.position).collect();
     let mut entries = BTreeMap::new();

@@ -19,7 +19,7 @@ pub struct VisitsQuery {
 
 /// The identity of an event, and its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Visit {
+pub struct EventVisit {
     /// The identity, after links.
     pub identity: IdentityId,
     /// The moment of the session's entry.
@@ -30,7 +30,7 @@ pub struct Visit {
 
 impl Query for VisitsQuery {
     /// In the order of the events; `None` for what is not known to the project.
-    type Partial = Vec<Option<Visit>>;
+    type Partial = Vec<Option<EventVisit>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         self.events.iter().map(|(key, at)| reader.visit(*key, *at)).collect()
@@ -38,7 +38,7 @@ impl Query for VisitsQuery {
 }
 
 impl<S: Source> Reader<'_, S> {
-    fn visit(&mut self, key: RecordKey, at: Moment) -> Result<Option<Visit>, Fault> {
+    fn visit(&mut self, key: RecordKey, at: Moment) -> Result<Option<EventVisit>, Fault> {
         let source = self.source;
         let key = self.project.resolve(key, source)?;
         let Some(IdentitySlot::Canonical(identity)) = self.project.people.get_to_load(key, || source.record(key))? else {
@@ -46,7 +46,7 @@ impl<S: Source> Reader<'_, S> {
         };
         let member = identity.history_key;
         identity.facts.load_session_at(at, |serial| source.page::<IdentitySlot>(page_key(member, serial)))?;
-        let visit = |(entry, channel)| Visit { identity: identity.id.clone(), entry, channel };
+        let visit = |(entry, channel)| EventVisit { identity: identity.id.clone(), entry, channel };
         Ok(identity.facts.session_at(at).map(|session| (session.at, session.channel)).map(visit))
     }
 }

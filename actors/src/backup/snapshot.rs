@@ -1,0 +1,115 @@
+//! The files of a data directory at one moment.
+
+use std::io::Read;
+use std::path::Path;
+
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::Instant;
+use headcount_storage::backup::{BackupError, BackupManifest, BackupProject, BackupTarget, BackupWriter};
+use headcount_storage::files::File;
+use headcount_storage::format::Format;
+use headcount_storage::lock::DirLock;
+use headcount_storage::log::{Log, LogHold, LogOptions};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::collector::{CollectedFile, Collector};
+use super::error::BackupFailure;
+use super::staging::Staging;
+use crate::registry::Registry;
+
+/// The files of a data directory at one moment.
+#[derive(Debug)]
+pub struct BackupSnapshot {
+    files: Vec<CollectedFile>,
+    list: BackupManifest,
+    _staging: Option<Staging>,
+    /// Of the one backup of a running engine.
+    _permit: Option<OwnedSemaphorePermit>,
+    /// Of a directory that no process has open.
+    _lock: Option<DirLock>,
+}
+
+impl BackupSnapshot {
+    /// Takes the files of a data directory that an engine has open.
+    pub(crate) fn of_engine(
+        data_dir: &Path,
+        log: LogHold,
+        registry: &Registry,
+        now: Instant,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Self, BackupFailure> {
+        let staging = Staging::create(data_dir)?;
+        let mut collector = Collector::new(data_dir, Some(&staging));
+        let position = collect(&mut collector, Some(&log), registry)?;
+        let files = collector.files;
+        drop(log);
+        Ok(Self { files, list: list(registry, position, now)?, _staging: Some(staging), _permit: Some(permit), _lock: None })
+    }
+
+    /// Takes the files of a data directory that no process has open, and keeps it locked.
+    ///
+    /// # Errors
+    /// [`BackupFailure::InUse`] if one has; any other but [`BackupFailure::Running`].
+    pub fn of_directory(data_dir: &Path, now: Instant) -> Result<Self, BackupFailure> {
+        let lock = DirLock::acquire(data_dir)?;
+        Format::open(data_dir)?;
+        let registry = Registry::open(data_dir)?;
+        let log_dir = data_dir.join("log");
+        // A directory without events may have no log, and then it needs none.
+        let log = match log_dir.exists() {
+            true => Some(Log::open(log_dir, LogOptions { prepare_ahead: false, ..LogOptions::default() })?.0),
+            false => None,
+        };
+        let mut collector = Collector::new(data_dir, None);
+        let position = collect(&mut collector, log.map(|log| log.reader().hold()).as_ref(), &registry)?;
+        let files = collector.files;
+        Ok(Self { files, list: list(&registry, position, now)?, _staging: None, _permit: None, _lock: Some(lock) })
+    }
+
+    /// Writes the backup.
+    ///
+    /// # Errors
+    /// Those of reading the files and of `target`; [`BackupError::Damaged`] if a file of the archive is not what its list names.
+    pub fn write(self, target: &mut impl BackupTarget) -> Result<BackupManifest, BackupError> {
+        let mut writer = BackupWriter::new(target, self.list);
+        for CollectedFile { name, path, bytes, sha256 } in &self.files {
+            let file = File::open(path).map_err(|source| BackupError::Io { doing: "open", path: path.clone(), source })?;
+            let written = writer.add(name, *bytes, (&file).take(*bytes))?;
+            if sha256.as_ref().is_some_and(|expected| *expected != written) {
+                let reason = "in the data directory does not match the archive's list".to_owned();
+                return Err(BackupError::Damaged { name: name.clone(), reason });
+            }
+        }
+        writer.finish()
+    }
+}
+
+/// Takes all files. Returns the position up to which the backup has the events.
+fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Registry) -> Result<Position, BackupFailure> {
+    collector.take("FORMAT", None, None)?;
+    collector.take("keys/hash.key", None, None)?;
+    collector.copy("dead-letters.ndjson")?;
+    collector.copy_imports()?;
+    collector.take_archive()?;
+    let position = match log {
+        Some(log) => {
+            let log = log.files()?;
+            collector.take_log(&log.files)?;
+            log.last_position
+        }
+        None => 0,
+    };
+    registry.hold_files(|files| collector.take_log(files))??;
+    Ok(position)
+}
+
+/// The list of the backup, without files.
+fn list(registry: &Registry, position: Position, now: Instant) -> Result<BackupManifest, BackupFailure> {
+    let mut projects = Vec::new();
+    for organization in registry.organizations() {
+        for project in registry.projects(organization.id)? {
+            projects.push(BackupProject { project_id: project.id.to_string(), position });
+        }
+    }
+    Ok(BackupManifest::new(env!("CARGO_PKG_VERSION"), now.to_string(), projects))
+}

@@ -1,0 +1,46 @@
+//! The directory with the second names of the files that are being backed up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headcount_storage::files::{create_private_dir, remove_dir_all};
+
+use super::error::BackupFailure;
+
+const STAGING_NAME: &str = "backup.tmp";
+
+/// The directory, which is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Staging {
+    dir: PathBuf,
+}
+
+impl Staging {
+    /// Creates it in `data_dir`. There is one at a time.
+    pub(super) fn create(data_dir: &Path) -> Result<Self, BackupFailure> {
+        let dir = data_dir.join(STAGING_NAME);
+        remove_left_over(data_dir).map_err(BackupFailure::io("remove", &dir))?;
+        create_private_dir(&dir).map_err(BackupFailure::io("create", &dir))?;
+        Ok(Self { dir })
+    }
+
+    /// Its path.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if let Err(error) = remove_dir_all(&self.dir) {
+            // The next backup or the next start removes it.
+            tracing::warn!(path = %self.dir.display(), %error, "what a backup needed is left, and keeps files from being freed");
+        }
+    }
+}
+
+/// Removes what a backup left that was cut short by the end of the process.
+pub(crate) fn remove_left_over(data_dir: &Path) -> io::Result<()> {
+    let dir = data_dir.join(STAGING_NAME);
+    if dir.exists() { remove_dir_all(&dir) } else { Ok(()) }
+}

@@ -1,0 +1,102 @@
+//! `headcount backup` and `headcount restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use headcount_actors::backup::BackupSnapshot;
+use headcount_actors::clock::{Clock, SystemClock};
+use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, unpack};
+use serde::Serialize;
+
+use super::client::{Client, OperatorFlags, is_held};
+use super::failure::Failure;
+use super::output::print;
+use crate::config::Settings;
+
+/// The flags of `backup`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BackupArgs {
+    /// Directory to write the backup to: it must be empty, or not exist
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Earlier backup: files that are the same become hard links to it, or copies on another file system
+    #[arg(long, value_name = "OLD")]
+    incremental_from: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: OperatorFlags,
+}
+
+/// The flags of `restore`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// Directory with the backup; --data-dir must be empty, or not exist
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was backed up or restored.
+#[derive(Serialize)]
+struct BackupSummary {
+    directory: PathBuf,
+    files: usize,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    linked_bytes: Option<u64>,
+    projects: usize,
+    /// The last position of the backup.
+    position: u64,
+}
+
+impl BackupSummary {
+    fn of(directory: PathBuf, manifest: &BackupManifest, linked_bytes: Option<u64>) -> Self {
+        Self {
+            directory,
+            files: manifest.files.len(),
+            bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+            linked_bytes,
+            projects: manifest.projects.len(),
+            position: manifest.projects.iter().map(|project| project.position).max().unwrap_or(0),
+        }
+    }
+
+    fn describe(&self, what: &str) -> String {
+        let Self { directory, files, bytes, linked_bytes, projects, position } = self;
+        let linked = linked_bytes.map_or_else(String::new, |linked| format!(", {linked} of them as links"));
+        let directory = directory.display();
+        format!("{what} {directory}: {files} files, {bytes} bytes{linked}; {projects} projects up to position {position}")
+    }
+}
+
+/// Runs `backup`. Without success it leaves nothing that looks like a backup.
+pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Failure> {
+    let through_server = args.server.url.is_some() || is_held(&settings.data_dir)?;
+    let previous = args.incremental_from.as_deref().map(Backup::open).transpose()?;
+    let is_incremental = previous.is_some();
+    let mut folder = BackupFolder::create(&args.dir, previous)?;
+    let manifest = if through_server {
+        let stream = Client::operator_of(&args.server, settings)?.post_for_stream("/admin/backup")?;
+        unpack(stream, &mut folder)?
+    } else {
+        BackupSnapshot::of_directory(&settings.data_dir, SystemClock.now())?.write(&mut folder)?
+    };
+    let summary = BackupSummary::of(args.dir.clone(), &manifest, is_incremental.then(|| folder.linked_bytes()));
+    print(args.json, &summary, || summary.describe("backed up to"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `restore`.
+pub(crate) fn restore(settings: &Settings, args: &RestoreArgs) -> Result<ExitCode, Failure> {
+    let backup = Backup::open(&args.dir)?;
+    headcount_storage::backup::restore(&backup, &settings.data_dir)?;
+    let summary = BackupSummary::of(settings.data_dir.clone(), backup.manifest(), None);
+    print(args.json, &summary, || {
+        format!("{}\nthe first start rebuilds every figure from the log", summary.describe("restored to"))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,101 @@
+//! `POST /admin/backup`: a backup of the running server, as a tar stream.
+
+use std::io::{self, Write};
+
+use actix_web::http::header;
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::stream;
+use headcount_actors::backup::{BackupFailure, BackupSnapshot};
+use headcount_storage::backup::TarTarget;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::http::app::AppState;
+use crate::http::extract::auth;
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::{ConflictErrors, TokenErrors};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// The size of a part of the stream.
+const PART_BYTES: usize = 64 << 10;
+/// How many parts may wait for the client.
+const PARTS_AHEAD: usize = 4;
+
+type Part = Result<Bytes, io::Error>;
+
+/// Backs up the data directory while the server runs: all that was acknowledged before, as a tar stream. `manifest.json` is its last
+/// file; without it the backup is not complete. `headcount backup` makes a directory of it.
+#[utoipa::path(
+    post, path = "/admin/backup", tag = "operations", operation_id = "backup",
+    responses(
+        (status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]),
+        TokenErrors, ConflictErrors,
+    ),
+    security(("operator_token" = []))
+)]
+pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    auth::operator(&state, &request)?;
+    NoParameters::check(&request)?;
+    let engine = state.engine.clone();
+    let begun = web::block(move || engine.begin_backup()).await;
+    let snapshot = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused(&failure))?;
+    let (sender, receiver) = channel(PARTS_AHEAD);
+    let thread = std::thread::Builder::new().name("backup".into()).spawn(move || send(snapshot, sender));
+    thread.map_err(|error| {
+        tracing::error!(%error, "the thread of a backup could not be started");
+        ApiError::internal()
+    })?;
+    Ok(HttpResponse::Ok()
+        .content_type("application/x-tar")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .streaming(parts(receiver)))
+}
+
+fn refused(failure: &BackupFailure) -> ApiError {
+    if let BackupFailure::Running = failure {
+        return ApiError::new(ErrorCode::BackupRunning, "another backup is being made");
+    }
+    tracing::error!(%failure, "a backup could not be begun");
+    // Only the operator asks.
+    ApiError::new(ErrorCode::Internal, failure.to_string())
+}
+
+/// The parts as they come.
+fn parts(receiver: Receiver<Part>) -> impl stream::Stream<Item = Part> {
+    stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) })
+}
+
+/// Sends the backup. It waits for the client, and ends when the connection is closed.
+fn send(snapshot: BackupSnapshot, parts: Sender<Part>) {
+    let mut target = TarTarget::new(PartWriter { parts: parts.clone(), waiting: Vec::with_capacity(PART_BYTES) });
+    let sent = snapshot.write(&mut target).and_then(|_| target.into_writer());
+    let sent = sent.map_err(|error| error.to_string()).and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
+    if let Err(error) = sent {
+        tracing::error!(%error, "a backup was not completed");
+        // The stream must not look as if it ended by itself. Nobody may be there to see it.
+        let _ = parts.blocking_send(Err(io::Error::other("the backup was not completed")));
+    }
+}
+
+/// Passes what is written on in parts.
+struct PartWriter {
+    parts: Sender<Part>,
+    waiting: Vec<u8>,
+}
+
+impl Write for PartWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(PART_BYTES - self.waiting.len());
+        self.waiting.extend_from_slice(&bytes[..count]);
+        if self.waiting.len() == PART_BYTES {
+            self.flush()?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let part = std::mem::replace(&mut self.waiting, Vec::with_capacity(PART_BYTES));
+        self.parts.blocking_send(Ok(part.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,106 @@
+//! Makes a data directory of a backup.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::complete::Backup;
+use super::error::BackupError;
+use super::manifest::{BackupManifest, LAYOUT_NAME};
+use crate::files::{self, File, create_private_dir, sync_dir};
+use crate::format::{Format, FormatError, RESTORING_NAME};
+use crate::lock::{DirLock, LOCK_NAME};
+
+/// Restores `backup` into `data_dir`, which must be empty or not exist. Checks every file of the backup before anything is written.
+///
+/// The description of the data directory is written last, with a new incarnation. Until then the directory holds a marker, so
+/// that nothing takes it for a data directory. After an error, what was written is removed.
+///
+/// # Errors
+/// [`BackupError::NotEmpty`], [`BackupError::Damaged`], [`BackupError::Layout`] if a newer version wrote it, [`BackupError::Lock`],
+/// and [`BackupError::Io`].
+pub fn restore(backup: &Backup, data_dir: &Path) -> Result<(), BackupError> {
+    refuse_unless_empty(data_dir)?;
+    backup.check()?;
+    let format = new_life(backup)?;
+    // It may create the directory, so it comes after every check.
+    let _lock = DirLock::acquire(data_dir)?;
+    refuse_unless_empty(data_dir)?;
+    let written = write(backup, data_dir, format);
+    if written.is_err() {
+        discard(backup.manifest(), data_dir);
+    }
+    written
+}
+
+fn refuse_unless_empty(data_dir: &Path) -> Result<(), BackupError> {
+    let entries = match files::list(data_dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(BackupError::io("list", data_dir)(error)),
+    };
+    if data_dir.join(RESTORING_NAME).exists() && !data_dir.join(LAYOUT_NAME).exists() {
+        return Err(FormatError::Unfinished { dir: data_dir.to_owned() }.into());
+    }
+    if entries.iter().all(|path| path.file_name().is_some_and(|name| name == LOCK_NAME)) {
+        return Ok(());
+    }
+    Err(BackupError::NotEmpty { dir: data_dir.to_owned() })
+}
+
+/// The description of the data directory in the backup, with a new incarnation.
+fn new_life(backup: &Backup) -> Result<Format, BackupError> {
+    let path = backup.path(LAYOUT_NAME);
+    let text = files::read(&path).map_err(BackupError::io("read", &path))?;
+    Ok(Format::restored(&String::from_utf8_lossy(&text), &path)?)
+}
+
+fn write(backup: &Backup, data_dir: &Path, format: Format) -> Result<(), BackupError> {
+    let marker = data_dir.join(RESTORING_NAME);
+    File::create(&marker)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| sync_dir(data_dir))
+        .map_err(BackupError::io("create", &marker))?;
+    for file in backup.manifest().files.iter().filter(|file| file.name != LAYOUT_NAME) {
+        let path = data_dir.join(&file.name);
+        let parent = path.parent().unwrap_or(data_dir);
+        create_private_dir(parent).map_err(BackupError::io("create", parent))?;
+        let copy = File::create(&path).map_err(BackupError::io("create", &path))?;
+        let mut offset = 0;
+        backup.read(file, |part| {
+            copy.write_all_at(part, offset).map_err(BackupError::io("write", &path))?;
+            offset += part.len() as u64;
+            Ok(())
+        })?;
+        copy.sync_all().map_err(BackupError::io("sync", &path))?;
+    }
+    sync_all_dirs(data_dir)?;
+    format.write(data_dir)?;
+    // What is left of it after a crash here is ignored.
+    files::remove_file(&marker).and_then(|()| sync_dir(data_dir)).map_err(BackupError::io("remove", &marker))
+}
+
+/// Makes the names in all directories durable.
+fn sync_all_dirs(dir: &Path) -> Result<(), BackupError> {
+    for path in files::list(dir).map_err(BackupError::io("list", dir))? {
+        if path.is_dir() {
+            sync_all_dirs(&path)?;
+        }
+    }
+    sync_dir(dir).map_err(BackupError::io("sync", dir))
+}
+
+/// Removes what a failed attempt wrote, the description first and the marker last. Errors are logged: the marker stays then.
+fn discard(manifest: &BackupManifest, data_dir: &Path) {
+    let mut entries: Vec<&str> = vec![LAYOUT_NAME, "FORMAT.tmp"];
+    entries.extend(manifest.files.iter().filter_map(|file| file.name.split('/').next()));
+    entries.dedup();
+    entries.push(RESTORING_NAME);
+    for entry in entries {
+        let path = data_dir.join(entry);
+        let removed = if path.is_dir() { files::remove_dir_all(&path) } else { files::remove_if_there(&path) };
+        if let Err(error) = removed {
+            tracing::warn!(path = %path.display(), %error, "a part of a restore that failed is left: remove it before another attempt");
+            return;
+        }
+    }
+}
