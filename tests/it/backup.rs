@@ -67,11 +67,8 @@ impl Subject for Moving {
     }
 }
 
-/// Lists of events can't be filtered by their sessions yet.
 fn can_be_asked(question: &Question) -> bool {
-    let filters: String = question.query.iter().map(|(_, value)| value.as_str()).collect();
-    let is_of_sessions = ["acquisition_channel", "entry_url"].iter().any(|field| filters.contains(field));
-    !is_not_yet(&question.path) && !(question.path.ends_with("/events") && is_of_sessions)
+    !is_not_yet(&question.path)
 }
 
 /// Visitors without ids are others after a restore, since no backup has their salts: such projects count none.

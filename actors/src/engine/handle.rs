@@ -32,7 +32,7 @@ use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
-use crate::shard::{MemoryUsage, QuotaTable, Shard, ShardMap, Versions, partition_of};
+use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
 /// How many scans run at once; each keeps a core busy.
@@ -79,6 +79,12 @@ pub(super) struct Inner {
     incarnation: u128,
 }
 
+fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
+    let bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
+    let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
+    Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
+}
+
 impl Engine {
     /// Opens a data directory: recovers the log, rebuilds what the store lacks, and starts.
     ///
@@ -108,7 +114,6 @@ impl Engine {
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
-        let admission_bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
             policy: config.archive,
@@ -139,9 +144,8 @@ impl Engine {
             archiver_thread,
             _lock: lock,
         };
-        let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
         let inner = Inner {
-            admission: Admission::new(Gate::of_bodies(admission_bytes), disk, shared.health, shared.checkpoints),
+            admission: admission(&config, shared.health, shared.checkpoints),
             shards,
             log,
             history,

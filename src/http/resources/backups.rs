@@ -22,7 +22,7 @@ const PART_BYTES: usize = 64 << 10;
 /// How many parts may wait for the client.
 const PARTS_AHEAD: usize = 4;
 
-type Part = Result<Bytes, io::Error>;
+type TarPart = Result<Bytes, io::Error>;
 
 /// Backs up the data directory while the server runs: all that was acknowledged before, as a tar stream. `manifest.json` is its last
 /// file; without it the backup is not complete. `headcount backup` makes a directory of it.
@@ -62,13 +62,13 @@ fn refused(failure: &BackupFailure) -> ApiError {
 }
 
 /// The parts as they come.
-fn parts(receiver: Receiver<Part>) -> impl stream::Stream<Item = Part> {
+fn parts(receiver: Receiver<TarPart>) -> impl stream::Stream<Item = TarPart> {
     stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) })
 }
 
 /// Sends the backup. It waits for the client, and ends when the connection is closed.
-fn send(snapshot: BackupSnapshot, parts: Sender<Part>) {
-    let mut target = TarTarget::new(PartWriter { parts: parts.clone(), waiting: Vec::with_capacity(PART_BYTES) });
+fn send(snapshot: BackupSnapshot, parts: Sender<TarPart>) {
+    let mut target = TarTarget::new(TarWriter { parts: parts.clone(), waiting: Vec::with_capacity(PART_BYTES) });
     let sent = snapshot.write(&mut target).and_then(|_| target.into_writer());
     let sent = sent.map_err(|error| error.to_string()).and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
     if let Err(error) = sent {
@@ -79,12 +79,12 @@ fn send(snapshot: BackupSnapshot, parts: Sender<Part>) {
 }
 
 /// Passes what is written on in parts.
-struct PartWriter {
-    parts: Sender<Part>,
+struct TarWriter {
+    parts: Sender<TarPart>,
     waiting: Vec<u8>,
 }
 
-impl Write for PartWriter {
+impl Write for TarWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(PART_BYTES - self.waiting.len());
         self.waiting.extend_from_slice(&bytes[..count]);

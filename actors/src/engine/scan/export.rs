@@ -7,6 +7,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
+use super::matching::Matching;
 use crate::admission_gate::Holder;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -32,10 +33,10 @@ impl Engine {
     ) -> Result<S, AskError> {
         let organization = self.registry().policy(project).map(|config| Holder::Organization(config.policy.organization));
         let turn = self.inner.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
-        self.scan_with(turn, project, move |scan, _| {
+        self.scan_with(turn, project, move |scan, sort_bytes| {
+            let mut matching = Matching::new(&scan, window, &predicate, sort_bytes)?;
             scan.visit_after(0, &mut |position, event| {
-                let is_wanted = window.is_none_or(|window| window.contains(event.day)) && predicate.matches(&event, None);
-                Ok(if is_wanted { sink.take(position, event) } else { ControlFlow::Continue(()) })
+                Ok(if matching.has(position, &event)? { sink.take(position, event) } else { ControlFlow::Continue(()) })
             })?;
             Ok(sink)
         })

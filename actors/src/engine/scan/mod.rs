@@ -11,6 +11,7 @@ mod export;
 mod external_sort;
 mod group_table;
 mod links;
+mod matching;
 mod page;
 mod record_sort;
 mod sessions;

@@ -13,6 +13,7 @@ use headcount_domain::queries::{EventVisit, VisitsQuery};
 use headcount_domain::time::Window;
 
 use super::events::{Scan, ScanError};
+use super::matching::Matching;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 
@@ -78,33 +79,33 @@ pub struct PagedEvent {
 impl Engine {
     /// Returns a page of events.
     ///
-    /// Costs a pass over the project's events. Dropping the future ends it.
+    /// Costs a pass over the project's events, and another one if the condition is on sessions. Dropping the future ends it.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn events_page(&self, project: ProjectId, question: PageQuestion) -> Result<EventsPage, AskError> {
-        self.scan(project, move |mut scan, _| {
+        self.scan(project, move |mut scan, sort_bytes| {
             scan.until = question.until.unwrap_or(scan.until).min(scan.until);
-            page(&scan, &question)
+            page(&scan, &question, sort_bytes)
         })
         .await
     }
 }
 
-fn page(scan: &Scan<'_>, question: &PageQuestion) -> Result<EventsPage, ScanError> {
+fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<EventsPage, ScanError> {
     let PageQuestion { predicate, window, limit, .. } = question;
-    let matches = |event: &Event| window.is_none_or(|window| window.contains(event.day)) && predicate.matches(event, None);
+    let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
     let mut kept = Kept::new(*limit);
     match question.order {
         PageOrder::LatestFirst { before } => scan.visit_after(0, &mut |position, event| {
             let at = Moment { time: event.time, position };
-            if before.is_none_or(|before| at < before) && matches(&event) {
+            if before.is_none_or(|before| at < before) && matching.has(position, &event)? {
                 kept.offer(at, event);
             }
             Ok(ControlFlow::Continue(()))
         })?,
         PageOrder::Recorded { after } => scan.visit_after(after, &mut |position, event| {
-            if matches(&event) {
+            if matching.has(position, &event)? {
                 kept.append(position, event);
             }
             Ok(if kept.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -9,7 +9,6 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::http::extract::filters;
 use crate::http::extract::parameters::documented;
 use crate::http::extract::query::{Calendar, Parameter, QueryString};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The longest list of filters, in bytes.
@@ -54,12 +53,7 @@ pub(crate) fn predicate(event_name: Option<&str>, filters_json: Option<&str>) ->
         Some(json) => filters::parse(json, "filters")?,
         None => Vec::new(),
     };
-    let predicate = Predicate::new(event_name, filters)?;
-    if predicate.needs_session() {
-        let message = "fields of the session's entry are not available yet for single events";
-        return Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param("filters"));
-    }
-    Ok(predicate)
+    Ok(Predicate::new(event_name, filters)?)
 }
 
 impl Parameter for SentDates {
