@@ -70,32 +70,28 @@ pub fn run(common: &Common) -> Result<()> {
     Ok(())
 }
 
-/// Builds a server with fault injection in a target directory of its own, and returns its path.
+/// Builds a server with fault injection, and returns the path of a copy.
+///
+/// It shares the target directory with the usual build, whose dependencies it has, and leaves the usual program in its place.
 ///
 /// # Errors
-/// The build fails.
+/// A build fails, or the program can't be copied.
 pub fn build_with_faults() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let target = target.join("fault-injection");
+    build(&["--features", "fault-injection"])?;
+    let copy = target.join("debug/headcount-with-faults");
+    std::fs::copy(target.join("debug/headcount"), &copy)?;
+    build(&[])?;
+    Ok(copy)
+}
+
+fn build(options: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "build",
-            "--locked",
-            "--package",
-            "headcount",
-            "--bin",
-            "headcount",
-            "--features",
-            "fault-injection",
-            "--target-dir",
-        ])
-        .arg(&target)
-        .status()?;
-    if !status.success() {
-        return Err(harness("the server does not build with the feature fault-injection"));
+    let package = ["build", "--locked", "--package", "headcount", "--bin", "headcount"];
+    match Command::new(cargo).args(package).args(options).status()?.success() {
+        true => Ok(()),
+        false => Err(harness(format!("the server does not build with the options {options:?}"))),
     }
-    Ok(target.join("debug/headcount"))
 }
 
 /// Runs a campaign in another process of this program.
