@@ -218,3 +218,52 @@ fn no_scan_changes_without_its_version() {
     let all = run(trials(20), Size { events: 80, questions: 0 }, of_scans);
     assert!(all.answers > 0, "{all:?}");
 }
+
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+
+/// A project without events.
+fn empty_project() -> (Folded, String) {
+    let history = History::from_seed(0, NOW_MS, Size { events: 1, questions: 0 });
+    let mut folded = Folded::default();
+    folded.setup(&history);
+    folded.crashes = None;
+    (folded, history.projects[0].name.clone())
+}
+
+/// Records an event with these ids. Returns its day.
+fn record(folded: &mut Folded, project: &str, ids: &str, at_ms: i64) -> Day {
+    folded.send(project, &format!(r#"{{"name": "read", {ids}, "timestamp": {at_ms}}}"#));
+    folded.projects[project].lock().unwrap().log.last().unwrap().0.day
+}
+
+/// The version of what is computed from the events of a day.
+fn version(folded: &Folded, project: &str, day: Day) -> u64 {
+    let window = Window { start: day, end: day };
+    folded.projects[project].lock().unwrap().state.versions.of(&Depends::on_events(window))
+}
+
+#[test]
+fn no_linked_day_changes_without_its_version() {
+    let (mut folded, project) = empty_project();
+    let before = NOW_MS - 10 * DAY_MS;
+    let day = record(&mut folded, &project, r#""anonymous_id": "a""#, before);
+    // In another session: joined sessions are touched in any case.
+    assert_eq!(record(&mut folded, &project, r#""user_id": "u""#, before + 40 * MINUTE_MS), day);
+    let seen = version(&folded, &project, day);
+    record(&mut folded, &project, r#""anonymous_id": "a", "user_id": "u""#, NOW_MS);
+    assert_ne!(version(&folded, &project, day), seen, "two users of a day are one");
+}
+
+#[test]
+fn no_day_of_a_session_changes_without_its_version() {
+    let (mut folded, project) = empty_project();
+    let begin = NOW_MS - 10 * DAY_MS;
+    let days: Vec<Day> =
+        (0..73).map(|number| record(&mut folded, &project, r#""user_id": "u""#, begin + number * 20 * MINUTE_MS)).collect();
+    let last = *days.last().unwrap();
+    assert_ne!(days[0], last, "the session lasts for more than a day");
+    let seen = version(&folded, &project, last);
+    record(&mut folded, &project, r#""user_id": "u""#, begin - 10 * MINUTE_MS);
+    assert_ne!(version(&folded, &project, last), seen, "events of the second day have another entry");
+}
