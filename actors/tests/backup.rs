@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use headcount_actors::backup::{BackupFailure, BackupSnapshot};
 use headcount_actors::clock::{Clock, SystemClock};
@@ -132,11 +131,12 @@ async fn each_failure(data: &Path, orders: u64, begin: impl Fn() -> Result<Backu
 async fn any_failure_while_it_runs_leaves_no_backup_and_the_engine_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data");
-    let (engine, project) = support::open(config(&data));
+    let mut config = config(&data);
+    // Otherwise a thread of the log changes the directory meanwhile.
+    config.log.prepare_ahead = false;
+    let (engine, project) = support::open(config);
     fill(&engine, project, 0..1_000).await;
     add_rare_files(&data);
-    // The log prepares its next segment on a thread of its own.
-    tokio::time::sleep(Duration::from_millis(300)).await;
     let before = contents(&data);
     assert!(each_failure(&data, 1_000, || engine.begin_backup()).await > 50);
     assert_eq!(contents(&data), before);

@@ -15,7 +15,7 @@ use super::record_sort::RecordSorter;
 const OVERHEAD: usize = 128;
 /// The bytes of a stored group.
 pub(super) const GROUP: usize = 8 + 8 + 16 + 8 + 1;
-/// The answer is checked for being wanted after so many groups.
+/// The number of groups after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
 /// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the end.

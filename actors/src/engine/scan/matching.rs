@@ -63,7 +63,8 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
         };
         let flags = if predicate.matches_entry(Some(&Entry::of(event))) { ENTRY_MATCHES } else { 0 };
         // Only events that match carry their position.
-        let carried = [&[flags][..], &position.to_be_bytes()].concat();
+        let mut carried = [flags; 1 + size_of::<Position>()];
+        carried[1..].copy_from_slice(&position.to_be_bytes());
         sessions.add(named, position, event, if matches { &carried } else { &carried[..1] })
     })?;
     let mut entry_matches = false;

@@ -20,7 +20,7 @@ use super::record_sort::RecordSorter;
 
 /// A key, a time and a position.
 const MOMENT: usize = KEY + 8 + 8;
-/// The answer is checked for being wanted after so many events.
+/// The number of events after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
 /// Collects events and puts them into sessions. Each event carries some bytes for the caller.
