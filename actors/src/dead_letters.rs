@@ -31,7 +31,8 @@ struct FullLine<'a> {
 /// The events that were set aside.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
-    path: PathBuf,
+    /// `None`: nothing can be added.
+    path: Option<PathBuf>,
     positions: Mutex<BTreeSet<Position>>,
     /// Length of `positions`: almost always 0, so that most look-ups take no lock.
     count: AtomicUsize,
@@ -44,7 +45,14 @@ impl DeadLetters {
         let positions = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).map(|line| line.position);
         let positions: BTreeSet<Position> = positions.collect();
         let count = AtomicUsize::new(positions.len());
-        Ok(Self { path: path.to_owned(), positions: Mutex::new(positions), count })
+        Ok(Self { path: Some(path.to_owned()), positions: Mutex::new(positions), count })
+    }
+
+    /// Returns the same events, to which none can be added.
+    pub(crate) fn read_only(&self) -> Self {
+        let positions = self.positions.lock().clone();
+        let count = AtomicUsize::new(positions.len());
+        Self { path: None, positions: Mutex::new(positions), count }
     }
 
     pub(crate) fn contains(&self, position: Position) -> bool {
@@ -57,10 +65,11 @@ impl DeadLetters {
 
     /// Sets an event aside, for good.
     pub(crate) fn add(&self, position: Position, reason: &str, event: &Event) -> io::Result<()> {
+        let path = self.path.as_deref().ok_or_else(|| io::Error::other("events are only read"))?;
         let mut line = serde_json::to_vec(&FullLine { position, reason, event })?;
         line.push(b'\n');
         let mut positions = self.positions.lock();
-        let mut file = open_private(&self.path)?;
+        let mut file = open_private(path)?;
         file.write_all(b"\n")?;
         file.write_all(&line)?;
         file.sync_all()?;

@@ -26,11 +26,12 @@ pub mod secrets;
 mod shard;
 pub mod thread_name;
 mod verifier;
+pub mod verify;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
-    Vitals,
+    Vitals, verify_directory,
 };
 pub use geo::GeoError;
 pub use headcount_domain as domain;

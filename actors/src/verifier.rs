@@ -54,6 +54,11 @@ impl DamageNote {
         fault
     }
 
+    /// The store, unless it is closed.
+    pub(crate) fn store(&self) -> Option<Arc<DiskStore>> {
+        self.store.upgrade()
+    }
+
     /// Whether damage was found since the start.
     pub(crate) fn found(&self) -> bool {
         self.found.load(Ordering::Relaxed)
@@ -75,6 +80,11 @@ impl Unchecked {
         let runs = store.verify_until(Instant::now() + before_serving).map_err(fault::of_store)?;
         let until = Instant::now() + before_serving;
         Ok(Self { until, store: Mutex::new(Some(runs)), index: Mutex::new(Some(Vec::new())) })
+    }
+
+    /// Nothing is left to be verified, now or later.
+    pub(crate) fn nothing() -> Self {
+        Self { until: Instant::now(), store: Mutex::default(), index: Mutex::default() }
     }
 
     /// Verifies the index of a partition for a while, during a start.
@@ -110,7 +120,7 @@ impl Default for DamageNote {
 impl Default for Unchecked {
     /// A start that is over, with everything checked.
     fn default() -> Self {
-        Self { until: Instant::now(), store: Mutex::default(), index: Mutex::default() }
+        Self::nothing()
     }
 }
 

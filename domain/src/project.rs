@@ -1,9 +1,9 @@
 //! The state of one project, and the list of its tables.
 
 use crate::cache::table::{Bytes, Table};
-use crate::cells::StoredCells;
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
+use crate::cells::{StoredCells, VisitDifference};
 use crate::company::AccountSlot;
 use crate::company::group::{CompanyById, Group};
 use crate::identity::{EmailOwners, IdentitySlot};
@@ -153,6 +153,11 @@ impl Project {
             DayVersions::TAG => self.versions.restore(&part),
             _ => self.rollups.restore(tag, number, part),
         }
+    }
+
+    /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
+    pub fn compare_cells(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
+        self.rollups.compare(&recomputed.rollups, visit) + self.versions.compare(&recomputed.versions, visit)
     }
 
     /// Passes up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. Returns

@@ -18,6 +18,7 @@ mod output;
 mod runtime;
 mod serve;
 mod show;
+mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -56,6 +57,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Make a data directory of a backup
     Restore(backup::RestoreArgs),
+    /// Recompute every figure from the recorded events, and check all files
+    Verify(verify::VerifyArgs),
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
     Export(export::ExportArgs),
     /// Seal events into the archive
@@ -100,6 +103,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&settings, &args),
         Command::Backup(args) => backup::run(&settings, &args),
         Command::Restore(args) => backup::restore(&settings, &args),
+        Command::Verify(args) => Ok(verify::run(&settings, &args)),
         Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
         Command::Load(args) => load::run(&args),

@@ -94,6 +94,7 @@ endpoints! {
     api_tokens => create;
     api_tokens => revoke;
     backups => backup;
+    verifications => verify;
     health => healthz;
     health => readyz;
     version => version;

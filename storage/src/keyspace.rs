@@ -260,6 +260,11 @@ pub struct KeyError {
 }
 
 impl Key {
+    /// What the keys of positions begin with, behind their partition.
+    pub const POSITION_GROUP: [u8; 1] = [POSITION];
+    /// What the keys of records begin with, behind their partition.
+    pub const RECORD_GROUP: [u8; 1] = [RECORD];
+
     /// The partition.
     #[must_use]
     pub const fn partition(&self) -> PartitionId {
@@ -304,6 +309,48 @@ impl Key {
         let mut fields = Reader { rest: bytes };
         let key = fields.key().filter(|_| fields.rest.is_empty());
         key.ok_or(KeyError { len: bytes.len(), group: bytes.get(2).copied() })
+    }
+
+    /// The name of what lies under the key: a record, a page of one, or a part of the rows of a rollup. `None`: another version's.
+    #[must_use]
+    pub fn space_name(&self) -> Option<&'static str> {
+        let (of_record, of_key) = match *self {
+            Self::Cells { tag, .. } => (false, tag),
+            Self::Record { space, .. } => (true, space),
+            Self::Position { .. } | Self::Meta { .. } => return None,
+        };
+        let space = Space::ALL.iter().find(|space| {
+            let (group, tag, ..) = space.entry();
+            tag == of_key && if of_record { group == RECORD } else { matches!(group, ROLLUP | INDEX) }
+        })?;
+        Some(match space {
+            Space::IdentityPages => "identity_page",
+            Space::AccountPages => "account_page",
+            Space::GroupPages => "group_page",
+            Space::EmailPages => "email_page",
+            space => space.entry().2,
+        })
+    }
+
+    /// What the keys of the parts of a rollup or index begin with, behind their partition.
+    #[must_use]
+    pub fn rows_of(project: u64, tag: u8) -> Vec<u8> {
+        let mut bytes = vec![group_of_rows(tag)];
+        bytes.extend_from_slice(&project.to_be_bytes());
+        bytes.push(tag);
+        bytes
+    }
+
+    /// The key of a record, behind its partition.
+    #[must_use]
+    pub fn record_of(project: u64, space: u8, id: u128) -> Vec<u8> {
+        [&[RECORD][..], &project.to_be_bytes(), &[space], &id.to_be_bytes()].concat()
+    }
+
+    /// What the keys of the records of a project, and of those with greater ids, are at least, behind their partition.
+    #[must_use]
+    pub fn records_from(project: u64) -> Vec<u8> {
+        [&[RECORD][..], &project.to_be_bytes()].concat()
     }
 
     /// The prefixes of all [`Key::Cells`] of a project.

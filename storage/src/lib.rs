@@ -26,5 +26,5 @@ pub mod private;
 mod sstable;
 pub mod store;
 
-pub use sstable::{TableError, UncheckedTables};
+pub use sstable::{DamagedTable, TableError, UncheckedTables};
 pub use store::{DiskStore, MemoryStore, OpenCheckpoint, Store, StoreError};

@@ -48,3 +48,4 @@ mod server;
 mod slow_clients;
 mod starting;
 mod tenant;
+mod verify;

@@ -90,7 +90,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 39] = [
+pub(crate) const PATHS: [(&str, &[&str]); 40] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -124,6 +124,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 39] = [
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
     ("/admin/backup", &["POST"]),
+    ("/admin/verify", &["POST"]),
     ("/healthz", &["GET", "HEAD"]),
     ("/readyz", &["GET", "HEAD"]),
     ("/version", &["GET", "HEAD"]),

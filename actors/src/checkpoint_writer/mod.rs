@@ -6,6 +6,7 @@ mod entries;
 mod job;
 mod merger;
 mod report;
+mod snapshots;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ pub(crate) use entries::Entries;
 pub(crate) use job::Job;
 pub(crate) use merger::MergeJob;
 pub(crate) use report::{JobOutcome, Mailbox, Reply, Report};
+pub(crate) use snapshots::{decode_part, decode_project, is_of_partition, is_project_meta, saved_position, saved_projects};
 pub(crate) use stored::{
     Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
     stored_types,

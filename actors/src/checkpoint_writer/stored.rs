@@ -22,8 +22,8 @@ use crate::fault;
 
 /// Versions of the values beside the domain's records. Raise one when its shape changes: stores of an earlier version are
 /// rebuilt.
-const META_VERSION: u8 = 1;
-const PART_VERSION: u8 = 1;
+pub(super) const META_VERSION: u8 = 1;
+pub(super) const PART_VERSION: u8 = 1;
 
 /// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
 /// version.
@@ -36,7 +36,7 @@ pub(crate) fn stored_types() -> Vec<String> {
 }
 
 /// The key space of [`ProjectMeta`]; one record, with the id 0. All other spaces are those of the domain's [`Record`]s.
-const PROJECTS: u8 = 2;
+pub(super) const PROJECTS: u8 = 2;
 
 /// The saved position of a project; part of every checkpoint that changes the project.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

@@ -23,6 +23,9 @@ impl Engine {
         if !finished(until, move || group.close()).await {
             tracing::warn!("the log takes too long to close");
         }
+        if tokio::time::timeout_at(until, self.inner.verifications.close()).await.is_err() {
+            tracing::warn!("a verification does not end; it is left behind");
+        }
         for drain in self.inner.shards.drain() {
             if tokio::time::timeout_at(until, drain).await.is_err() {
                 tracing::warn!("a last checkpoint took too long; the next start replays the log instead");

@@ -71,6 +71,23 @@ impl Derived<'_> {
         self.begin_anew(format, &reason)
     }
 
+    /// Opens the store as it is, for a reader. `None`: there is none.
+    ///
+    /// # Errors
+    /// The store can't be used. It is left as it is.
+    pub(crate) fn open_as_it_is(&self, format: Format) -> Result<Option<DiskStore>, Fault> {
+        if !self.store_dir().exists() {
+            return Ok(None);
+        }
+        match self.find(format)? {
+            Found::Sound(store) => Ok(Some(store)),
+            Found::Nothing => Ok(None),
+            Found::Outdated(difference) => Err(Fault::io(format!(
+                "another version of the program made the store ({difference}); the next start rebuilds it"
+            ))),
+        }
+    }
+
     /// Opens the store, if there is one and it is what it should be.
     fn find(&self, format: Format) -> Result<Found, Fault> {
         let (store, created) = match DiskStore::open_or_create(&self.store_dir(), self.options) {

@@ -22,6 +22,7 @@ use super::open::{self, Opened};
 use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
+use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{Archiver, Sources};
 use crate::clock::Clock;
@@ -70,6 +71,9 @@ pub(super) struct Inner {
     pub(super) log_reader: LogReader,
     /// Of the one backup that may be made at a time.
     pub(super) backups: Arc<Semaphore>,
+    pub(super) verifications: Verifications,
+    /// The last position that was delivered to its shard, with all before it.
+    pub(super) delivered: Arc<AtomicU64>,
     pub(super) draining: AtomicBool,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
@@ -103,16 +107,14 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
-        let registry = Arc::new(registry);
         let open::OpenedState { shards, shared, memory, writer, writer_thread, verifier } = state;
-        let map = ShardMap::new(shards.len());
+        let (registry, map) = (Arc::new(registry), ShardMap::new(shards.len()));
         let (system, system_thread, addresses) = start_system(shards)?;
         let delivered = Arc::new(AtomicU64::new(log.last_position()));
-        let log_reader = log.reader();
-        let trimmer = log.trimmer();
+        let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
+        let log = GroupCommit::spawn(log, config.group.clone(), sink);
+        let log: Arc<dyn Commit<Ticket>> = Arc::new(log.map_err(|error| OpenError::Start(error.to_string()))?);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
@@ -128,7 +130,7 @@ impl Engine {
             hasher: secrets.hasher().clone(),
             registry: Arc::clone(&registry),
             shards: Box::new(Arc::clone(&shards)),
-            delivered,
+            delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             probe: config.archive_probe.clone(),
         };
@@ -158,6 +160,8 @@ impl Engine {
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
             backups: Arc::new(Semaphore::new(1)),
+            verifications: Verifications::default(),
+            delivered,
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
             archiver,

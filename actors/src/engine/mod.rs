@@ -20,6 +20,8 @@ mod sealing;
 mod shard_client;
 mod threads;
 mod tracking;
+mod verifications;
+mod verifying;
 mod vitals;
 
 pub(crate) use config::directory;
@@ -28,4 +30,5 @@ pub use handle::Engine;
 pub use queries::OrganizationProjects;
 pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent};
 pub use shard_client::AskError;
+pub use verifying::verify_directory;
 pub use vitals::Vitals;

@@ -25,6 +25,7 @@ use crate::shard::{
     Shard, ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
+use crate::verify::remove_scratch;
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
@@ -33,6 +34,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let format = Format::open(&dir).map_err(directory)?;
     let secrets = Secrets::open(&dir.join("keys"))?;
     remove_left_over(&dir).map_err(directory)?;
+    remove_scratch(&dir).map_err(directory)?;
     let registry = Registry::open(&dir)?;
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {
@@ -76,7 +78,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
 }
 
 /// Checks that the log has what follows the sealed events.
-fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
+pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), OpenError> {
     let last = log.last_position();
     if last >= sealed_until {
         return Ok(());
@@ -213,6 +215,6 @@ pub(crate) fn last_position(history: &dyn History) -> Position {
     (0..PARTITIONS).map(|partition| history.last_position(partition)).max().unwrap_or(0)
 }
 
-fn store_options(config: &EngineConfig) -> StoreOptions {
+pub(super) fn store_options(config: &EngineConfig) -> StoreOptions {
     StoreOptions { cache_bytes: MemoryShares::of(config.memory_bytes).store_cache as u64, check: Check::Small }
 }

@@ -99,6 +99,18 @@ impl ShardClient {
         Ok(send(&self.addresses[self.shard_of(project)], organization, place, request))
     }
 
+    /// Asks the shard of a partition, and blocks until it answers.
+    pub(super) fn ask_partition<R: Send + 'static>(
+        &self,
+        partition: u16,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Result<R, AskError> {
+        let place = self.gate.take(1).ok_or(AskError::Busy)?;
+        let shard = self.addresses.get(self.map.shard_of(partition)).ok_or(AskError::NoAnswer)?;
+        let answer = send(shard, None, place, request).answer.blocking_recv();
+        answer.map_err(|_| AskError::NoAnswer)?.map_err(AskError::Lost)
+    }
+
     /// Checks that each shard answers.
     ///
     /// # Errors

@@ -74,6 +74,8 @@ struct ProjectState {
     /// Whether every record is in memory, so that unknown ones need no look-up in the store.
     complete: bool,
     changed: bool,
+    /// The number of events that were folded since it was loaded.
+    folded: u64,
     /// The numbers of rows and terms that `reached` was computed from.
     counted: (usize, TermCounts),
     reached: Reached,
@@ -223,6 +225,7 @@ impl Partition {
                 state.project.apply(event, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
+                state.folded += 1;
                 if state.count(context) {
                     context.limits.set(event.project, state.reached);
                 }
@@ -268,6 +271,11 @@ impl Partition {
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
         let Self { stored_as, context, projects, .. } = self;
         Ok(state(projects, context, *stored_as, project)?.last)
+    }
+
+    /// The number of events that were folded since the partition was opened, by project.
+    pub(crate) fn folded(&self) -> BTreeMap<ProjectId, u64> {
+        self.projects.iter().map(|(project, state)| (*project, state.folded)).collect()
     }
 
     /// Answers a query about a project.
@@ -474,5 +482,5 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let counted = (project.rollups.group_numbers.len(), names);
     project.versions.restore_last(last);
     context.versions.insert(id, project.versions.clone());
-    Ok(ProjectState { project, last, complete: meta.is_none(), changed: false, counted, reached })
+    Ok(ProjectState { project, last, complete: meta.is_none(), changed: false, folded: 0, counted, reached })
 }

@@ -196,6 +196,11 @@ impl EventPipeline {
         faults.find(|fault| fault.kind != FaultKind::DamagedArchive).cloned()
     }
 
+    /// The fault that a partition is not rebuilt from yet.
+    pub(super) fn fault_of(&self, number: u16) -> Option<Fault> {
+        self.rebuilds.get(&number).map(|rebuild| rebuild.fault().clone())
+    }
+
     /// Makes the rebuild of a partition read all of its events.
     pub(super) fn rebuild_to_the_end(&mut self, number: u16) {
         let last = self.history.last_position(number);

@@ -1,5 +1,6 @@
 //! A shard: some partitions, the events and queries for them, and their checkpoints. A plain struct, driven by `actor.rs`.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
@@ -88,6 +89,22 @@ impl Shard {
     /// Calls `notify` whenever there is something for [`Shard::hear_writer`].
     pub(crate) fn notify_with(&self, notify: impl Fn() + Send + Sync + 'static) {
         self.checkpoints.notify_with(notify);
+    }
+
+    /// The number of events of a partition that were folded since it was opened, by project.
+    pub(crate) fn folded(&self, number: u16) -> BTreeMap<ProjectId, u64> {
+        self.pipeline.partitions.get(&number).map(Partition::folded).unwrap_or_default()
+    }
+
+    /// The part of the store that holds a partition. `None`: it is being rebuilt.
+    pub(crate) fn stored_as(&self, number: u16) -> Option<u16> {
+        let partition = self.pipeline.partitions.get(&number).filter(|_| self.pipeline.fault_of(number).is_none())?;
+        Some(partition.stored_as().0)
+    }
+
+    /// The fault that a partition is rebuilt from, or waits to be.
+    pub(crate) fn fault_of(&self, number: u16) -> Option<Fault> {
+        self.pipeline.fault_of(number)
     }
 
     /// Queues work; [`Shard::advance`] does it.
@@ -335,13 +352,7 @@ impl Shard {
     pub(super) fn make_room(&mut self) -> Result<(), Fault> {
         self.evict_if_needed();
         if self.checkpoint_due() {
-            let mut next = self.begin_checkpoints(true);
-            while next != Next::Rest {
-                next = if next.is_step() { self.step_checkpoint() } else { self.wait_for_writer(None)? };
-            }
-            if let Some(fault) = self.pipeline.first_fault() {
-                return Err(fault);
-            }
+            self.write_round()?;
             self.evict_if_needed();
         }
         let began = Stopwatch::now();
@@ -353,6 +364,23 @@ impl Shard {
             self.evict_if_needed();
         }
         Ok(())
+    }
+
+    /// Writes checkpoints of everything, for a shard that nobody else drives.
+    pub(crate) fn write_checkpoints(&mut self) -> Result<(), Fault> {
+        self.write_round()?;
+        match self.pipeline.partitions.values().all(|partition| partition.first_not_durable().is_none()) {
+            true => Ok(()),
+            false => Err(Fault::io("a checkpoint can't be written")),
+        }
+    }
+
+    fn write_round(&mut self) -> Result<(), Fault> {
+        let mut next = self.begin_checkpoints(true);
+        while next != Next::Rest {
+            next = if next.is_step() { self.step_checkpoint() } else { self.wait_for_writer(None)? };
+        }
+        self.pipeline.first_fault().map_or(Ok(()), Err)
     }
 
     fn wait_for_writer(&mut self, timeout: Option<Duration>) -> Result<Next, Fault> {

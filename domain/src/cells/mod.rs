@@ -7,6 +7,7 @@
 //! rows. They are stored in [`parts`] of bounded size, each [`packed`] and saved on its own.
 
 mod count;
+mod difference;
 mod journal;
 mod keys;
 pub mod packed;
@@ -17,6 +18,7 @@ mod stored;
 mod tests;
 
 pub use count::{count_of, negative_counts};
+pub use difference::{CellDifference, VisitDifference};
 pub use keys::{Key, Value, signed, unsigned};
 pub use rows::Cells;
 pub use stored::StoredCells;

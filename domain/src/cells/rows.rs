@@ -97,9 +97,32 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
     }
 
+    fn columns(&self) -> impl DoubleEndedIterator<Item = (KeyBytes, Columns)> {
+        self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY])
+    }
+
     /// Returns all rows, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, V)> {
-        self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY]).map(row)
+        self.columns().map(row)
+    }
+
+    /// Passes the rows that differ from those of `other` to `visit`, in order of their keys: the key, the columns here, and the
+    /// columns there. Returns the number of rows that were compared.
+    pub fn compare(&self, other: &Self, mut visit: impl FnMut(K, Option<Columns>, Option<Columns>)) -> u64 {
+        let (mut here, mut there, mut compared) = (self.columns().peekable(), other.columns().peekable(), 0);
+        loop {
+            let key = match (here.peek(), there.peek()) {
+                (Some((left, _)), Some((right, _))) => *left.min(right),
+                (Some((key, _)), None) | (None, Some((key, _))) => *key,
+                (None, None) => return compared,
+            };
+            let left = here.next_if(|(other, _)| *other == key).map(|(_, columns)| columns);
+            let right = there.next_if(|(other, _)| *other == key).map(|(_, columns)| columns);
+            compared += 1;
+            if left != right {
+                visit(K::unpack(&key[..K::BYTES]), left, right);
+            }
+        }
     }
 
     /// Restores a saved part. Returns `false` if its keys do not fit.

@@ -25,7 +25,7 @@ pub use unique_users::UniqueUsers;
 
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
-use crate::cells::{Cells, Key, StoredCells};
+use crate::cells::{CellDifference, Cells, Key, StoredCells, VisitDifference};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
@@ -60,6 +60,22 @@ macro_rules! rollups {
                         None => touched.all_days(<$rollup>::FIGURE),
                     });
                 )*
+            }
+
+            /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
+            pub fn compare(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
+                let mut compared = 0;
+                $(
+                    compared += self.$rollup_field.compare(&recomputed.$rollup_field, |key, stored, recomputed| {
+                        visit(&|| CellDifference::new::<_, <$rollup as StoredCells>::Value>(<$rollup>::NAME, <$rollup>::DATED, key, stored, recomputed));
+                    });
+                )*
+                $(
+                    compared += self.$kept_field.compare(&recomputed.$kept_field, |key, stored, recomputed| {
+                        visit(&|| CellDifference::new::<_, <$kept as StoredCells>::Value>(<$kept>::NAME, false, key, stored, recomputed));
+                    });
+                )*
+                compared
             }
 
             /// Creates empty rollups.

@@ -3,7 +3,7 @@
 //! A version is the position of the last event that touched the figure on the day. Positions rise, so the greatest version of
 //! some figures and days changes exactly when one of them is touched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::depends::Depends;
 use super::touched::{FigureKind, Touched};
 use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
 use crate::cells::parts::FrozenPart;
-use crate::cells::{Key, StoredCells};
+use crate::cells::{CellDifference, Key, StoredCells, VisitDifference, unsigned};
 use crate::intake::event::Position;
 use crate::time::{Day, Window};
 
@@ -110,6 +110,12 @@ impl VersionTable {
         }
     }
 
+    fn rows(&self) -> BTreeMap<DayAndFigure, Position> {
+        let whole = FigureKind::ALL.map(|figure| ((WHOLE, figure as u8), self.whole[figure as usize]));
+        let days = self.blocks.iter().flat_map(|(number, block)| block.rows(*number));
+        whole.into_iter().filter(|(_, version)| *version != 0).chain(days).collect()
+    }
+
     fn of_window(&self, figures: &[FigureKind], window: Window) -> Position {
         let ((first, from), (last, to)) = (place(window.start), place(window.end));
         let mut version = figures.iter().map(|figure| self.whole[*figure as usize]).max().unwrap_or_default();
@@ -198,6 +204,22 @@ impl DayVersions {
     /// Restores a saved part. Returns `false` if it holds anything else.
     pub(crate) fn restore(&self, part: &Packed) -> bool {
         self.table().restore(part)
+    }
+
+    /// Passes the versions that differ from those of `recomputed` to `visit`. Returns the number of versions that were compared.
+    pub fn compare(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
+        let stored = self.table().rows();
+        let recomputed = recomputed.table().rows();
+        let keys: BTreeSet<&DayAndFigure> = stored.keys().chain(recomputed.keys()).collect();
+        for key in &keys {
+            let (stored, recomputed) = (stored.get(*key), recomputed.get(*key));
+            if stored != recomputed {
+                let columns = |version: Option<&Position>| version.map(|version| [unsigned((*version).into()), 0, 0, 0]);
+                let (stored, recomputed) = (columns(stored), columns(recomputed));
+                visit(&|| CellDifference::new::<_, i64>(Self::NAME, key.0 != WHOLE, **key, stored, recomputed));
+            }
+        }
+        keys.len() as u64
     }
 
     /// Returns the approximate memory, in bytes.

@@ -33,6 +33,10 @@ pub(crate) struct Text<const MAX: usize>(pub(crate) String);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice<T>(pub(crate) T);
 
+/// `true` or `false`, which is the default.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flag(pub(crate) bool);
+
 /// A group type, except `company`.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTypeName(pub(crate) String);
@@ -107,6 +111,21 @@ impl<T: NamedValues + Default> Parameter for Choice<T> {
     fn document(name: &'static str, description: &str) -> Vec<Documented> {
         let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names()));
         vec![documented(name, description, Required::False, schema.default(Some(T::default().to_string().into())))]
+    }
+}
+
+impl Parameter for Flag {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+        match query.text(name) {
+            None | Some("false") => Ok(Self(false)),
+            Some("true") => Ok(Self(true)),
+            Some(text) => Err(wrong(name, "must be true or false", text)),
+        }
+    }
+
+    fn document(name: &'static str, description: &str) -> Vec<Documented> {
+        let schema = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
+        vec![documented(name, description, Required::False, schema)]
     }
 }
 

@@ -20,4 +20,5 @@ pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;
 pub(crate) mod unique_users;
+pub(crate) mod verifications;
 pub(crate) mod version;

@@ -91,6 +91,7 @@ error_codes! {
     LastOwner "last_owner" CONFLICT Conflict "The last token of role owner can't be revoked.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
     BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
+    VerifyRunning "verify_running" CONFLICT Conflict "Another verification is under way.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
     CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced; begin with the first page.";
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";

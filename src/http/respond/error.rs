@@ -234,7 +234,13 @@ impl ApiError {
         for (name, value) in &refused.headers {
             response.insert_header((name.clone(), value.clone()));
         }
-        response.json(ErrorBody {
+        response.json(self.body(request_id))
+    }
+
+    /// The body of the answer.
+    pub(crate) fn body(&self, request_id: &str) -> ErrorBody {
+        let refused = &*self.0;
+        ErrorBody {
             error: ErrorDetail {
                 kind: refused.code.kind(),
                 code: refused.code.as_str(),
@@ -242,7 +248,7 @@ impl ApiError {
                 param: refused.param.clone(),
                 request_id: request_id.to_owned(),
             },
-        })
+        }
     }
 }
 

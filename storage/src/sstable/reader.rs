@@ -91,6 +91,11 @@ impl Table {
         self.footer.id
     }
 
+    /// The name of its file.
+    pub(super) fn name(&self) -> &str {
+        self.file.name()
+    }
+
     /// The number of keys, deleted ones included.
     pub(crate) fn count(&self) -> u64 {
         self.footer.count

@@ -13,7 +13,21 @@ use parking_lot::Mutex;
 #[derive(Debug)]
 pub struct UncheckedTables(Vec<Weak<Table>>);
 
+/// A table that is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedTable {
+    /// The name of its file, without the directory.
+    pub file: String,
+    /// What was found.
+    pub what: String,
+}
+
 impl UncheckedTables {
+    /// All of `tables`.
+    pub(crate) fn of(tables: &[Arc<Table>]) -> Self {
+        Self(tables.iter().map(Arc::downgrade).collect())
+    }
+
     /// Checks tables until `deadline`, on all processors, and returns those that are left. Without a deadline all are checked.
     pub(crate) fn check_until(tables: &[Arc<Table>], deadline: Option<Instant>) -> Result<Self, TableError> {
         let left = Mutex::new(Vec::new());
@@ -43,5 +57,22 @@ impl UncheckedTables {
             }
         }
         Ok(())
+    }
+
+    /// Reads and checks all tables, unless `pace` breaks it off, and returns those that are damaged.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn damaged(&self, pace: &mut Pace<'_>) -> Result<Vec<DamagedTable>, TableError> {
+        let mut damaged = Vec::new();
+        for table in self.0.iter().filter_map(Weak::upgrade) {
+            match table.verify(pace) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(TableError::Damaged { what }) => damaged.push(DamagedTable { file: table.name().to_owned(), what }),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(damaged)
     }
 }

@@ -17,6 +17,7 @@ use super::sled::{
     Database, Handle, PairChanges, PartitionState, States, check_seals, pair_key, read_states, verify_states, wait_until_closed,
     write_seals,
 };
+use super::snapshot::PartitionSnapshot;
 use super::tables::{Prepared, TableChanges, Tables, scan_tables};
 use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
@@ -141,10 +142,42 @@ impl DiskStore {
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
     pub fn verify(&self) -> Result<(), StoreError> {
-        let commits = self.inner.resolved()?;
-        self.inner.watch(self.inner.database.with(|handle| verify_states(handle, &commits.states)))?;
-        drop(commits);
+        self.verify_pairs()?;
         self.inner.watch(self.inner.tables.verify())
+    }
+
+    /// Reads the pairs in sled and checks them. Checkpoints wait meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if something is missing or changed.
+    pub fn verify_pairs(&self) -> Result<(), StoreError> {
+        let commits = self.inner.resolved()?;
+        self.inner.watch(self.inner.database.with(|handle| verify_states(handle, &commits.states)))
+    }
+
+    /// Returns all tables, none of them checked.
+    #[must_use]
+    pub fn unchecked_tables(&self) -> UncheckedTables {
+        self.inner.tables.unchecked()
+    }
+
+    /// Takes the current state of a partition.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], [`StoreError::Io`].
+    pub fn snapshot(&self, partition: PartitionId) -> Result<PartitionSnapshot, StoreError> {
+        let manifest = manifest_key(partition);
+        let mut small = Vec::new();
+        let ((), tables) = self.inner.read(partition, |handle| {
+            handle.scan(&pair_key(&partition.prefix()), |key, value| {
+                let key = key.get(1..).unwrap_or_default();
+                if key != manifest {
+                    small.push((key.to_vec(), value.to_vec()));
+                }
+                Ok(())
+            })
+        })?;
+        Ok(PartitionSnapshot::new(partition, small, tables))
     }
 
     /// Checks tables until a time, and returns those that are left. The pairs in sled are checked when it is opened.

@@ -16,6 +16,7 @@ mod fault_tests;
 mod memory;
 mod options;
 mod sled;
+mod snapshot;
 mod tables;
 
 pub use contract::{MAX_KEY_BYTES, MAX_PAIR_BYTES, MAX_VALUE_BYTES, OpenCheckpoint, Store, Visit};
@@ -23,3 +24,4 @@ pub use disk::DiskStore;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use options::{Check, StoreOptions};
+pub use snapshot::{PartitionSnapshot, SnapshotPairs, StoredPair};

@@ -70,9 +70,11 @@ async fn phases(rig: &mut Rig, disk: &Path, count: usize) -> Result<()> {
     server.terminate().await?;
     let server = rig.launch.start().await?;
     let answers = rig.check(&server).await?;
+    let cells = rig.verify().await?;
     server.terminate().await?;
     println!(
-        "disk-full: {count} times guarded, once unguarded: {answers} answers equal the model's after a restart, of {} events; nothing \
+        "disk-full: {count} times guarded, once unguarded: {answers} answers equal the model's after a restart, and {cells} cells are \
+         verified, of {} events; nothing \
          acknowledged was lost",
         rig.shared.ledger.borrow().len(),
     );

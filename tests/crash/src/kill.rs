@@ -54,10 +54,11 @@ async fn cycles(rig: &mut Rig, count: usize) -> Result<()> {
         let restarted = start_next(rig).await?;
         server = restarted.server;
         let Checked { resent, answers } = rig.resend_and_check(&server).await?;
+        let cells = rig.verify().await?;
         let Stopped { how, tally, unanswered: in_flight } = stopped;
         println!(
             "cycle {:>2}: {how}: {} acknowledged, {in_flight} in flight ({} of these had been recorded); {} repeats, {} reads; \
-             {}up in {} ms; {answers} answers equal the model's, of {} events",
+             {}up in {} ms; {answers} answers equal the model's, of {} events; {cells} cells are verified",
             cycle + 1,
             tally.acknowledged,
             resent.duplicates,

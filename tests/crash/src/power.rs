@@ -83,7 +83,7 @@ async fn cycles(rig: &mut Rig, disk: &Mount, paths: &Paths, count: usize) -> Res
         let events = rig.shared.ledger.borrow().len();
         println!(
             "cycle {:>2}: cut after {load_ms} ms: {} acknowledged, {} in flight ({} of these were on the disk){}; started in {} ms; \
-             {} answers equal the model's, of {events} events",
+             {} answers equal the model's, of {events} events; {} cells are verified",
             cycle + 1,
             events - before - pending.len(),
             pending.len(),
@@ -91,6 +91,7 @@ async fn cycles(rig: &mut Rig, disk: &Mount, paths: &Paths, count: usize) -> Res
             if tries > 1 { format!("; copied at attempt {tries}") } else { String::new() },
             recovered.started_in.as_millis(),
             recovered.answers,
+            recovered.cells,
         );
         unanswered += pending.len();
         on_disk += recovered.on_disk;
@@ -110,6 +111,7 @@ struct Recovered {
     started_in: Duration,
     on_disk: u64,
     answers: usize,
+    cells: u64,
 }
 
 /// Copies the image, and returns the number of attempts. The server is stopped, but the kernel may still write.
@@ -132,11 +134,12 @@ async fn recover_from_copy(rig: &mut Rig, paths: &Paths, pending: &[usize]) -> R
     let server = launch.start().await?;
     let resent = resend::send_again(server.address, &rig.shared.tenant, &rig.shared.ledger, pending).await?;
     let answers = rig.check(&server).await?;
+    let cells = rig.verify_with(&launch).await?;
     let started_in = server.started_in;
     server.terminate().await?;
     cut.unmount()?;
     std::fs::remove_file(&paths.image_of_cut)?;
-    Ok(Recovered { started_in, on_disk: resent.duplicates, answers })
+    Ok(Recovered { started_in, on_disk: resent.duplicates, answers, cells })
 }
 
 /// Restarts the server with other flags, in 30 % of the cycles.

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use headcount_histories::Rng;
+use headcount_model::Json;
 use tempfile::TempDir;
 
 use crate::arguments::Common;
-use crate::error::Result;
+use crate::error::{Result, harness, violation};
 use crate::load::Shared;
 use crate::oracle::Oracle;
 use crate::resend::{self, Resent};
@@ -106,6 +107,31 @@ impl Rig {
         let resent = self.resend_pending(server).await?;
         let answers = self.check(server).await?;
         Ok(Checked { resent, answers })
+    }
+
+    /// Runs `verify` through the running server, and returns the number of cells that it compared.
+    ///
+    /// # Errors
+    /// A violation if it finds anything.
+    pub async fn verify(&self) -> Result<u64> {
+        self.verify_with(&self.launch).await
+    }
+
+    /// As [`Rig::verify`], of the server that `launch` started.
+    ///
+    /// # Errors
+    /// A violation if it finds anything.
+    pub async fn verify_with(&self, launch: &Launch) -> Result<u64> {
+        let mut command = launch.command(&["verify", "--json"]);
+        let output = tokio::task::spawn_blocking(move || command.output()).await.map_err(|error| harness(error.to_string()))??;
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(violation(format!("verify: {}: {report}{errors}", output.status)));
+        }
+        let parsed = Json::parse(&report).map_err(|error| harness(format!("verify printed {report}: {error}")))?;
+        let cells = |project: &Json| project.field("cells").to_string().parse::<u64>().ok();
+        Ok(parsed.field("projects").items().iter().filter_map(cells).sum())
     }
 
     /// Sends unacknowledged events again.

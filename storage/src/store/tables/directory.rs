@@ -153,6 +153,11 @@ impl Tables {
         self.verify_until(None).map(drop)
     }
 
+    /// All tables, none of them checked.
+    pub(in crate::store) fn unchecked(&self) -> UncheckedTables {
+        UncheckedTables::of(&self.all_tables())
+    }
+
     /// Checks tables until `deadline`, on all processors, and returns those that are left.
     pub(in crate::store) fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedTables, StoreError> {
         Ok(UncheckedTables::check_until(&self.all_tables(), deadline)?)

@@ -192,6 +192,7 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
         return Err(violation(format!("the server rebuilds again at the next start: {}", server.log().tail())));
     }
     same_as_before(rig, before, &server).await?;
+    rig.verify().await?;
     server.terminate().await?;
     let summary = if rebuilt { format!("rebuilt in {} ms", took.as_millis()) } else { "nothing to rebuild".to_owned() };
     Ok(format!("{summary}, no difference"))

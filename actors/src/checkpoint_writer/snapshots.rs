@@ -1,0 +1,58 @@
+//! Reads the saved state of a partition as a whole, at one checkpoint.
+
+use headcount_domain::cells::packed::Packed;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::codec;
+use headcount_storage::keyspace::Key;
+use headcount_storage::store::PartitionSnapshot;
+
+use super::stored::{META_VERSION, PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta};
+use crate::fault;
+
+/// Returns the position up to which a saved partition reflects everything; 0 if nothing was ever saved.
+pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
+    let mut pairs = snapshot.pairs(&Key::POSITION_GROUP).map_err(fault::of_store)?;
+    let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(0) };
+    let meta: PartitionMeta = codec::decode(META_VERSION, &value).map_err(fault::of_stored)?;
+    Ok(meta.position)
+}
+
+/// Returns the saved projects of a partition, with how far each goes.
+pub(crate) fn saved_projects(snapshot: &PartitionSnapshot) -> Result<Vec<(ProjectId, ProjectMeta)>, Fault> {
+    let (mut metas, mut from) = (Vec::new(), Some(0));
+    while let Some(least) = from {
+        let mut pairs = snapshot.pairs_from(&Key::RECORD_GROUP, &Key::records_from(least)).map_err(fault::of_store)?;
+        let Some((key, _)) = pairs.next().map_err(fault::of_store)? else { break };
+        let Ok(Key::Record { project, .. }) = Key::decode(&key) else {
+            return Err(Fault::damaged_store("a key among the records is not that of a record"));
+        };
+        let mut pairs = snapshot.pairs(&Key::record_of(project, PROJECTS, 0)).map_err(fault::of_store)?;
+        if let Some((_, value)) = pairs.next().map_err(fault::of_store)? {
+            metas.push((ProjectId(project), decode_project(&value)?));
+        }
+        from = project.checked_add(1);
+    }
+    Ok(metas)
+}
+
+/// Decodes how far a project goes.
+pub(crate) fn decode_project(value: &[u8]) -> Result<ProjectMeta, Fault> {
+    codec::decode(META_VERSION, value).map_err(fault::of_stored)
+}
+
+/// Decodes a part of the rows of a rollup.
+pub(crate) fn decode_part(value: &[u8]) -> Result<Packed, Fault> {
+    codec::decode(PART_VERSION, value).map_err(fault::of_stored)
+}
+
+/// Whether a record says how far its project goes.
+pub(crate) fn is_project_meta(space: u8, id: u128) -> bool {
+    space == PROJECTS && id == 0
+}
+
+/// Whether a record is that of a whole partition.
+pub(crate) fn is_of_partition(project: u64, space: u8) -> bool {
+    project == 0 && space == PROJECTS
+}

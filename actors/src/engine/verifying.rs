@@ -1,0 +1,227 @@
+//! Verifications, of a running engine and of a data directory that no process has open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::ids::ProjectId;
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView};
+use headcount_storage::format::Format;
+use headcount_storage::lock::DirLock;
+use headcount_storage::log::{Log, LogError, LogOptions};
+
+use super::config::EngineConfig;
+use super::derived::Derived;
+use super::handle::Engine;
+use super::open::{check_reaches, store_options};
+use crate::archiver::ShardBarrier;
+use crate::dead_letters::DeadLetters;
+use crate::fault;
+use crate::history::{History, LoggedEvents, Past, SealedEvents};
+use crate::memory_budget::MemoryShares;
+use crate::registry::{Registry, RegistryError};
+use crate::secrets::Secrets;
+use crate::shard::Shard;
+use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, remove_scratch, verify};
+
+/// How long a verification waits for checkpoints.
+const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+/// The least memory for the records of a recomputation.
+const MIN_RECORD_BYTES: usize = 12 << 20;
+
+impl Engine {
+    /// Recomputes the state of each project from its recorded events and compares it with the stored one, after saving what was
+    /// recorded before the call. Events are recorded meanwhile. `quick`: only checks files. It ends early when `stop` is set.
+    ///
+    /// Blocking; takes as long as replaying all events, on threads of the lowest priority.
+    ///
+    /// # Errors
+    /// [`VerifyError::Running`] while another one is under way; others if it could not be found out whether everything is as it should
+    /// be.
+    pub fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
+        let _permit = self.inner.verifications.begin(stop)?;
+        let sources = VerifySources {
+            data_dir: self.data_dir().to_owned(),
+            history: Arc::clone(&self.inner.history),
+            log: Some(self.inner.log_reader.clone()),
+            sealed: Arc::clone(&self.inner.sealed),
+            dead: Arc::clone(&self.inner.dead),
+            hasher: self.hasher().clone(),
+            store: self.inner.damage.store(),
+            places: self,
+            projects: projects(self.registry())?,
+            record_bytes: (self.inner.config.memory_bytes / 16).max(MIN_RECORD_BYTES),
+            min_free_bytes: self.inner.config.min_free_bytes,
+            stop: Arc::clone(stop),
+        };
+        std::thread::scope(|scope| {
+            let work = || {
+                // On Linux this is the priority of the thread, and of those that it starts.
+                if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
+                    tracing::debug!(%error, "the verification runs at the usual priority");
+                }
+                verify(&sources, quick)
+            };
+            let thread = std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, work);
+            let thread = thread.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
+            thread.join().unwrap_or_else(|_| Err(Fault::defect("the verification panicked").into()))
+        })
+    }
+
+    fn is_rebuilding(&self, partition: u16) -> bool {
+        self.inner.admission.health.check(partition).is_err()
+    }
+}
+
+const LOWEST_PRIORITY: i32 = 19;
+
+impl StoredPlaces for Engine {
+    fn save(&self) -> Result<(), VerifyError> {
+        let shards = &self.inner.shards;
+        let target = self.inner.delivered.load(Ordering::Acquire);
+        let began = Stopwatch::now();
+        shards.want_checkpoints();
+        loop {
+            let until = shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
+            // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
+            if until.is_some_and(|until| until >= target) || (0..crate::PARTITIONS).any(|number| self.is_rebuilding(number)) {
+                return Ok(());
+            }
+            if self.inner.verifications.is_closed() {
+                return Err(VerifyError::Stopped);
+            }
+            if began.elapsed() > CHECKPOINTS_TIMEOUT {
+                return Err(VerifyError::NotSaved);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
+        if self.is_rebuilding(partition) {
+            return Ok(None);
+        }
+        let asked = self.inner.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));
+        Ok(asked.map_err(|error| Fault::io(error.to_string()))?)
+    }
+
+    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {
+        let dir = self.data_dir().join("fingerprints").join(partition.to_string());
+        if self.is_rebuilding(partition) || !dir.exists() {
+            return Ok(None);
+        }
+        Ok(self.inner.shards.known_ids(partition))
+    }
+
+    fn note_damage(&self, fault: Fault) {
+        self.inner.damage.noted(fault);
+    }
+}
+
+/// Verifies a data directory that no process has open, as [`Engine::verify`] does. Nothing but an unfinished write at the end of the log is
+/// changed in it.
+///
+/// # Errors
+/// [`VerifyError`]: it could not be found out whether everything is as it should be.
+pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
+    let dir = config.data_dir.clone();
+    for name in ["FORMAT", "keys/hash.key"] {
+        if !dir.join(name).exists() {
+            return Err(VerifyError::Directory(format!("{} is not a data directory: it has no {name}", dir.display())));
+        }
+    }
+    let _lock = DirLock::acquire(&dir).map_err(VerifyError::directory)?;
+    let format = Format::open(&dir).map_err(VerifyError::directory)?;
+    remove_scratch(&dir).map_err(VerifyError::directory)?;
+    let secrets = Secrets::open(&dir.join("keys")).map_err(VerifyError::directory)?;
+    let registry = Registry::open(&dir).map_err(VerifyError::directory)?;
+    let dead = DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(VerifyError::directory)?;
+    let mut report = VerifyReport::default();
+    let Some(sealed) =
+        found(SealedEvents::open(&dir.join("archive")).map_err(fault::of_archive), "archive/sealed.json", &mut report)?
+    else {
+        return Ok(report);
+    };
+    let options = LogOptions { prepare_ahead: false, ..config.log.clone() };
+    let log = match Log::open(dir.join("log"), options) {
+        Ok((log, _)) => log,
+        Err(LogError::Damaged { segment, offset, reason }) => {
+            report.is_damaged(format!("log/{segment:020}.seg"), format!("damaged at byte {offset}: {reason}"));
+            return Ok(report);
+        }
+        Err(error) => return Err(fault::of_log(error).into()),
+    };
+    check_reaches(&log, sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
+    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
+    let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
+    let sealed = Arc::new(sealed);
+    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), LoggedEvents::new(log.reader())));
+    let places = StoppedDirectory { index_dir: derived.index_dir(), index: derived.index(format) };
+    let sources = VerifySources {
+        data_dir: dir.clone(),
+        history,
+        log: Some(log.reader()),
+        sealed,
+        dead: Arc::new(dead),
+        hasher: secrets.hasher().clone(),
+        store: store.map(Arc::new),
+        places: &places,
+        projects: projects(&registry)?,
+        record_bytes: MemoryShares::of(config.memory_bytes).records,
+        min_free_bytes: config.min_free_bytes,
+        stop: Arc::clone(stop),
+    };
+    verify(&sources, quick)
+}
+
+/// Takes what could be opened; damage goes to the report.
+fn found<T>(opened: Result<T, Fault>, file: &str, report: &mut VerifyReport) -> Result<Option<T>, VerifyError> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(Fault { kind: FaultKind::DamagedArchive | FaultKind::DamagedStore, message }) => {
+            report.is_damaged(file, message);
+            Ok(None)
+        }
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// The derived data of a directory that no process has open.
+struct StoppedDirectory {
+    index_dir: PathBuf,
+    index: ExternalIdsOptions,
+}
+
+impl StoredPlaces for StoppedDirectory {
+    fn save(&self) -> Result<(), VerifyError> {
+        Ok(())
+    }
+
+    fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
+        Ok(Some(partition))
+    }
+
+    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {
+        let dir = self.index_dir.join(partition.to_string());
+        if !dir.exists() {
+            return Ok(None);
+        }
+        Ok(Some(ExternalIds::open(&dir, self.index).map_err(fault::of_index)?.view()))
+    }
+
+    fn note_damage(&self, _: Fault) {
+        // The next start finds it, too. Nothing is changed here.
+    }
+}
+
+fn projects(registry: &Registry) -> Result<Vec<ProjectId>, VerifyError> {
+    let mut projects = Vec::new();
+    for organization in registry.organizations() {
+        let found: Result<_, RegistryError> = registry.projects(organization.id);
+        projects.extend(found.map_err(VerifyError::directory)?.into_iter().map(|project| project.id));
+    }
+    Ok(projects)
+}

@@ -1,0 +1,73 @@
+//! History up to the positions that a state reflects.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use parking_lot::RwLock;
+
+use crate::history::{History, HistoryError, HistoryPiece, Wanted};
+
+/// How far a partition is read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bound {
+    /// The position up to which all projects are read.
+    pub(super) all: Position,
+    /// The positions of the projects that are read further.
+    pub(super) projects: BTreeMap<ProjectId, Position>,
+}
+
+impl Bound {
+    fn last(&self) -> Position {
+        self.projects.values().copied().max().unwrap_or(0).max(self.all)
+    }
+
+    fn has(&self, project: ProjectId, position: Position) -> bool {
+        position <= self.all || self.projects.get(&project).is_some_and(|last| position <= *last)
+    }
+}
+
+/// The recorded events up to a bound for each partition. Reading ends early when `stop` is set.
+pub(super) struct BoundedHistory {
+    whole: Arc<dyn History>,
+    bounds: RwLock<BTreeMap<u16, Bound>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl BoundedHistory {
+    pub(super) fn new(whole: Arc<dyn History>, bounds: BTreeMap<u16, Bound>, stop: Arc<AtomicBool>) -> Self {
+        Self { whole, bounds: RwLock::new(bounds), stop }
+    }
+
+    fn bound(&self, partition: u16) -> Bound {
+        self.bounds.read().get(&partition).cloned().unwrap_or_default()
+    }
+}
+
+impl History for BoundedHistory {
+    fn last_position(&self, partition: u16) -> Position {
+        self.bound(partition).last()
+    }
+
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+        let bounds: BTreeMap<u16, Bound> = wanted.iter().map(|one| (one.partition, self.bound(one.partition))).collect();
+        let bounded = |one: &Wanted| {
+            let last = bounds.get(&one.partition).map_or(0, Bound::last);
+            Wanted { until: one.until.min(last), ..*one }
+        };
+        let bounded: Vec<Wanted> = wanted.iter().map(bounded).filter(|one| one.after < one.until).collect();
+        let visit = &mut |mut piece: HistoryPiece| {
+            if self.stop.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
+            if let Some(bound) = bounds.get(&piece.partition) {
+                piece.events.retain(|(position, event)| bound.has(event.project, *position));
+            }
+            visit(piece)
+        };
+        self.whole.read(&bounded, visit)
+    }
+}

@@ -1,0 +1,36 @@
+//! Why a data directory could not be verified.
+
+use headcount_domain::fault::Fault;
+
+/// Why a data directory could not be verified. Nothing was found out then.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Another verification is under way.
+    #[error("another verification is under way")]
+    Running,
+    /// Nobody waits for the result, or the engine is closing.
+    #[error("the verification was stopped")]
+    Stopped,
+    /// The recomputation takes room on the disk.
+    #[error("the disk is nearly full: the recomputed state needs room beside the data directory's files")]
+    DiskFull,
+    /// The state could not be saved, so that there is nothing current to compare.
+    #[error("the current state can't be saved: its checkpoints take too long")]
+    NotSaved,
+    /// A partition is being rebuilt.
+    #[error("the figures of partition {0} are being rebuilt")]
+    Rebuilding(u16),
+    /// The data directory can't be used.
+    #[error("{0}")]
+    Directory(String),
+    /// Something could not be read, or a temporary file could not be written.
+    #[error("{0}")]
+    Failed(#[from] Fault),
+}
+
+impl VerifyError {
+    /// Wraps an error of the data directory.
+    pub(crate) fn directory(error: impl std::fmt::Display) -> Self {
+        Self::Directory(error.to_string())
+    }
+}

@@ -1,0 +1,18 @@
+//! Recomputes the state of each project from its recorded events, and compares it with the stored one.
+//!
+//! The recomputation is a shard of its own, which replays history into a temporary store, with memory of its own and at the lowest
+//! priority. It stops at the position that the stored state reflects, so that events may be recorded meanwhile.
+
+mod bounded;
+mod comparison;
+mod error;
+mod file_checks;
+mod recomputation;
+mod report;
+mod run;
+mod scratch;
+
+pub use error::VerifyError;
+pub use report::{DamagedFile, DifferingCell, VerifiedProject, VerifyReport, VerifyStatus};
+pub(crate) use run::{StoredPlaces, VerifySources, verify};
+pub(crate) use scratch::remove_scratch;

@@ -1,0 +1,115 @@
+//! Replays history into a temporary store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::quota::Quotas;
+use headcount_storage::external_ids::ExternalIdsOptions;
+use headcount_storage::files::remove_dir_all;
+use headcount_storage::format::Incarnation;
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Check, DiskStore, PartitionSnapshot, Store, StoreOptions};
+
+use super::bounded::BoundedHistory;
+use crate::checkpoint_writer::CheckpointWriter;
+use crate::dead_letters::DeadLetters;
+use crate::fault;
+use crate::shard::{Applier, CheckpointPolicy, Checkpoints, Evictor, PartitionContext, QuotaTable, Shard, Versions};
+use crate::verifier::{DamageNote, Unchecked};
+
+/// What a recomputation reads.
+pub(super) struct Replay<'r> {
+    pub(super) history: Arc<BoundedHistory>,
+    pub(super) hasher: &'r KeyHasher,
+    pub(super) dead: &'r DeadLetters,
+    /// The budget for records.
+    pub(super) record_bytes: usize,
+}
+
+/// The recomputed state of some partitions, saved in a temporary store.
+pub(super) struct Recomputation {
+    /// `None` once it is closed.
+    open: Option<(Shard, CheckpointWriter, JoinHandle<()>)>,
+    store: Option<Arc<DiskStore>>,
+    dir: std::path::PathBuf,
+}
+
+impl Recomputation {
+    /// Replays the events of the partitions `numbers`.
+    pub(super) fn of(numbers: &[u16], replay: Replay<'_>, dir: &Path) -> Result<Self, Fault> {
+        let options = StoreOptions { cache_bytes: 1 << 20, check: Check::Quick };
+        let (store, _) = DiskStore::open_or_create(&dir.join("store"), options).map_err(fault::of_store)?;
+        let store = Arc::new(store);
+        let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
+        let spawned = CheckpointWriter::spawn(shared);
+        let (writer, thread) = spawned.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
+        let context = PartitionContext {
+            store: Arc::<DiskStore>::clone(&store),
+            hasher: replay.hasher.clone(),
+            versions: Arc::new(Versions::new()),
+            external_ids_dir: dir.join("fingerprints"),
+            index: ExternalIdsOptions { incarnation: Incarnation::from_number(0) },
+            health: Arc::default(),
+            limits: Arc::new(QuotaTable::new(Quotas::default())),
+            progress: Arc::default(),
+            checkpoints: Arc::default(),
+            unchecked: Arc::new(Unchecked::nothing()),
+            damage: Arc::new(DamageNote::new(&store)),
+        };
+        let progress = Arc::clone(&context.checkpoints);
+        let checkpoints = Checkpoints::new(writer.clone(), CheckpointPolicy::default(), progress);
+        let evictor = Evictor::new(replay.record_bytes, Arc::default());
+        // An event that panics here must not be set aside for the engine.
+        let applier = Applier::new(Arc::new(replay.dead.read_only()), None);
+        let shard = Shard::open(numbers, context, replay.history, applier, checkpoints, evictor);
+        let opened = shard.and_then(|mut shard| shard.write_checkpoints().map(|()| shard));
+        match opened {
+            Ok(shard) => Ok(Self { open: Some((shard, writer, thread)), store: Some(store), dir: dir.to_owned() }),
+            Err(fault) => {
+                writer.stop_retrying();
+                drop(writer);
+                let _ = thread.join();
+                Err(fault)
+            }
+        }
+    }
+
+    /// The reason for which a partition could not be recomputed, if so.
+    pub(super) fn fault_of(&self, number: u16) -> Option<Fault> {
+        self.open.as_ref().and_then(|(shard, ..)| shard.fault_of(number))
+    }
+
+    /// The number of events that counted, by project.
+    pub(super) fn events(&self, number: u16) -> BTreeMap<ProjectId, u64> {
+        self.open.as_ref().map(|(shard, ..)| shard.folded(number)).unwrap_or_default()
+    }
+
+    /// The saved state of a partition.
+    pub(super) fn snapshot(&self, number: u16) -> Result<PartitionSnapshot, Fault> {
+        let store = self.store.as_ref().ok_or_else(|| Fault::defect("the temporary store is closed"))?;
+        store.snapshot(PartitionId(number)).map_err(fault::of_store)
+    }
+
+    /// Frees the memory; what is saved can still be read.
+    pub(super) fn close_shard(&mut self) {
+        if let Some((shard, writer, thread)) = self.open.take() {
+            writer.stop_retrying();
+            drop((shard, writer));
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recomputation {
+    fn drop(&mut self) {
+        self.close_shard();
+        drop(self.store.take());
+        if let Err(error) = remove_dir_all(&self.dir) {
+            tracing::debug!(path = %self.dir.display(), %error, "a temporary store is removed later");
+        }
+    }
+}

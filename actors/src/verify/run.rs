@@ -1,0 +1,276 @@
+//! One verification, from the checks of files to the comparison of the last partition.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::log::LogReader;
+use headcount_storage::store::{DiskStore, PartitionSnapshot};
+
+use super::bounded::{Bound, BoundedHistory};
+use super::comparison::{Comparison, ComparisonError};
+use super::error::VerifyError;
+use super::file_checks::{check_archive, check_log, check_store, check_tables};
+use super::recomputation::{Recomputation, Replay};
+use super::report::VerifyReport;
+use super::scratch::Scratch;
+use crate::checkpoint_writer::{saved_position, saved_projects};
+use crate::dead_letters::DeadLetters;
+use crate::free_space::free_bytes;
+use crate::history::{History, SealedEvents};
+use crate::partitions::{PARTITIONS, partition_of};
+
+/// Partitions are recomputed together, in one pass over the log, while their stored states take at most this.
+const GROUP_BYTES: u64 = 64 << 20;
+
+/// Where the state of an engine or of a data directory lies. Calls block.
+pub(crate) trait StoredPlaces: Sync {
+    /// Saves everything that was recorded before the call, as far as partitions are not being rebuilt.
+    fn save(&self) -> Result<(), VerifyError>;
+
+    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt.
+    fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError>;
+
+    /// Returns the saved external ids of a partition. `None`: it has none, or is being rebuilt.
+    fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault>;
+
+    /// Hears of damage of store or index.
+    fn note_damage(&self, fault: Fault);
+}
+
+/// What is verified.
+pub(crate) struct VerifySources<'s> {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) history: Arc<dyn History>,
+    /// `None`: there is no log.
+    pub(crate) log: Option<LogReader>,
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) hasher: KeyHasher,
+    /// `None`: nothing is stored, so that history is recomputed and compared with nothing.
+    pub(crate) store: Option<Arc<DiskStore>>,
+    pub(crate) places: &'s dyn StoredPlaces,
+    /// All projects.
+    pub(crate) projects: Vec<ProjectId>,
+    /// The budget for the records that are recomputed.
+    pub(crate) record_bytes: usize,
+    pub(crate) min_free_bytes: u64,
+    /// Ends the verification when it is set.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// Verifies the files, and the state unless `quick`. Blocks.
+///
+/// # Errors
+/// [`VerifyError`]: it could not be found out whether everything is as it should be.
+pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyReport, VerifyError> {
+    let mut run = VerifyRun { sources, report: VerifyReport::default(), unreadable: BTreeSet::new() };
+    run.check_files()?;
+    if !quick {
+        run.recompute_all()?;
+    }
+    run.check_stop()?;
+    match run.unreadable.first() {
+        // Damage says why it could not be compared.
+        Some(number) if run.report.damaged.is_empty() => Err(VerifyError::Rebuilding(*number)),
+        _ => Ok(run.report),
+    }
+}
+
+/// A partition whose stored state is held.
+struct Held {
+    number: u16,
+    /// `None`: nothing is stored.
+    stored: Option<PartitionSnapshot>,
+    bound: Bound,
+}
+
+impl Held {
+    fn bytes(&self) -> u64 {
+        self.stored.as_ref().map_or(0, |stored| stored.memory_bytes() as u64 + stored.file_bytes())
+    }
+}
+
+struct VerifyRun<'r, 's> {
+    sources: &'r VerifySources<'s>,
+    report: VerifyReport,
+    /// The partitions that can't be compared, since files of theirs are damaged.
+    unreadable: BTreeSet<u16>,
+}
+
+impl VerifyRun<'_, '_> {
+    fn check_stop(&self) -> Result<(), VerifyError> {
+        if self.sources.stop.load(Ordering::Relaxed) { Err(VerifyError::Stopped) } else { Ok(()) }
+    }
+
+    fn check_files(&mut self) -> Result<(), VerifyError> {
+        let sources = self.sources;
+        let is_stopped = || sources.stop.load(Ordering::Relaxed);
+        check_archive(&sources.sealed, &mut self.report, &is_stopped)?;
+        if let Some(log) = &sources.log {
+            check_log(log, &mut self.report)?;
+        }
+        self.check_stop()?;
+        if let Some(store) = &sources.store
+            && !check_store(store, &mut self.report, &is_stopped)?
+        {
+            sources.places.note_damage(Fault::damaged_store("a verification found damage"));
+        }
+        for number in 0..PARTITIONS {
+            self.check_stop()?;
+            let dir = format!("fingerprints/{number}");
+            match sources.places.external_ids(number) {
+                Ok(Some(ids)) => {
+                    if !check_tables(&ids.unchecked_tables(), &dir, &mut self.report, &is_stopped)? {
+                        sources.places.note_damage(Fault::damaged_index("a verification found damage"));
+                    }
+                }
+                Ok(None) => {}
+                Err(Fault { kind: FaultKind::DamagedIndex, message }) => self.report.is_damaged(dir, message),
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn recompute_all(&mut self) -> Result<(), VerifyError> {
+        self.sources.places.save()?;
+        let scratch = Scratch::create(&self.sources.data_dir)?;
+        let known = self.known_partitions();
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        for number in 0..PARTITIONS {
+            self.check_stop()?;
+            let Some(held) = self.hold(number)? else { continue };
+            if held.stored.as_ref().is_none_or(PartitionSnapshot::is_empty) && !known.contains(&number) {
+                continue;
+            }
+            if bytes + held.bytes() > GROUP_BYTES && !group.is_empty() {
+                self.recompute(std::mem::take(&mut group), &scratch)?;
+                bytes = 0;
+            }
+            bytes += held.bytes();
+            group.push(held);
+        }
+        if group.is_empty() { Ok(()) } else { self.recompute(group, &scratch) }
+    }
+
+    /// The partitions that have projects.
+    fn known_partitions(&self) -> BTreeSet<u16> {
+        let catalog = self.sources.sealed.catalog();
+        let sealed = catalog.projects().map(|(project, _)| project);
+        self.sources.projects.iter().copied().chain(sealed).map(partition_of).collect()
+    }
+
+    /// Holds the stored state of a partition. `None`: it can't be read.
+    fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
+        let Some(store) = &self.sources.store else {
+            let bound = Bound { all: self.sources.history.last_position(number), projects: BTreeMap::new() };
+            return Ok(Some(Held { number, stored: None, bound }));
+        };
+        let Some(stored_as) = self.sources.places.stored_as(number)? else {
+            self.unreadable.insert(number);
+            return Ok(None);
+        };
+        let snapshot = store.snapshot(PartitionId(stored_as)).map_err(crate::fault::of_store);
+        let held = snapshot.and_then(|stored| Ok((bound_of(&stored)?, stored)));
+        match held {
+            Ok((bound, stored)) => Ok(Some(Held { number, stored: Some(stored), bound })),
+            Err(fault) => self.unreadable_store(number, fault).map(|()| None),
+        }
+    }
+
+    /// Reports damage of the store.
+    fn unreadable_store(&mut self, number: u16, fault: Fault) -> Result<(), VerifyError> {
+        if fault.kind != FaultKind::DamagedStore {
+            return Err(fault.into());
+        }
+        self.sources.places.note_damage(fault.clone());
+        self.unreadable.insert(number);
+        if !self.report.damaged.iter().any(|known| known.file.starts_with("store/")) {
+            self.report.is_damaged("store/", fault.message);
+        }
+        Ok(())
+    }
+
+    /// Recomputes the states of some partitions together, and compares them.
+    fn recompute(&mut self, group: Vec<Held>, scratch: &Scratch) -> Result<(), VerifyError> {
+        let sources = self.sources;
+        if free_bytes(&sources.data_dir) < sources.min_free_bytes.saturating_add(group.iter().map(Held::bytes).sum()) {
+            return Err(VerifyError::DiskFull);
+        }
+        let numbers: Vec<u16> = group.iter().map(|held| held.number).collect();
+        let bounds = group.iter().map(|held| (held.number, held.bound.clone())).collect();
+        let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, Arc::clone(&sources.stop)));
+        let replay = Replay { history, hasher: &sources.hasher, dead: &sources.dead, record_bytes: sources.record_bytes };
+        let dir = scratch.dir().join(numbers.first().map_or_else(String::new, u16::to_string));
+        let recomputation = Recomputation::of(&numbers, replay, &dir);
+        self.check_stop()?;
+        let mut recomputation = match recomputation {
+            Ok(recomputation) => recomputation,
+            Err(fault) => return self.unreadable_history(&numbers, fault),
+        };
+        let faults: BTreeMap<u16, Fault> =
+            numbers.iter().filter_map(|number| Some((*number, recomputation.fault_of(*number)?))).collect();
+        let events: BTreeMap<ProjectId, u64> = numbers.iter().flat_map(|number| recomputation.events(*number)).collect();
+        recomputation.close_shard();
+        for held in group {
+            self.check_stop()?;
+            match faults.get(&held.number) {
+                Some(fault) => self.unreadable_history(&[held.number], fault.clone())?,
+                None => self.compare(&held, &recomputation, &events)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports damage of the log or the archive, which a check of the files may have found before.
+    fn unreadable_history(&mut self, numbers: &[u16], fault: Fault) -> Result<(), VerifyError> {
+        let folder = match fault.kind {
+            FaultKind::DamagedLog => "log/",
+            FaultKind::DamagedArchive => "archive/",
+            FaultKind::Io | FaultKind::DamagedStore | FaultKind::DamagedIndex | FaultKind::Defect => return Err(fault.into()),
+        };
+        self.unreadable.extend(numbers);
+        if !self.report.damaged.iter().any(|known| known.file.starts_with(folder)) {
+            self.report.is_damaged(folder, fault.message);
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        held: &Held,
+        recomputation: &Recomputation,
+        events: &BTreeMap<ProjectId, u64>,
+    ) -> Result<(), VerifyError> {
+        let recomputed = recomputation.snapshot(held.number)?;
+        let of_partition = |project: &&ProjectId| partition_of(**project) == held.number;
+        for project in self.sources.projects.iter().filter(of_partition) {
+            self.report.projects.entry(*project).or_default();
+        }
+        for (project, count) in events.iter().filter(|(project, _)| of_partition(project)) {
+            self.report.projects.entry(*project).or_default().events = *count;
+        }
+        for (project, meta) in saved_projects(held.stored.as_ref().unwrap_or(&recomputed))? {
+            self.report.projects.entry(project).or_default().position = meta.last;
+        }
+        let Some(stored) = &held.stored else { return Ok(()) };
+        let comparison = Comparison { stored, recomputed: &recomputed, report: &mut self.report, suspicious: BTreeSet::new() };
+        match comparison.run() {
+            Ok(()) => Ok(()),
+            Err(ComparisonError::Stored(fault)) => self.unreadable_store(held.number, fault),
+            Err(ComparisonError::Recomputed(fault)) => Err(fault.into()),
+        }
+    }
+}
+
+/// How far a stored state goes.
+fn bound_of(stored: &PartitionSnapshot) -> Result<Bound, Fault> {
+    let projects = saved_projects(stored)?.into_iter().map(|(project, meta)| (project, meta.last)).collect();
+    Ok(Bound { all: saved_position(stored)?, projects })
+}

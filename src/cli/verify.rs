@@ -1,0 +1,150 @@
+//! `headcount verify`: recomputes every figure from the recorded events.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_actors::verify::VerifyReport;
+use headcount_actors::verify_directory;
+use headcount_storage::backup::{Backup, BackupError};
+use serde::Deserialize;
+
+use super::client::{Client, OperatorFlags, is_held};
+use super::failure::Failure;
+use super::output::print;
+use super::runtime::{runtime, stop_signal};
+use crate::config::Settings;
+use crate::http::resources::verifications::VerifyAnswer;
+
+/// The exit code of a verification that could not be made.
+const NOT_VERIFIED: u8 = 3;
+/// How many cells and files are printed for people.
+const SHOWN: usize = 20;
+
+/// The flags of `verify`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// Verify a backup in a temporary directory beside it, instead of the data directory
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    backup: Option<PathBuf>,
+    /// Only check the files: checksums of log, archive and tables
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: OperatorFlags,
+}
+
+/// Why a server did not verify, in place of the result.
+#[derive(Deserialize)]
+struct NotVerified {
+    error: Reason,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    message: String,
+}
+
+/// Runs the command. The exit code is 0 if everything is as it should be, 1 if it is not, and 3 if that could not be found out.
+pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
+    let verified = match &args.backup {
+        Some(backup) => verify_backup(settings, backup, args.quick),
+        None => verify(settings, args),
+    };
+    match verified.and_then(|answer| print(args.json, &answer, || describe(&answer)).map(|()| answer)) {
+        Ok(answer) if answer.is_clean() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("headcount: not verified: {failure}");
+            ExitCode::from(NOT_VERIFIED)
+        }
+    }
+}
+
+fn verify(settings: &Settings, args: &VerifyArgs) -> Result<VerifyAnswer, Failure> {
+    if args.server.url.is_none() && !is_held(&settings.data_dir)? {
+        return verify_stopped(settings, &settings.data_dir, args.quick);
+    }
+    let path = format!("/admin/verify?quick={}", args.quick);
+    let mut answer = Vec::new();
+    let mut stream = Client::operator_of(&args.server, settings)?.post_for_stream(&path)?;
+    std::io::Read::read_to_end(&mut stream, &mut answer).map_err(|error| Failure::new("the answer was cut off", error))?;
+    if let Ok(NotVerified { error }) = serde_json::from_slice(&answer) {
+        return Err(Failure(error.message));
+    }
+    serde_json::from_slice(&answer).map_err(|error| Failure::new("the server's answer could not be read", error))
+}
+
+/// Verifies a directory that no process has open. Ends early on SIGTERM and SIGINT, so that no temporary files are left.
+fn verify_stopped(settings: &Settings, data_dir: &Path, quick: bool) -> Result<VerifyAnswer, Failure> {
+    crate::open_files::raise()?;
+    let mut config = settings.engine();
+    data_dir.clone_into(&mut config.data_dir);
+    let stop = Arc::<AtomicBool>::default();
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let stopped = stop_signal()?;
+        let (work_stop, (done, mut wait)) = (Arc::clone(&stop), tokio::sync::oneshot::channel());
+        std::thread::Builder::new()
+            .name("verify".into())
+            .spawn(move || done.send(verify_directory(&config, quick, &work_stop)))?;
+        let ended: Result<Result<VerifyReport, _>, _> = tokio::select! {
+            ended = &mut wait => ended,
+            () = stopped => {
+                stop.store(true, Ordering::Relaxed);
+                wait.await
+            }
+        };
+        Ok(VerifyAnswer::of(&ended??))
+    })
+}
+
+/// Verifies a backup: its checksums, then what a data directory that is made of it would answer.
+fn verify_backup(settings: &Settings, dir: &Path, quick: bool) -> Result<VerifyAnswer, Failure> {
+    let damaged = |error| match error {
+        BackupError::Damaged { name, reason } => {
+            let mut report = VerifyReport::default();
+            report.is_damaged(name, reason);
+            Ok(VerifyAnswer::of(&report))
+        }
+        error => Err(Failure::from(error)),
+    };
+    let backup = match Backup::open(dir) {
+        Ok(backup) => backup,
+        Err(error) => return damaged(error),
+    };
+    if quick {
+        return backup.check().map_or_else(damaged, |()| Ok(VerifyAnswer::of(&VerifyReport::default())));
+    }
+    let beside = dir.canonicalize()?;
+    let beside = beside.parent().unwrap_or(Path::new("/"));
+    let place = tempfile::Builder::new().prefix(".headcount-verify-").tempdir_in(beside)?;
+    let restored = place.path().join("data");
+    match headcount_storage::backup::restore(&backup, &restored) {
+        Ok(()) => verify_stopped(settings, &restored, quick),
+        Err(error) => damaged(error),
+    }
+}
+
+fn describe(answer: &VerifyAnswer) -> String {
+    let mut lines: Vec<String> =
+        answer.damaged.iter().take(SHOWN).map(|damaged| format!("damaged: {}: {}", damaged.file, damaged.reason)).collect();
+    for cell in answer.cells.iter().take(SHOWN) {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+        let (stored, recomputed) = (text(&cell.stored), text(&cell.recomputed));
+        lines
+            .push(format!("differs: {} {} {}: stored {stored}, recomputed {recomputed}", cell.project_id, cell.rollup, cell.key));
+    }
+    let (events, cells) =
+        answer.projects.iter().fold((0, 0), |(events, cells), project| (events + project.events, cells + project.cells));
+    let (projects, damaged, differing) = (answer.projects.len(), answer.damaged.len(), answer.differing);
+    lines.push(match answer.is_clean() {
+        true => format!("clean: {cells} cells of {projects} projects, recomputed from {events} events"),
+        false => format!("{}: {differing} of {cells} cells of {projects} projects, {damaged} files", answer.status),
+    });
+    lines.join("\n")
+}

@@ -1,0 +1,193 @@
+//! `POST /admin/verify`: recomputes every figure from the recorded events, while the server runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::error::Error;
+use actix_web::http::header;
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
+use futures_util::stream;
+use headcount_actors::verify::{DamagedFile, DifferingCell, VerifiedProject, VerifyError, VerifyReport};
+use headcount_domain::ids::ProjectId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot::{self, Receiver};
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth;
+use crate::http::extract::parameters::Flag;
+use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::middleware::RequestId;
+use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// How often a space is sent while the verification goes on, so that nobody on the way takes the connection for dead.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// Refusals within this time have their own status.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+
+/// A project whose figures were recomputed and compared.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct VerifiedProjectAnswer {
+    project_id: String,
+    /// The position of the last event that the figures reflect.
+    position: u64,
+    /// The number of events that they were recomputed from.
+    pub(crate) events: u64,
+    /// The number of cells and records that were compared.
+    pub(crate) cells: u64,
+    /// The number of cells that are older than what is kept of the events, and are taken as they are.
+    frozen: u64,
+}
+
+/// A cell whose stored value differs from the recomputed one.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct DifferingCellAnswer {
+    pub(crate) project_id: String,
+    /// The rollup, index or kind of record.
+    pub(crate) rollup: String,
+    /// The key. Its day comes first, if it has one.
+    pub(crate) key: String,
+    /// The stored value; null if there is none.
+    pub(crate) stored: Option<String>,
+    /// The recomputed value; null if there should be none.
+    pub(crate) recomputed: Option<String>,
+}
+
+/// A file that is not what was written.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct DamagedFileAnswer {
+    /// Its path in the data directory.
+    pub(crate) file: String,
+    pub(crate) reason: String,
+}
+
+/// The result of a verification.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct VerifyAnswer {
+    /// `clean`; `differs`: figures differ; `damaged`: files are damaged.
+    pub(crate) status: String,
+    /// The projects that were recomputed.
+    pub(crate) projects: Vec<VerifiedProjectAnswer>,
+    /// The number of differing cells.
+    pub(crate) differing: u64,
+    /// The first 1,000 of them.
+    pub(crate) cells: Vec<DifferingCellAnswer>,
+    /// The damaged files.
+    pub(crate) damaged: Vec<DamagedFileAnswer>,
+}
+
+impl VerifyAnswer {
+    /// The answer of a report.
+    pub(crate) fn of(report: &VerifyReport) -> Self {
+        let project = |(id, found): (&ProjectId, &VerifiedProject)| {
+            let VerifiedProject { position, events, cells, frozen } = *found;
+            VerifiedProjectAnswer { project_id: id.to_string(), position, events, cells, frozen }
+        };
+        let cell = |cell: &DifferingCell| {
+            let DifferingCell { project, rollup, key, stored, recomputed } = cell.clone();
+            DifferingCellAnswer { project_id: project.to_string(), rollup, key, stored, recomputed }
+        };
+        let damaged = |damaged: &DamagedFile| {
+            let DamagedFile { file, reason } = damaged.clone();
+            DamagedFileAnswer { file, reason }
+        };
+        Self {
+            status: report.status().as_str().to_owned(),
+            projects: report.projects.iter().map(project).collect(),
+            differing: report.differing,
+            cells: report.cells.iter().map(cell).collect(),
+            damaged: report.damaged.iter().map(damaged).collect(),
+        }
+    }
+
+    /// Whether everything is as it should be.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.status == "clean"
+    }
+}
+
+query_parameters! {
+    /// What is verified.
+    pub(crate) struct VerifyParameters {
+        /// Only check the files: checksums of log, archive and tables.
+        quick: Flag,
+    }
+}
+
+type Outcome = Result<VerifyReport, VerifyError>;
+
+/// Recomputes the figures of every project from its recorded events, compares them, and checks all files.
+///
+/// It takes as long as replaying all events, at the lowest priority. The answer begins with a space every few seconds until it is there. One
+/// that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
+#[utoipa::path(
+    post, path = "/admin/verify", tag = "operations", operation_id = "verify", params(VerifyParameters),
+    responses((status = 200, description = "What was found.", body = VerifyAnswer), TokenErrors, ConflictErrors, UnavailableErrors),
+    security(("operator_token" = []))
+)]
+pub(crate) async fn verify(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    auth::operator(&state, &request)?;
+    let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
+    let id = request.extensions().get::<RequestId>().map_or_else(String::new, |id| id.as_str().to_owned());
+    let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());
+    let (done, mut outcome) = oneshot::channel();
+    let running = Running(Arc::clone(&stop));
+    let work = move || drop(done.send(engine.verify(quick, &stop)));
+    std::thread::Builder::new().name("verify".into()).spawn(work).map_err(|error| {
+        tracing::error!(%error, "the thread of a verification could not be started");
+        ApiError::internal()
+    })?;
+    if let Ok(ended) = tokio::time::timeout(FIRST_LOOK, &mut outcome).await {
+        let report = ended.unwrap_or(Err(VerifyError::Stopped)).map_err(|error| refused(&error))?;
+        return Ok(HttpResponse::Ok().json(VerifyAnswer::of(&report)));
+    }
+    Ok(HttpResponse::Ok()
+        .content_type("application/json")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .streaming(parts(outcome, running, id)))
+}
+
+/// Ends the verification when nobody waits for it.
+struct Running(Arc<AtomicBool>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Spaces until the outcome is there, and then the outcome.
+fn parts(outcome: Receiver<Outcome>, running: Running, id: String) -> impl stream::Stream<Item = Result<Bytes, Error>> {
+    stream::unfold(Some((outcome, running, id)), |waiting| async move {
+        let (mut outcome, running, id) = waiting?;
+        match tokio::time::timeout(SIGN_OF_LIFE, &mut outcome).await {
+            Err(_) => Some((Ok(Bytes::from_static(b" ")), Some((outcome, running, id)))),
+            Ok(ended) => {
+                let answer = match ended.unwrap_or(Err(VerifyError::Stopped)) {
+                    Ok(report) => serde_json::to_vec(&VerifyAnswer::of(&report)),
+                    Err(error) => serde_json::to_vec(&refused(&error).body(&id)),
+                };
+                Some((answer.map(Bytes::from).map_err(Error::from), None))
+            }
+        }
+    })
+}
+
+fn refused(error: &VerifyError) -> ApiError {
+    let code = match error {
+        VerifyError::Running => ErrorCode::VerifyRunning,
+        VerifyError::Stopped | VerifyError::DiskFull | VerifyError::NotSaved | VerifyError::Rebuilding(_) => {
+            ErrorCode::Overloaded
+        }
+        VerifyError::Directory(_) | VerifyError::Failed(_) => {
+            tracing::error!(%error, "a verification could not be made");
+            ErrorCode::Internal
+        }
+    };
+    // Only the operator asks.
+    ApiError::new(code, error.to_string())
+}
