@@ -228,7 +228,6 @@ async fn each_kind_of_cell_and_record_that_is_flipped_is_found_and_named() {
     let kinds = kinds(dir.path());
     let named = |report: &VerifyReport| -> BTreeSet<String> {
         assert_eq!(report.status(), VerifyStatus::Differs, "{:?}", report.damaged);
-        assert_eq!(report.differing, report.cells.len() as u64);
         report.cells.iter().map(|cell| format!("{} {}", cell.project, cell.rollup)).collect()
     };
     let expected: BTreeSet<String> = kinds
@@ -243,7 +242,7 @@ async fn each_kind_of_cell_and_record_that_is_flipped_is_found_and_named() {
     }
     let report = verified(dir.path());
     assert_eq!(named(&report), expected);
-    assert_eq!(report.cells.len(), kinds.len(), "{:?}", report.cells);
+    assert_eq!((report.differing, report.cells.len()), (kinds.len() as u64, kinds.len()), "{:?}", report.cells);
     for cell in &report.cells {
         assert!(cell.stored.is_some() && cell.recomputed.is_some() && cell.stored != cell.recomputed, "{cell:?}");
     }
@@ -251,7 +250,9 @@ async fn each_kind_of_cell_and_record_that_is_flipped_is_found_and_named() {
         set(dir.path(), key, None);
     }
     let report = verified(dir.path());
-    assert_eq!(named(&report), expected);
+    // All rows of the parts that were removed, of which the first thousand are named.
+    assert!(report.differing > 1_000 && report.cells.len() == 1_000, "{}", report.differing);
+    assert!(named(&report).is_subset(&expected), "{:?}", named(&report));
     let is_of_project = |cell: &&DifferingCell| cell.rollup == "project";
     assert_eq!(report.cells.iter().filter(is_of_project).count(), 1);
     let removed = report.cells.iter().filter(|cell| !is_of_project(cell));
@@ -298,7 +299,7 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     let verifying = std::thread::spawn({
         let (engine, done) = (engine.clone(), Arc::clone(&done));
         move || {
-            let reports: Vec<VerifyReport> = (0..3).map(|_| engine.verify(false, &Arc::default()).unwrap()).collect();
+            let reports: Vec<VerifyReport> = (0..2).map(|_| engine.verify(false, &Arc::default()).unwrap()).collect();
             done.store(true, Ordering::Relaxed);
             reports
         }

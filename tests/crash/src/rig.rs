@@ -123,7 +123,8 @@ impl Rig {
     /// A violation if it finds anything.
     pub async fn verify_with(&self, launch: &Launch) -> Result<u64> {
         let mut command = launch.command(&["verify", "--json"]);
-        let output = tokio::task::spawn_blocking(move || command.output()).await.map_err(|error| harness(error.to_string()))??;
+        let output =
+            tokio::task::spawn_blocking(move || command.output()).await.map_err(|error| harness(error.to_string()))??;
         let report = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
