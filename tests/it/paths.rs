@@ -73,13 +73,14 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management.
-pub(crate) const MANAGEMENT: [Operation; 13] = [
+pub(crate) const MANAGEMENT: [Operation; 14] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/projects", "admin", Role::Admin),
     send("POST", "/projects", r#"{"name": "p"}"#, "admin", Role::Admin),
     read("/projects/{project}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}", "{}", "admin", Role::Admin),
+    delete("/projects/prj_00000000000"),
     read("/projects/{project}/keys", "admin", Role::Admin),
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
@@ -118,7 +119,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 39] = [
     ("/admin/archive/seal", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
-    ("/projects/{project}", &["GET", "HEAD", "PATCH"]),
+    ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),

@@ -34,6 +34,9 @@ impl DamageCheck {
 }
 
 fn check(sources: &Sources, project: ProjectId, whole: bool) {
+    if sources.deleted.contains(project) {
+        return;
+    }
     let found = Archive::existing(sources.sealed.root(), project).and_then(|archive| archive.damaged_files(whole));
     let damaged = match found {
         Ok(damaged) => damaged,

@@ -31,9 +31,19 @@ impl Merges {
         self.unchecked = sources.sealed.catalog().projects().map(|(project, _)| project).collect();
     }
 
+    /// Removes a deleted project.
+    pub(super) fn forget(&mut self, project: ProjectId) {
+        self.unchecked.retain(|unchecked| *unchecked != project);
+        self.figures.remove(&project);
+    }
+
     /// Merges files of the next project, and removes what no list names. Returns whether there may be more to do.
     pub(super) fn step(&mut self, sources: &Sources) -> Result<bool, ArchiveError> {
         let Some(project) = self.unchecked.last().copied() else { return Ok(false) };
+        if sources.deleted.contains(project) {
+            self.forget(project);
+            return Ok(true);
+        }
         let opened = Archive::existing(sources.sealed.root(), project);
         let mut archive = match sources.sealed.note(project, MANIFEST_NAME, opened) {
             Ok(archive) => archive,

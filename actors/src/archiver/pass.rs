@@ -82,6 +82,9 @@ impl<'s> SealingPass<'s> {
         }
         let event_bytes = size_of::<Row>() + 2 * piece.bytes / piece.events.len().max(1);
         for (position, event) in piece.events {
+            if self.sources.deleted.contains(event.project) {
+                continue;
+            }
             let set_aside = self.sources.dead.contains(position);
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;

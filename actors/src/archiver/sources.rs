@@ -7,14 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use headcount_archive::compact::CompactOptions;
 use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
-use headcount_domain::ids::KeyHasher;
+use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
+use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogTrimmer;
+use headcount_storage::store::Store;
+use tokio::sync::Semaphore;
 
 use super::ArchivePolicy;
+use crate::admission_gate::Gate;
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::registry::Registry;
 
@@ -26,6 +32,16 @@ pub(crate) trait ShardBarrier: Send {
 
     /// Has checkpoints of everything taken soon.
     fn want_checkpoints(&self);
+
+    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
+    /// durable. `None`: there is none yet, or the shard does not answer.
+    fn forget(&self, project: ProjectId) -> Option<PartitionId>;
+
+    /// Returns the removal of a deleted project's external ids. `None`: the shard does not answer.
+    fn purge_ids(&self, project: ProjectId) -> Option<Purge>;
+
+    /// Uses the tables of external ids that a removal has written.
+    fn adopt_ids(&self, project: ProjectId, written: Written);
 
     /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView>;
@@ -52,6 +68,18 @@ pub(crate) struct Sources {
     /// The last position that was delivered to its shard, with all before it.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// The projects that are being deleted.
+    pub(crate) deleted: Arc<DeletedProjects>,
+    /// The events under way.
+    pub(crate) admitted: Gate,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) writer: CheckpointWriter,
+    /// Ends the current segment of the log if it has events up to a position.
+    pub(crate) end_segment: Box<dyn Fn(Position) + Send>,
+    /// The directories of the store and of the index of external ids.
+    pub(crate) derived_dirs: [PathBuf; 2],
+    /// Taken while a backup is made.
+    pub(crate) backups: Arc<Semaphore>,
     /// Called between the steps of sealing and merging: for tests of a kill at each of them.
     pub(crate) probe: StepProbe,
 }

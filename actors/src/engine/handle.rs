@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
+use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
 use super::scan::ScanTurns;
@@ -26,6 +27,7 @@ use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{Archiver, Sources};
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
@@ -65,6 +67,7 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
+    pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
     pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
@@ -104,7 +107,7 @@ impl Engine {
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
         let registry = Arc::new(registry);
-        let open::OpenedState { shards, shared, memory, writer, writer_thread, verifier } = state;
+        let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let map = ShardMap::new(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let delivered = Arc::new(AtomicU64::new(log.last_position()));
@@ -113,6 +116,9 @@ impl Engine {
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
+        let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
+        let backups = Arc::new(Semaphore::new(1));
+        let ending = Arc::clone(&log);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
@@ -130,6 +136,13 @@ impl Engine {
             shards: Box::new(Arc::clone(&shards)),
             delivered,
             stop: Arc::default(),
+            deleted: Arc::clone(&shared.deleted),
+            admitted: admission.gate.clone(),
+            store,
+            writer: writer.clone(),
+            end_segment: Box::new(move |until| ending.end_segment(until)),
+            derived_dirs: derived_dirs(&config.data_dir),
+            backups: Arc::clone(&backups),
             probe: config.archive_probe.clone(),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
@@ -145,7 +158,7 @@ impl Engine {
             _lock: lock,
         };
         let inner = Inner {
-            admission: admission(&config, shared.health, shared.checkpoints),
+            admission,
             shards,
             log,
             history,
@@ -154,10 +167,11 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
+            deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
-            backups: Arc::new(Semaphore::new(1)),
+            backups,
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
             archiver,
@@ -218,7 +232,12 @@ impl Engine {
     /// # Errors
     /// Nothing of this can be taken now.
     pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
-        self.inner.admission.admit(project, address, bytes)
+        let permit = self.inner.admission.admit(project, address, bytes)?;
+        // A deletion waits for the permits of its project, and none is given afterwards.
+        if self.inner.deleted.contains(project) {
+            return Err(Refused::Unavailable("the project was deleted"));
+        }
+        Ok(permit)
     }
 
     /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.
