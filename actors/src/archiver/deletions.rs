@@ -139,10 +139,10 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
     Archive::remove(sources.sealed.root(), project).map_err(fault::of_archive)?;
     sources.done("archive of a deleted project removed");
     let catalog = sources.sealed.catalog();
-    if catalog.last_of(project).is_some() {
-        let catalog = catalog.without(project);
-        catalog.write(sources.sealed.root()).map_err(fault::of_archive)?;
-        sources.sealed.publish(catalog);
+    let without = catalog.without(project);
+    if without != *catalog {
+        without.write(sources.sealed.root()).map_err(fault::of_archive)?;
+        sources.sealed.publish(without);
     }
     sources.sealed.set_damaged(project, BTreeSet::new());
     Ok(true)
