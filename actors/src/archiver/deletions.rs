@@ -98,7 +98,7 @@ impl Deletions {
         let until = match deletion.until {
             Some(until) => until,
             // Events that were admitted before the deletion are still on their way.
-            None if sources.admitted.has(Holder::Project(project)) => return Ok(false),
+            None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
             None => *deletion.until.insert(sources.logged.last_position()),
         };
         let mut outcome = Ok(());
@@ -164,11 +164,11 @@ fn remove_from_store(sources: &Sources, project: ProjectId) -> Result<bool, Faul
         return Ok(false);
     }
     let prefixes = Key::all_of(stored_as, project.0).to_vec();
-    if !sources.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
+    if !sources.removal.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);
     }
     sources.done("tables without a deleted project written");
-    match sources.writer.remove(stored_as, prefixes) {
+    match sources.removal.writer.remove(stored_as, prefixes) {
         Some(removed) => removed.map(|()| true).map_err(fault::of_store),
         None => Ok(false),
     }
@@ -194,7 +194,7 @@ fn remove_from_log(sources: &Sources, until: Position) -> Result<bool, Fault> {
     if is_gone() {
         return Ok(true);
     }
-    (sources.end_segment)(until);
+    (sources.removal.end_segment)(until);
     match seal_all(sources) {
         Ok(_) => Ok(is_gone()),
         // Checkpoints are on their way.
@@ -207,8 +207,8 @@ fn remove_from_log(sources: &Sources, until: Position) -> Result<bool, Fault> {
 fn remove_small_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
     sources.dead.remove(project).map_err(failed("its events that were set aside"))?;
-    remove_journals(&sources.data_dir.join("imports"), project).map_err(failed("its journals of imports"))?;
-    for derived in &sources.derived_dirs {
+    remove_journals(&sources.settings.data_dir.join("imports"), project).map_err(failed("its journals of imports"))?;
+    for derived in &sources.removal.derived_dirs {
         aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
     }
     Ok(true)
@@ -235,7 +235,7 @@ fn remove_journals(dir: &Path, project: ProjectId) -> io::Result<()> {
 
 /// Records that nothing is left, unless a backup is being made, which may have something: its control data must have the deletion.
 fn finish(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Ok(_no_backup) = sources.backups.try_acquire() else { return Ok(false) };
+    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
     sources.registry.finish_deletion(project).map_err(|error| Fault::io(error.to_string()))?;
     sources.deleted.remove(project);
     tracing::info!(%project, "nothing of a deleted project is left");

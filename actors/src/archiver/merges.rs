@@ -54,7 +54,7 @@ impl Merges {
                 return if error.is_damage() { Ok(true) } else { Err(error) };
             }
         };
-        let now = month_of(sources.clock.now());
+        let now = month_of(sources.settings.clock.now());
         let merged = merge_next(&mut archive, now, &sources.compact_options(), &|| !sources.is_stopping());
         if matches!(merged, Ok(true)) {
             sources.done("files merged");

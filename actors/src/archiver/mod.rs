@@ -17,7 +17,7 @@ mod thread;
 use std::time::Duration;
 
 pub use sealing::Sealed;
-pub(crate) use sources::{ShardBarrier, Sources, StepProbe};
+pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe};
 pub(crate) use thread::Archiver;
 
 /// When events are sealed, and how.

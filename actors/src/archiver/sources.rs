@@ -53,26 +53,20 @@ pub(crate) trait ShardBarrier: Send {
 /// A function that is called with the name of each step.
 pub(crate) type StepProbe = Option<Arc<dyn Fn(&'static str) + Send + Sync>>;
 
-/// See the module.
-pub(crate) struct Sources {
+/// The configuration of the archive.
+pub(crate) struct ArchiveSettings {
     pub(crate) policy: ArchivePolicy,
     /// The memory budget of the engine.
     pub(crate) memory_bytes: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) data_dir: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) sealed: Arc<SealedEvents>,
-    pub(crate) logged: LoggedEvents,
-    pub(crate) trimmer: LogTrimmer,
-    pub(crate) dead: Arc<DeadLetters>,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) shards: Box<dyn ShardBarrier>,
-    /// The last position that was delivered to its shard, with all before it.
-    pub(crate) delivered: Arc<AtomicU64>,
-    pub(crate) stop: Arc<AtomicBool>,
-    /// The projects that are being deleted.
-    pub(crate) deleted: Arc<DeletedProjects>,
+    /// Called between the steps of sealing, merging and deleting: for tests of a kill at each of them.
+    pub(crate) probe: StepProbe,
+}
+
+/// What the removal of deleted projects needs besides.
+pub(crate) struct RemovalSources {
     /// The events under way.
     pub(crate) admitted: Gate,
     pub(crate) store: Arc<dyn Store>,
@@ -83,26 +77,42 @@ pub(crate) struct Sources {
     pub(crate) derived_dirs: [PathBuf; 2],
     /// Taken while a backup is made.
     pub(crate) backups: Arc<Semaphore>,
-    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
-    pub(crate) probe: StepProbe,
+}
+
+/// See the module.
+pub(crate) struct Sources {
+    pub(crate) settings: ArchiveSettings,
+    pub(crate) removal: RemovalSources,
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) logged: LoggedEvents,
+    pub(crate) trimmer: LogTrimmer,
+    pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) shards: Box<dyn ShardBarrier>,
+    /// The projects that are being deleted.
+    pub(crate) deleted: Arc<DeletedProjects>,
+    /// The last position that was delivered to its shard, with all before it.
+    pub(crate) delivered: Arc<AtomicU64>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Sources {
     /// The options of new files. A row group takes up to four times its size in memory while it is written.
     pub(super) fn seal_options(&self) -> SealOptions {
-        let row_group_bytes = (self.memory_bytes / 64).clamp(1 << 20, 8 << 20);
-        let writer = WriterOptions { level: self.policy.level, row_group_bytes };
-        SealOptions { writer, file_rows: self.policy.file_rows.unwrap_or(MAX_FILE_ROWS) }
+        let row_group_bytes = (self.settings.memory_bytes / 64).clamp(1 << 20, 8 << 20);
+        let writer = WriterOptions { level: self.settings.policy.level, row_group_bytes };
+        SealOptions { writer, file_rows: self.settings.policy.file_rows.unwrap_or(MAX_FILE_ROWS) }
     }
 
     pub(super) fn compact_options(&self) -> CompactOptions {
         let CompactOptions { month_files, .. } = CompactOptions::default();
-        CompactOptions { month_files: self.policy.month_files.unwrap_or(month_files), seal: self.seal_options() }
+        CompactOptions { month_files: self.settings.policy.month_files.unwrap_or(month_files), seal: self.seal_options() }
     }
 
     /// How many bytes of events are collected before those of a project are written.
     pub(super) fn buffer_bytes(&self) -> usize {
-        (self.memory_bytes / 16).clamp(4 << 20, 64 << 20)
+        (self.settings.memory_bytes / 16).clamp(4 << 20, 64 << 20)
     }
 
     /// Opens the archive of a project that has sealed events according to `catalog`. `None`: it has none.
@@ -112,7 +122,7 @@ impl Sources {
 
     /// Reports that a step is done.
     pub(super) fn done(&self, step: &'static str) {
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = &self.settings.probe {
             probe(step);
         }
     }
@@ -123,6 +133,6 @@ impl Sources {
 
     /// Whether there is room to write files.
     pub(super) fn has_space(&self) -> bool {
-        crate::free_space::free_bytes(&self.data_dir) >= self.min_free_bytes
+        crate::free_space::free_bytes(&self.settings.data_dir) >= self.settings.min_free_bytes
     }
 }

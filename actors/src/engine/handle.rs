@@ -12,6 +12,7 @@ use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -24,7 +25,8 @@ use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
-use crate::archiver::{Archiver, Sources};
+use crate::archiver::{ArchiveSettings, Archiver, RemovalSources, Sources};
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
@@ -88,6 +90,36 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
 }
 
+fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
+    ArchiveSettings {
+        policy: config.archive,
+        memory_bytes: config.memory_bytes,
+        min_free_bytes: config.min_free_bytes,
+        data_dir: config.data_dir.clone(),
+        clock: Arc::clone(&config.clock),
+        probe: config.archive_probe.clone(),
+    }
+}
+
+fn removal_sources(
+    config: &EngineConfig,
+    admitted: &Gate,
+    store: Arc<DiskStore>,
+    writer: &CheckpointWriter,
+    log: &Arc<dyn Commit<Ticket>>,
+    backups: &Arc<Semaphore>,
+) -> RemovalSources {
+    let log = Arc::clone(log);
+    RemovalSources {
+        admitted: admitted.clone(),
+        store,
+        writer: writer.clone(),
+        end_segment: Box::new(move |until| log.end_segment(until)),
+        derived_dirs: derived_dirs(&config.data_dir),
+        backups: Arc::clone(backups),
+    }
+}
+
 impl Engine {
     /// Opens a data directory: recovers the log, rebuilds what the store lacks, and starts.
     ///
@@ -118,15 +150,10 @@ impl Engine {
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let backups = Arc::new(Semaphore::new(1));
-        let ending = Arc::clone(&log);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
-            policy: config.archive,
-            memory_bytes: config.memory_bytes,
-            min_free_bytes: config.min_free_bytes,
-            data_dir: config.data_dir.clone(),
-            clock: Arc::clone(&config.clock),
+            settings: archive_settings(&config),
             sealed: Arc::clone(&sealed),
             logged,
             trimmer,
@@ -137,13 +164,7 @@ impl Engine {
             delivered,
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            admitted: admission.gate.clone(),
-            store,
-            writer: writer.clone(),
-            end_segment: Box::new(move |until| ending.end_segment(until)),
-            derived_dirs: derived_dirs(&config.data_dir),
-            backups: Arc::clone(&backups),
-            probe: config.archive_probe.clone(),
+            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
         let archiver = Arc::new(archiver);
