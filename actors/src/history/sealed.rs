@@ -79,8 +79,8 @@ impl SealedEvents {
     /// The position up to which nobody reads the log any more.
     pub(crate) fn unread_until(&self) -> Position {
         let shared = self.lock();
-        let sealed = shared.catalog.sealed_until();
-        shared.readers.values().copied().min().map_or(sealed, |reader| reader.min(sealed))
+        let logged_after = shared.catalog.logged_after();
+        shared.readers.values().copied().min().map_or(logged_after, |reader| reader.min(logged_after))
     }
 
     /// The number of files that were found damaged.
@@ -120,7 +120,7 @@ impl SealedEvents {
         let mut shared = self.lock();
         let (number, catalog) = (shared.next_reader, Arc::clone(&shared.catalog));
         shared.next_reader += 1;
-        shared.readers.insert(number, catalog.sealed_until());
+        shared.readers.insert(number, catalog.logged_after());
         Hold { sealed: self, number, catalog }
     }
 
@@ -138,7 +138,7 @@ impl SealedEvents {
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
         loop {
-            let archive = self.note(project, MANIFEST_NAME, self.list(project, last))?;
+            let archive = self.list(project, last)?;
             match self.read_files(&archive, project, &mut pass) {
                 // A merge has removed it: the files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
@@ -148,7 +148,15 @@ impl SealedEvents {
         }
     }
 
-    fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+    /// Opens the archive of a project that has sealed events up to the position `last`.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list of files is missing, damaged or a former one; [`ArchiveError::Io`].
+    pub(crate) fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+        self.note(project, MANIFEST_NAME, self.read_list(project, last))
+    }
+
+    fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         let archive = Archive::existing(&self.root, project)?;
         match archive.manifest().files().last() {
             Some(file) if file.name.last >= last => Ok(archive),
