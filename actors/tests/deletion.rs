@@ -190,7 +190,6 @@ fn forget(dir: &Path) {
 async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::new(config(dir.path()));
-    rig.finish("those of the rig").await;
     rig.send(0..150).await;
     rig.engine.seal_archive().await.unwrap();
     rig.send(150..300).await;
@@ -245,7 +244,6 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
 async fn a_deletion_waits_for_events_under_way() {
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::new(config(dir.path()));
-    rig.finish("those of the rig").await;
     rig.send(0..20).await;
     let held = rig.engine.registry().policy(rig.projects[0]).unwrap();
     let permit = rig.engine.admit(rig.projects[0], None, 1_000).unwrap();
@@ -272,7 +270,6 @@ async fn a_kill_at_each_step_is_made_up_for() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     let rig = Rig::new(config(&whole));
-    rig.finish("those of the rig").await;
     rig.send(0..100).await;
     rig.engine.seal_archive().await.unwrap();
     rig.send(100..150).await;
@@ -325,7 +322,6 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("base");
     let rig = Rig::new(config(&base));
-    rig.finish("those of the rig").await;
     rig.send(0..60).await;
     rig.engine.seal_archive().await.unwrap();
     rig.send(60..90).await;
@@ -367,7 +363,6 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
 async fn a_full_disk_is_no_reason_to_keep_a_project() {
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::new(config(dir.path()));
-    rig.finish("those of the rig").await;
     rig.send(0..100).await;
     rig.engine.seal_archive().await.unwrap();
     rig.send(100..150).await;

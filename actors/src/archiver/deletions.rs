@@ -28,6 +28,8 @@ const WAIT: Duration = Duration::from_millis(200);
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// How long everything is not sealed again for a deletion after it was: clients choose how many projects they delete.
+const SEAL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The places that have something of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +56,8 @@ struct Deletion {
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     known: BTreeMap<ProjectId, Deletion>,
+    /// When the log was last emptied for a deletion.
+    sealed_at: Option<Stopwatch>,
     not_before: Option<Stopwatch>,
     failures: u32,
 }
@@ -64,7 +68,7 @@ impl Deletions {
         if sources.deleted.count() == 0 || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
-        let mut failed = None;
+        let (began, mut failed) = (Stopwatch::now(), None);
         for project in sources.deleted.all() {
             if sources.is_stopping() {
                 return;
@@ -79,7 +83,8 @@ impl Deletions {
         let pause = match failed {
             None => {
                 self.failures = 0;
-                WAIT
+                // No more than half of the time.
+                WAIT.max(began.elapsed())
             }
             Some((project, fault)) => {
                 if self.failures.is_power_of_two() || self.failures == 0 {
@@ -101,13 +106,18 @@ impl Deletions {
             None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
             None => *deletion.until.insert(sources.logged.last_position()),
         };
+        let must_seal = !is_out_of_log(sources, until);
+        let sealed_lately = self.sealed_at.is_some_and(|at| at.elapsed() < SEAL_INTERVAL);
         let mut outcome = Ok(());
         for part in PARTS {
-            if deletion.removed.contains(&part) {
+            if deletion.removed.contains(&part) || (part == Part::Log && must_seal && sealed_lately) {
                 continue;
             }
             match remove_part(sources, project, part, until) {
                 Ok(true) => {
+                    if part == Part::Log && must_seal {
+                        self.sealed_at = Some(Stopwatch::now());
+                    }
                     deletion.removed.insert(part);
                     sources.done("part of a deleted project removed");
                 }
@@ -188,15 +198,18 @@ fn remove_external_ids(sources: &Sources, project: ProjectId) -> Result<bool, Fa
     Ok(true)
 }
 
+fn is_out_of_log(sources: &Sources, until: Position) -> bool {
+    sources.logged.first_position() > until
+}
+
 /// Seals what is in the log, without the project, until the log has no event of it.
 fn remove_from_log(sources: &Sources, until: Position) -> Result<bool, Fault> {
-    let is_gone = || sources.logged.first_position() > until;
-    if is_gone() {
+    if is_out_of_log(sources, until) {
         return Ok(true);
     }
     (sources.removal.end_segment)(until);
     match seal_all(sources) {
-        Ok(_) => Ok(is_gone()),
+        Ok(_) => Ok(is_out_of_log(sources, until)),
         // Checkpoints are on their way.
         Err(SealingError::NoAnswer) => Ok(false),
         Err(_) if sources.is_stopping() => Ok(false),

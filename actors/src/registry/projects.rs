@@ -77,8 +77,8 @@ impl Registry {
         change.commit_project(&current, changed)
     }
 
-    /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project is
-    /// removed later, see [`Self::deletions`].
+    /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project, if
+    /// anything was, is removed later, see [`Self::deletions`].
     ///
     /// # Errors [`RegistryError::NotFound`] and [`RegistryError::Storage`].
     pub(crate) fn delete_project(&self, organization: OrganizationId, id: ProjectId) -> Result<(), RegistryError> {

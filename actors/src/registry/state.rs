@@ -224,7 +224,9 @@ impl Tenant {
     /// Removes a project and its tokens. Returns the project and the hashes of the tokens.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
-        self.deletions.insert(id);
+        if project.events_recorded {
+            self.deletions.insert(id);
+        }
         let (gone, kept) = std::mem::take(&mut self.tokens).into_iter().partition(|(_, (token, _))| token.project == Some(id));
         self.tokens = kept;
         let gone: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)> = gone;

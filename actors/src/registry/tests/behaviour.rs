@@ -308,6 +308,8 @@ fn a_deleted_project_is_gone_with_its_keys_and_tokens() {
     let key = &project.public_keys[0];
     let of_project = NewToken { project: Some(project.id), ..token("of project", &[Scope::AnalyticsRead]) };
     let (listed, secret) = registry.create_token(organization, of_project, NOW).unwrap();
+    let held = registry.policy(project.id).unwrap();
+    registry.pin_calendar(&held).unwrap();
     let other = registry.create_organization("other", NOW).unwrap();
     assert_eq!(not_found(registry.delete_project(other.organization_id, project.id)), "project");
     registry.delete_project(organization, project.id).unwrap();
@@ -322,6 +324,11 @@ fn a_deleted_project_is_gone_with_its_keys_and_tokens() {
     };
     is_gone(&registry);
     assert_eq!(registry.deletions(), [project.id]);
+    // An event that was parsed before the deletion can't be the first.
+    assert_eq!(not_found(registry.pin_calendar(&held)), "project");
+    let never_used = registry.create_project(organization, NewProject { name: "new".into(), ..Default::default() }, NOW).unwrap();
+    registry.delete_project(organization, never_used.id).unwrap();
+    assert_eq!(registry.deletions(), [project.id], "nothing was recorded of the other");
     drop(registry);
     let registry = open(dir.path()).unwrap();
     is_gone(&registry);

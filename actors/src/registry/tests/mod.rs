@@ -100,6 +100,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             let of_project = NewToken { project: Some(newest_project(r).id), ..token("of project", &[Scope::AnalyticsRead]) };
             r.create_token(first_organization(r), of_project, NOW).unwrap();
         },
+        |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
         |r| r.delete_project(first_organization(r), newest_project(r).id).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
     ]
