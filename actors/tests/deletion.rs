@@ -16,6 +16,7 @@ use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{Field, NewEvent, Status};
 use headcount_actors::registry::{NewProject, RegistryError};
 use headcount_actors::{Engine, EngineConfig, partition_of};
+use headcount_storage::backup::{Backup, BackupFolder, restore};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store, StoreOptions};
@@ -257,8 +258,13 @@ async fn a_deletion_waits_for_events_under_way() {
     }
     tokio::time::sleep(Duration::from_millis(600)).await;
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "that of the project with an event under way");
+    // A backup that is not read to its end keeps the deletion from ending, too.
+    let backup = rig.engine.begin_backup().unwrap();
     let receipt = rig.engine.record(&rig.engine.tracker(), prepared, permit).await.unwrap();
     assert_eq!(receipt.status, Status::Recorded);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(rig.engine.vitals().deletions_pending, 1, "beside a backup");
+    drop(backup);
     rig.finish("then").await;
     rig.engine.close().await;
     assert_gone(dir.path(), &rig.projects, "with an event under way");
@@ -355,6 +361,55 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
             failures += 1;
         }
         assert!(failures >= least, "{area}: {failures} failures");
+    }
+}
+
+/// A backup that is taken while a project is removed has the deletion: it is resumed after a restore.
+#[tokio::test]
+async fn a_backup_of_a_half_deleted_project_restores_to_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    let rig = Rig::new(config(&whole));
+    rig.send(0..100).await;
+    rig.engine.seal_archive().await.unwrap();
+    rig.send(100..150).await;
+    rig.engine.close().await;
+    // Its own thread takes it, at some steps.
+    let engine: Arc<Mutex<Option<Engine>>> = Arc::default();
+    let (taken, place, of) = (Arc::new(Mutex::new(Vec::new())), dir.path().to_owned(), Arc::clone(&engine));
+    let backups = Arc::clone(&taken);
+    let mut probed = config(&whole);
+    probed.archive_probe = Some(Arc::new(move |step| {
+        let mut backups = backups.lock().unwrap();
+        let Some(engine) = of.lock().unwrap().clone() else { return };
+        if backups.iter().filter(|(other, _)| *other == step).count() < 2 {
+            let to = place.join(format!("backup-{}", backups.len()));
+            let Ok(snapshot) = engine.begin_backup() else { return };
+            snapshot.write(&mut BackupFolder::create(&to, None).unwrap()).unwrap();
+            backups.push((step, to));
+        }
+    }));
+    let rig = Rig::open(probed, &rig);
+    let before = rig.answers().await;
+    *engine.lock().unwrap() = Some(rig.engine.clone());
+    (0..3).for_each(|project| rig.delete(project));
+    rig.finish("beside backups").await;
+    *engine.lock().unwrap() = None;
+    rig.engine.close().await;
+    let backups = std::mem::take(&mut *taken.lock().unwrap());
+    assert!(backups.len() >= 6, "{}", backups.len());
+    for (step, backup) in backups {
+        let to = dir.path().join("restored");
+        let _ = fs::remove_dir_all(&to);
+        restore(&Backup::open(&backup).unwrap(), &to).unwrap();
+        let restored = Rig::open(config(&to), &rig);
+        assert_eq!(restored.answers().await, before, "{step}");
+        assert!(rig.projects[..3].iter().all(|project| restored.engine.registry().policy(*project).is_none()), "{step}");
+        restored.finish(step).await;
+        restored.engine.seal_archive().await.unwrap();
+        assert_eq!(restored.answers().await, before, "{step}");
+        restored.engine.close().await;
+        assert_gone(&to, &rig.projects, step);
     }
 }
 
