@@ -237,7 +237,7 @@ fn a_deleted_project_is_gone() {
     order(&project.key, "ada");
     order(&tenant.key, "bob");
     let company = tenant.get("/companies/lookup?domain=acme.com").field("company_id");
-    let users = || tenant.get(&format!("/companies/{company}/metrics?days=30")).ok(200)["users"].clone();
+    let users = || json!(tenant.get(&format!("/companies/{company}/top-users")).ok(200)["users"].as_array().unwrap().len());
     let teams = || tenant.get("/groups/top?group_type=team").ok(200)["groups"][0]["events"].clone();
     assert_eq!((users(), teams(), tenant.get("/identities/profile?user_id=ada").status), (json!(2), json!(2), 200));
 
@@ -247,6 +247,17 @@ fn a_deleted_project_is_gone() {
     let other = Tenant::on(&server);
     assert_refused("by others", &other.delete(&path), 404, "not_found", None);
     assert_refused("with a parameter", &tenant.delete(&format!("{path}?really=1")), 400, "unknown_parameter", Some("really"));
+    let without_scope = tenant.token("owner", &["analytics:read"], None);
+    assert_refused(
+        "without the scope",
+        &tenant.send(Call::delete(&*path).bearer(&without_scope)),
+        403,
+        "insufficient_scope",
+        None,
+    );
+    for call in [Call::delete(&*path), Call::delete(&*path).key(&project.key), Call::delete(&*path).bearer(&server.operator())] {
+        assert_refused("without a token", &tenant.send(call), 401, "invalid_credential", None);
+    }
     let deleted = tenant.delete(&path);
     assert_eq!((deleted.status, deleted.body.len()), (204, 0));
 

@@ -72,15 +72,14 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
     ask("/groups/top", "group_type=team", "groups:read"),
 ];
 
-/// The operations of management.
-pub(crate) const MANAGEMENT: [Operation; 14] = [
+/// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
+pub(crate) const MANAGEMENT: [Operation; 13] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/projects", "admin", Role::Admin),
     send("POST", "/projects", r#"{"name": "p"}"#, "admin", Role::Admin),
     read("/projects/{project}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}", "{}", "admin", Role::Admin),
-    delete("/projects/prj_00000000000"),
     read("/projects/{project}/keys", "admin", Role::Admin),
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
