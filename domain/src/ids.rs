@@ -126,6 +126,16 @@ impl RecordKey {
     }
 }
 
+/// The low bits of the fingerprint of an `external_id`, which tell it from others of its project. The high ones are of the project's id, which is random.
+const ID_BITS: u32 = 80;
+
+/// Returns the first bytes of the fingerprints of a project's `external_id`s, which those of no other project have.
+#[must_use]
+pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = project.0.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
 /// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
 
@@ -182,10 +192,16 @@ impl KeyHasher {
         self.hash(4, 0, key.as_bytes())
     }
 
-    /// Returns the fingerprint of an `external_id` of a project.
+    /// Returns the id of a visitor who has none, from what tells visitors of a project apart. The key is that of a day.
+    #[must_use]
+    pub fn cookieless(&self, project: ProjectId, visitor: &str) -> u128 {
+        self.hash(5, project.0, visitor.as_bytes()).0
+    }
+
+    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id's hash, behind [`external_ids_of`] the project.
     #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
-        self.hash(5, project.0, external_id.as_bytes()).0
+        (u128::from(project.0) << ID_BITS) | (self.hash(5, project.0, external_id.as_bytes()).0 & !(u128::MAX << ID_BITS))
     }
 
     /// Returns the key of a normalized e-mail address.
@@ -318,6 +334,11 @@ mod tests {
             assert!(hasher.user(name).is_user() && !hasher.anonymous(name).is_user());
         }
         assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
+        let of = |project, id: &str| hasher.external_id(ProjectId(project), id).to_be_bytes();
+        for project in [1, 1 << 40, u64::MAX] {
+            assert!(of(project, "x").starts_with(&external_ids_of(ProjectId(project))) && of(project, "x") != of(project, "y"));
+        }
+        assert_ne!(external_ids_of(ProjectId(1)), external_ids_of(ProjectId(2)));
     }
 
     #[test]

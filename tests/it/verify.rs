@@ -99,7 +99,7 @@ fn a_backup_is_verified_and_left_as_it_is() {
     let arguments = ["--backup", dir.to_str().unwrap()];
     assert_clean(&found(&nowhere, &arguments), &tenant, 31);
     let left: Vec<PathBuf> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(left, [dir.clone()], "nothing else is left");
+    assert_eq!(left, std::slice::from_ref(&dir), "nothing else is left");
     let segment = fs::read_dir(dir.join("log")).unwrap().map(|entry| entry.unwrap().path());
     let segment = segment.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).max().unwrap();
     let mut bytes = fs::read(&segment).unwrap();

@@ -9,17 +9,16 @@ use super::sources::Sources;
 use crate::history::{HistoryError, HistoryPiece, Wanted};
 use crate::partitions::PARTITIONS;
 
-/// When the oldest unsealed event was received.
+/// When the first event after some position was received.
 #[derive(Debug, Default)]
 pub(super) struct Oldest {
-    /// The position after which it is the first event, and its time of receipt.
+    /// The position, and the event's time of receipt.
     known: Option<(Position, Instant)>,
 }
 
 impl Oldest {
-    /// Returns the age of the oldest unsealed event in milliseconds; 0 if there is none.
-    pub(super) fn age_ms(&mut self, sources: &Sources) -> Result<u64, HistoryError> {
-        let after = sources.sealed.catalog().sealed_until();
+    /// Returns the age of the first event after the position `after` in milliseconds; 0 if there is none.
+    pub(super) fn age_ms(&mut self, sources: &Sources, after: Position) -> Result<u64, HistoryError> {
         let received = match self.known {
             Some((known_after, received)) if known_after == after => received,
             _ => {
@@ -28,7 +27,7 @@ impl Oldest {
                 received
             }
         };
-        Ok(u64::try_from(sources.clock.now().0.saturating_sub(received.0)).unwrap_or(0))
+        Ok(u64::try_from(sources.settings.clock.now().0.saturating_sub(received.0)).unwrap_or(0))
     }
 }
 
@@ -45,10 +44,16 @@ fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>,
     Ok(received)
 }
 
+/// Whether a project that waits can go on: its list of files is intact again.
+pub(super) fn can_resume(sources: &Sources) -> bool {
+    let catalog = sources.sealed.catalog();
+    catalog.waiting().keys().any(|project| sources.existing_archive(&catalog, *project).is_none_or(|opened| opened.is_ok()))
+}
+
 /// Whether events are to be sealed.
 pub(super) fn is_due(sources: &Sources, age_ms: u64) -> bool {
     let unsealed =
         sources.delivered.load(std::sync::atomic::Ordering::Acquire).saturating_sub(sources.sealed.catalog().sealed_until());
-    let after_ms = u64::try_from(sources.policy.seal_after.as_millis()).unwrap_or(u64::MAX);
-    unsealed > 0 && (unsealed >= sources.policy.seal_events || age_ms >= after_ms)
+    let after_ms = u64::try_from(sources.settings.policy.seal_after.as_millis()).unwrap_or(u64::MAX);
+    unsealed > 0 && (unsealed >= sources.settings.policy.seal_events || age_ms >= after_ms)
 }

@@ -18,6 +18,7 @@ use super::handle::Engine;
 use super::open::{check_reaches, store_options};
 use crate::archiver::ShardBarrier;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::memory_budget::MemoryShares;
@@ -49,6 +50,7 @@ impl Engine {
             log: Some(self.inner.log_reader.clone()),
             sealed: Arc::clone(&self.inner.sealed),
             dead: Arc::clone(&self.inner.dead),
+            deleted: Arc::clone(&self.inner.deleted),
             hasher: self.hasher().clone(),
             store: self.inner.damage.store(),
             places: self,
@@ -116,6 +118,10 @@ impl StoredPlaces for Engine {
         Ok(self.inner.shards.known_ids(partition))
     }
 
+    fn exists(&self, project: ProjectId) -> bool {
+        self.registry().policy(project).is_some()
+    }
+
     fn note_damage(&self, fault: Fault) {
         self.inner.damage.noted(fault);
     }
@@ -139,9 +145,12 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let secrets = Secrets::open(&dir.join("keys")).map_err(VerifyError::directory)?;
     let registry = Registry::open(&dir).map_err(VerifyError::directory)?;
     let dead = DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(VerifyError::directory)?;
-    let mut report = VerifyReport::default();
-    let Some(sealed) =
-        found(SealedEvents::open(&dir.join("archive")).map_err(fault::of_archive), "archive/sealed.json", &mut report)?
+    let (deleted, mut report) = (Arc::new(DeletedProjects::new(registry.deletions())), VerifyReport::default());
+    let Some(sealed) = found(
+        SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive),
+        "archive/sealed.json",
+        &mut report,
+    )?
     else {
         return Ok(report);
     };
@@ -159,13 +168,14 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let sealed = Arc::new(sealed);
     let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), LoggedEvents::new(log.reader())));
-    let places = StoppedDirectory { index_dir: derived.index_dir(), index: derived.index(format) };
+    let places = StoppedDirectory { registry: &registry, index_dir: derived.index_dir(), index: derived.index(format) };
     let sources = VerifySources {
         data_dir: dir.clone(),
         history,
         log: Some(log.reader()),
         sealed,
         dead: Arc::new(dead),
+        deleted,
         hasher: secrets.hasher().clone(),
         store: store.map(Arc::new),
         places: &places,
@@ -190,12 +200,13 @@ fn found<T>(opened: Result<T, Fault>, file: &str, report: &mut VerifyReport) -> 
 }
 
 /// The derived data of a directory that no process has open.
-struct StoppedDirectory {
+struct StoppedDirectory<'d> {
+    registry: &'d Registry,
     index_dir: PathBuf,
     index: ExternalIdsOptions,
 }
 
-impl StoredPlaces for StoppedDirectory {
+impl StoredPlaces for StoppedDirectory<'_> {
     fn save(&self) -> Result<(), VerifyError> {
         Ok(())
     }
@@ -210,6 +221,10 @@ impl StoredPlaces for StoppedDirectory {
             return Ok(None);
         }
         Ok(Some(ExternalIds::open(&dir, self.index).map_err(fault::of_index)?.view()))
+    }
+
+    fn exists(&self, project: ProjectId) -> bool {
+        self.registry.policy(project).is_some()
     }
 
     fn note_damage(&self, _: Fault) {

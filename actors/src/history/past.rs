@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use headcount_archive::catalog::Catalog;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::log::LoggedEvents;
@@ -24,18 +26,25 @@ impl Past {
     fn read_sealed(
         &self,
         wanted: &[Wanted],
-        catalog: &headcount_archive::catalog::Catalog,
+        catalog: &Catalog,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, HistoryError> {
-        let sealed_until = catalog.sealed_until();
-        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until) {
-            let until = wanted.until.min(sealed_until);
+        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until(catalog, wanted)) {
+            let until = wanted.until.min(sealed_until(catalog, wanted));
             let part = Wanted { until, ..*wanted };
-            let is_wanted =
-                |project| wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project);
-            for (project, last) in catalog.projects().filter(|(project, last)| *last > wanted.after && is_wanted(*project)) {
-                let read = self.sealed.read(project, last, &part, visit);
-                let read = read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?;
+            let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
+            for (project, last) in catalog.projects().filter(is_wanted) {
+                // Of a whole partition, those that are deleted are no part. A scan of one hears of it.
+                if self.sealed.is_deleted(project) && wanted.project.is_none() {
+                    continue;
+                }
+                let read = match self.sealed.read(project, last, &part, visit) {
+                    Err(_) if self.sealed.is_deleted(project) => match wanted.project {
+                        None => continue,
+                        Some(project) => return Err(HistoryError::Deleted { project }),
+                    },
+                    read => read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?,
+                };
                 if read.is_break() {
                     return Ok(read);
                 }
@@ -54,6 +63,16 @@ impl Past {
     }
 }
 
+/// Whether events of `project` are among the wanted ones.
+fn concerns(wanted: &Wanted, project: ProjectId) -> bool {
+    wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project)
+}
+
+/// The position up to which the wanted events are in the archive. Those after it are read from the log.
+fn sealed_until(catalog: &Catalog, wanted: &Wanted) -> Position {
+    catalog.sealed_until_of(|project| concerns(wanted, project))
+}
+
 impl History for Past {
     fn last_position(&self, _: u16) -> Position {
         self.logged.last_position()
@@ -64,8 +83,8 @@ impl History for Past {
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());
         }
-        let sealed_until = hold.catalog.sealed_until();
-        let rest = wanted.iter().map(|wanted| Wanted { after: wanted.after.max(sealed_until), ..*wanted });
+        let logged_after = |wanted: &Wanted| wanted.after.max(sealed_until(&hold.catalog, wanted));
+        let rest = wanted.iter().map(|wanted| Wanted { after: logged_after(wanted), ..*wanted });
         let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
         let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };
         let first = self.logged.first_position();

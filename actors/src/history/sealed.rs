@@ -14,6 +14,7 @@ use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{HistoryPiece, PieceOrigin, Wanted};
+use crate::deleted_projects::DeletedProjects;
 
 /// How many events are passed on together.
 const PIECE_EVENTS: usize = 256;
@@ -27,6 +28,7 @@ pub(crate) struct SealedEvents {
     shared: Mutex<Shared>,
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
+    deleted: Arc<DeletedProjects>,
 }
 
 #[derive(Debug)]
@@ -52,18 +54,23 @@ impl Drop for Hold<'_> {
 }
 
 impl SealedEvents {
-    /// Opens the archive in the directory `root`. It need not exist.
+    /// Opens the archive in the directory `root`. It need not exist. `deleted` projects are being removed from it.
     ///
     /// # Errors
     /// The catalog is damaged, or can't be read.
-    pub(crate) fn open(root: &Path) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(root: &Path, deleted: Arc<DeletedProjects>) -> Result<Self, ArchiveError> {
         let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
-        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default() })
+        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default(), deleted })
     }
 
     /// The directory of the archive.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether a project is being deleted.
+    pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
+        self.deleted.contains(project)
     }
 
     /// The current catalog.
@@ -79,8 +86,8 @@ impl SealedEvents {
     /// The position up to which nobody reads the log any more.
     pub(crate) fn unread_until(&self) -> Position {
         let shared = self.lock();
-        let sealed = shared.catalog.sealed_until();
-        shared.readers.values().copied().min().map_or(sealed, |reader| reader.min(sealed))
+        let logged_after = shared.catalog.logged_after();
+        shared.readers.values().copied().min().map_or(logged_after, |reader| reader.min(logged_after))
     }
 
     /// The number of files that were found damaged.
@@ -105,7 +112,7 @@ impl SealedEvents {
         let mut damaged = self.damaged.lock();
         match &outcome {
             Ok(_) => drop(damaged.remove(&(project, file.to_owned()))),
-            Err(ArchiveError::Damaged { file, .. }) => {
+            Err(ArchiveError::Damaged { file, .. }) if !self.is_deleted(project) => {
                 if damaged.insert((project, file.clone())) {
                     let error = outcome.as_ref().err().map(ToString::to_string);
                     tracing::error!(%project, error, "a file of the archive is damaged: restore it from a copy");
@@ -120,7 +127,7 @@ impl SealedEvents {
         let mut shared = self.lock();
         let (number, catalog) = (shared.next_reader, Arc::clone(&shared.catalog));
         shared.next_reader += 1;
-        shared.readers.insert(number, catalog.sealed_until());
+        shared.readers.insert(number, catalog.logged_after());
         Hold { sealed: self, number, catalog }
     }
 
@@ -138,7 +145,7 @@ impl SealedEvents {
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
         loop {
-            let archive = self.note(project, MANIFEST_NAME, self.list(project, last))?;
+            let archive = self.list(project, last)?;
             match self.read_files(&archive, project, &mut pass) {
                 // A merge has removed it: the files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
@@ -148,7 +155,15 @@ impl SealedEvents {
         }
     }
 
-    fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+    /// Opens the archive of a project that has sealed events up to the position `last`.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list of files is missing, damaged or a former one; [`ArchiveError::Io`].
+    pub(crate) fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+        self.note(project, MANIFEST_NAME, self.read_list(project, last))
+    }
+
+    fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         let archive = Archive::existing(&self.root, project)?;
         match archive.manifest().files().last() {
             Some(file) if file.name.last >= last => Ok(archive),

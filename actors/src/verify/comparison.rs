@@ -42,6 +42,8 @@ pub(super) struct Comparison<'c> {
     pub(super) stored: &'c PartitionSnapshot,
     pub(super) recomputed: &'c PartitionSnapshot,
     pub(super) report: &'c mut VerifyReport,
+    /// Whether there is a project.
+    pub(super) exists: &'c dyn Fn(ProjectId) -> bool,
     /// The rows that have to be compared one by one: project and tag.
     pub(super) suspicious: BTreeSet<(ProjectId, u8)>,
 }
@@ -91,6 +93,7 @@ impl Comparison<'_> {
             // How far a partition was read is part of the checkpoint, not of a project.
             Key::Position { .. } | Key::Meta { .. } => {}
             Key::Record { project, space, .. } if is_of_partition(project, space) => {}
+            Key::Cells { project, .. } | Key::Record { project, .. } if !(self.exists)(ProjectId(project)) => {}
             Key::Cells { project, tag, .. } => {
                 let project = ProjectId(project);
                 if one != other {

@@ -25,7 +25,13 @@ pub(super) fn check_archive(sealed: &SealedEvents, report: &mut VerifyReport, is
         if is_stopped() {
             return Ok(());
         }
+        if sealed.is_deleted(project) {
+            continue;
+        }
         let damaged = damaged_files(sealed, project)?;
+        if sealed.is_deleted(project) {
+            continue;
+        }
         let mut names = Vec::new();
         for (file, reason) in damaged {
             report.is_damaged(format!("archive/project={project}/{file}"), reason);

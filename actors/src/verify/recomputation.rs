@@ -17,6 +17,7 @@ use headcount_storage::store::{Check, DiskStore, PartitionSnapshot, Store, Store
 use super::bounded::BoundedHistory;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::fault;
 use crate::shard::{Applier, CheckpointPolicy, Checkpoints, Evictor, PartitionContext, QuotaTable, Shard, Versions};
 use crate::verifier::{DamageNote, Unchecked};
@@ -26,6 +27,7 @@ pub(super) struct Replay<'r> {
     pub(super) history: Arc<BoundedHistory>,
     pub(super) hasher: &'r KeyHasher,
     pub(super) dead: &'r DeadLetters,
+    pub(super) deleted: &'r Arc<DeletedProjects>,
     /// The budget for records.
     pub(super) record_bytes: usize,
 }
@@ -59,6 +61,7 @@ impl Recomputation {
             checkpoints: Arc::default(),
             unchecked: Arc::new(Unchecked::nothing()),
             damage: Arc::new(DamageNote::new(&store)),
+            deleted: Arc::clone(replay.deleted),
         };
         let progress = Arc::clone(&context.checkpoints);
         let checkpoints = Checkpoints::new(writer.clone(), CheckpointPolicy::default(), progress);

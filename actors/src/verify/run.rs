@@ -21,6 +21,7 @@ use super::report::VerifyReport;
 use super::scratch::Scratch;
 use crate::checkpoint_writer::{saved_position, saved_projects};
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::free_space::free_bytes;
 use crate::history::{History, SealedEvents};
 use crate::partitions::{PARTITIONS, partition_of};
@@ -39,6 +40,9 @@ pub(crate) trait StoredPlaces: Sync {
     /// Returns the saved external ids of a partition. `None`: it has none, or is being rebuilt.
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault>;
 
+    /// Whether there is a project. Of one that is being deleted, something may be left.
+    fn exists(&self, project: ProjectId) -> bool;
+
     /// Hears of damage of store or index.
     fn note_damage(&self, fault: Fault);
 }
@@ -51,6 +55,7 @@ pub(crate) struct VerifySources<'s> {
     pub(crate) log: Option<LogReader>,
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) hasher: KeyHasher,
     /// `None`: nothing is stored, so that history is recomputed and compared with nothing.
     pub(crate) store: Option<Arc<DiskStore>>,
@@ -206,7 +211,9 @@ impl VerifyRun<'_, '_> {
         let numbers: Vec<u16> = group.iter().map(|held| held.number).collect();
         let bounds = group.iter().map(|held| (held.number, held.bound.clone())).collect();
         let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, Arc::clone(&sources.stop)));
-        let replay = Replay { history, hasher: &sources.hasher, dead: &sources.dead, record_bytes: sources.record_bytes };
+        let deleted = &sources.deleted;
+        let replay =
+            Replay { history, hasher: &sources.hasher, dead: &sources.dead, deleted, record_bytes: sources.record_bytes };
         let dir = scratch.dir().join(numbers.first().map_or_else(String::new, u16::to_string));
         let recomputation = Recomputation::of(&numbers, replay, &dir);
         self.check_stop()?;
@@ -257,10 +264,19 @@ impl VerifyRun<'_, '_> {
             self.report.projects.entry(*project).or_default().events = *count;
         }
         for (project, meta) in saved_projects(held.stored.as_ref().unwrap_or(&recomputed))? {
+            if !self.sources.places.exists(project) {
+                continue;
+            }
             self.report.projects.entry(project).or_default().position = meta.last;
         }
         let Some(stored) = &held.stored else { return Ok(()) };
-        let comparison = Comparison { stored, recomputed: &recomputed, report: &mut self.report, suspicious: BTreeSet::new() };
+        let comparison = Comparison {
+            stored,
+            recomputed: &recomputed,
+            report: &mut self.report,
+            exists: &|project| self.sources.places.exists(project),
+            suspicious: BTreeSet::new(),
+        };
         match comparison.run() {
             Ok(()) => Ok(()),
             Err(ComparisonError::Stored(fault)) => self.unreadable_store(held.number, fault),
