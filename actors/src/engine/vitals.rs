@@ -8,6 +8,7 @@ use headcount_domain::quota::Quota;
 
 use super::handle::Engine;
 use super::open::last_position;
+use super::scan::ViewFigures;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,8 @@ pub struct Vitals {
     pub archive_damaged_files: usize,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
+    /// Kept answers.
+    pub views: ViewFigures,
     /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,
     /// Number of events that each quota refused since the start.
@@ -63,6 +66,7 @@ impl Engine {
             archive_bytes: archive.bytes.load(Ordering::Relaxed),
             archive_damaged_files: self.inner.sealed.damaged_files(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
+            views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),
             log_position: last_position(&*self.inner.history),

@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Window;
 
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
+use super::{History, HistoryError, HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -64,7 +66,46 @@ impl History for Past {
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());
         }
-        let sealed_until = hold.catalog.sealed_until();
+        self.read_logged(wanted, hold.catalog.sealed_until(), visit)
+    }
+
+    fn read_columns(
+        &self,
+        project: ProjectId,
+        wanted: &Wanted,
+        days: Option<Window>,
+        visit: &mut PartVisitor<'_>,
+    ) -> Result<(), HistoryError> {
+        let hold = self.sealed.hold();
+        if let Some(last) = hold.catalog.last_of(project).filter(|last| *last > wanted.after) {
+            // The project's list may have more files by now, whose events the log has too.
+            let part = Wanted { until: wanted.until.min(hold.catalog.sealed_until()), ..*wanted };
+            let read = self.sealed.read_columns(project, last, &part, days, visit);
+            if read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?.is_break() {
+                return Ok(());
+            }
+        }
+        let mut failed = Ok(());
+        let events = &mut |piece: HistoryPiece| match visit(HistoryPart::Events(piece)) {
+            Ok(flow) => flow,
+            Err(error) => {
+                failed = Err(HistoryError::Archive { partition: wanted.partition, error });
+                ControlFlow::Break(())
+            }
+        };
+        self.read_logged(&[*wanted], hold.catalog.sealed_until(), events)?;
+        failed
+    }
+}
+
+impl Past {
+    /// Passes the wanted events after `sealed_until` to `visit`.
+    fn read_logged(
+        &self,
+        wanted: &[Wanted],
+        sealed_until: Position,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
         let rest = wanted.iter().map(|wanted| Wanted { after: wanted.after.max(sealed_until), ..*wanted });
         let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
         let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };

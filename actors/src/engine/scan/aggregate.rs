@@ -1,15 +1,19 @@
 //! Counts and sums of events by the values of a property.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 
-use headcount_domain::aggregate::{Aggregate, GroupFigures, Grouping, Summand};
+use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
 use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::fields::Entry;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::{Entry, Field, Scalar};
 use headcount_domain::time::Window;
 
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
+use super::kept_figures::{CountedGroups, KeptFigures};
+use super::sealed_group::SealedGroup;
 use super::sessions::{InSession, Sessions, ends_before};
 
 /// What is asked for.
@@ -20,30 +24,96 @@ pub(super) struct AggregateQuestion<'q> {
     pub(super) limit: usize,
 }
 
-/// Groups events, in tables and sorts of `sort_bytes` each.
-pub(super) fn aggregate(scan: &Scan<'_>, question: &AggregateQuestion<'_>, sort_bytes: usize) -> Result<Aggregate, ScanError> {
-    let groups = GroupTable::new(scan.engine.data_dir(), sort_bytes);
-    let groups = if question.predicate.needs_session() || question.grouping.is_by_session() {
-        by_session(scan, question, groups, sort_bytes)?
-    } else {
-        by_event(scan, question, groups)?
+/// Groups events, in tables and sorts of `sort_bytes` each. Groups that are kept are advanced, and kept again if they fit into a table.
+pub(super) fn aggregate(
+    scan: &Scan<'_>,
+    question: &AggregateQuestion<'_>,
+    kept: &mut KeptFigures,
+    sort_bytes: usize,
+) -> Result<Aggregate, ScanError> {
+    let (sums, limit) = (question.grouping.sums(), question.limit);
+    let new = || GroupTable::new(scan.engine.data_dir(), sort_bytes);
+    if question.predicate.needs_session() || question.grouping.is_by_session() {
+        return by_session(scan, question, new(), sort_bytes)?.finish(sums, limit, scan.cancelled);
+    }
+    let mut groups = match std::mem::take(kept) {
+        KeptFigures::Groups(groups) => groups,
+        KeptFigures::None | KeptFigures::Users(_) => CountedGroups { until: 0, table: new() },
     };
-    groups.finish(question.grouping.sums(), question.limit, scan.cancelled)
+    let outcome = by_event(scan, question, &mut groups);
+    match groups.table.answer(sums, limit) {
+        Some(answer) => {
+            // What was counted before a failure is counted.
+            *kept = KeptFigures::Groups(groups);
+            outcome.map(|()| answer)
+        }
+        None => outcome.and_then(|()| groups.table.finish(sums, limit, scan.cancelled)),
+    }
 }
 
-/// Groups events of which nothing but themselves is asked.
-fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, mut groups: GroupTable) -> Result<GroupTable, ScanError> {
-    let AggregateQuestion { window, predicate, grouping, .. } = question;
-    let mut key = Vec::new();
-    scan.visit_events(&mut |_, event| {
-        if !window.contains(event.day) || !predicate.matches_event(event) {
-            return Ok(());
+/// Groups the events of which nothing but themselves is asked, and which `groups` does not count yet.
+fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<(), ScanError> {
+    let after = groups.until;
+    scan.tally(after, Some(question.window), &mut GroupTally { question, groups, key: Vec::new() })?;
+    groups.until = scan.until;
+    Ok(())
+}
+
+/// Adds events to their groups.
+struct GroupTally<'t> {
+    question: &'t AggregateQuestion<'t>,
+    groups: &'t mut CountedGroups,
+    key: Vec<u8>,
+}
+
+impl GroupTally<'_> {
+    fn add(&mut self, value: &Scalar<'_>, figures: GroupFigures) -> io::Result<()> {
+        self.key.clear();
+        GroupKey::write(value, &mut self.key);
+        self.groups.table.add(&self.key, figures)
+    }
+}
+
+impl Tally for GroupTally<'_> {
+    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+        let AggregateQuestion { window, predicate, grouping, .. } = self.question;
+        let mut rows = group.counted()?;
+        group.retain_days(&mut rows, *window)?;
+        group.retain_matching(&mut rows, predicate)?;
+        if !rows.is_empty() {
+            let by = group.property(grouping.by())?;
+            let codes = by.codes();
+            let mut figures = vec![GroupFigures::default(); by.count()];
+            match grouping.sum() {
+                None => rows.for_each(|row| figures[codes[row] as usize].count += 1),
+                Some(path) => {
+                    let summed = group.property(&Field::Metadata(path.clone()))?;
+                    let mut known = vec![None; summed.count()];
+                    rows.for_each(|row| {
+                        let code = summed.codes()[row];
+                        let one = known[code as usize].get_or_insert_with(|| GroupFigures::of(Summand::of(&summed.value(code))));
+                        figures[codes[row] as usize].merge(*one);
+                    });
+                }
+            }
+            for (code, figures) in (0..).zip(figures).filter(|(_, figures)| figures.count > 0) {
+                self.add(&by.value(code), figures)?;
+            }
         }
-        key.clear();
-        grouping.write_key(event, &mut key);
-        groups.add(&key, grouping.contribution(event))
-    })?;
-    Ok(groups)
+        self.groups.until = group.last();
+        Ok(())
+    }
+
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+        let AggregateQuestion { window, predicate, grouping, .. } = self.question;
+        if window.contains(event.day) && predicate.matches_event(event) {
+            self.key.clear();
+            grouping.write_key(event, &mut self.key);
+            self.groups.table.add(&self.key, grouping.contribution(event))?;
+        }
+        self.groups.until = position;
+        Ok(())
+    }
 }
 
 /// The event itself matches, apart from its session.

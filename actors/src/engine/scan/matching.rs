@@ -7,7 +7,8 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::time::Window;
 
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::Scan;
 use super::record_sort::{RecordSorter, SortedRecords};
 use super::sessions::{InSession, Sessions, ends_before};
 

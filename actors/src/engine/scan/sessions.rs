@@ -14,7 +14,7 @@ use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
-use super::events::{ScanError, check};
+use super::error::{ScanError, check};
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
 
