@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int32Type, Int64Type};
+use arrow_array::types::{Date32Type, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
@@ -15,7 +15,7 @@ use parquet::file::statistics::Statistics;
 
 use super::reader::ArchiveFile;
 use crate::error::ArchiveError;
-use crate::schema::SET_ASIDE;
+use crate::schema::{DAY, POSITION, SET_ASIDE, TIMESTAMP};
 
 /// A row group of an open file. Columns are read, and verified, when they are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -154,9 +154,19 @@ impl GroupReader<'_> {
     /// # Errors
     /// As [`GroupReader::texts`].
     pub fn read_positions(&self) -> Result<Vec<Position>, ArchiveError> {
-        let array = self.read(crate::schema::POSITION, self.chunk(crate::schema::POSITION)?.0)?;
-        let values = array.as_primitive_opt::<Int64Type>().ok_or_else(|| self.wrong(crate::schema::POSITION))?;
+        let array = self.read(POSITION, self.chunk(POSITION)?.0)?;
+        let values = array.as_primitive_opt::<Int64Type>().ok_or_else(|| self.wrong(POSITION))?;
         Ok(values.values().iter().map(|position| position.cast_unsigned()).collect())
+    }
+
+    /// Reads the times of the events, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`GroupReader::texts`].
+    pub fn read_times(&self) -> Result<Vec<i64>, ArchiveError> {
+        let array = self.read(TIMESTAMP, self.chunk(TIMESTAMP)?.0)?;
+        let values = array.as_primitive_opt::<TimestampMillisecondType>().ok_or_else(|| self.wrong(TIMESTAMP))?;
+        Ok(values.values().to_vec())
     }
 
     /// Reads the days of the events.
@@ -164,8 +174,8 @@ impl GroupReader<'_> {
     /// # Errors
     /// As [`GroupReader::texts`].
     pub fn read_days(&self) -> Result<Vec<Day>, ArchiveError> {
-        let array = self.read(crate::schema::DAY, self.chunk(crate::schema::DAY)?.0)?;
-        let values = array.as_primitive_opt::<Date32Type>().ok_or_else(|| self.wrong(crate::schema::DAY))?;
+        let array = self.read(DAY, self.chunk(DAY)?.0)?;
+        let values = array.as_primitive_opt::<Date32Type>().ok_or_else(|| self.wrong(DAY))?;
         Ok(values.values().iter().copied().map(Day).collect())
     }
 

@@ -1,9 +1,10 @@
 //! The days on which users were active, in memory, kept right through links.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use headcount_domain::cache::table::KeyHashBuilder;
-use headcount_domain::identity::SentKeys;
+use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
@@ -56,13 +57,12 @@ impl ActiveUsers {
         map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + size_of::<Self>()
     }
 
-    /// Records the link of an event that names these ids. Events must come in order.
-    pub(super) fn link(&mut self, keys: SentKeys) {
-        let (Some(user), Some(other)) = (keys.user, keys.other) else { return };
+    /// Records a link. Links must come in the order of their events.
+    pub(super) fn link(&mut self, IdentityLink { anonymous, user, .. }: IdentityLink) {
         // The first link of an id counts.
-        if let std::collections::hash_map::Entry::Vacant(place) = self.links.entry(other) {
+        if let Entry::Vacant(place) = self.links.entry(anonymous) {
             place.insert(user);
-            self.rename(other, user);
+            self.rename(anonymous, user);
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
                 let day = 95 + i32::try_from(random / 6_000 % 300).unwrap() % (days + 10);
                 match number % 5 {
                     0 => {
-                        users.link(SentKeys { user: Some(user), other: Some(other) });
+                        users.link(IdentityLink { anonymous: other, position: number, user });
                         links.push((other.0, user.0));
                     }
                     1 => {

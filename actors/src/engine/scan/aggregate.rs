@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::intake::fields::{Entry, Field, Scalar};
+use headcount_domain::intake::fields::{Field, Scalar};
 use headcount_domain::time::Window;
 
 use super::error::ScanError;
@@ -14,7 +14,8 @@ use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
 use super::kept_figures::{CountedGroups, KeptFigures};
 use super::sealed_group::SealedGroup;
-use super::sessions::{InSession, Sessions, ends_before};
+use super::session_events::SessionQuestion;
+use super::sessions::{InSession, Sessions};
 
 /// What is asked for.
 pub(super) struct AggregateQuestion<'q> {
@@ -130,45 +131,33 @@ fn by_session(
     mut groups: GroupTable,
     sort_bytes: usize,
 ) -> Result<GroupTable, ScanError> {
-    let AggregateQuestion { window, predicate, grouping, .. } = question;
+    let AggregateQuestion { window, predicate, grouping, .. } = *question;
     let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.data_dir(), sort_bytes);
+    let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
     let mut carried = Vec::new();
-    scan.visit_events(&mut |position, event| {
-        let matches = window.contains(event.day) && predicate.matches_event(event);
-        let Some(named) = sessions.keys(position, event)?.named() else {
+    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
+        carried.clear();
+        let Some(named) = event.named else {
             // An event without ids has no session.
-            if matches && predicate.matches_entry(None) {
-                carried.clear();
-                grouping.write_key(event, &mut carried);
-                groups.add(&carried, grouping.contribution(event))?;
+            if event.matches && predicate.matches_entry(None) {
+                let (value, figures) = event.group.clone().unwrap_or((Scalar::Null, GroupFigures::of(Summand::None)));
+                GroupKey::write(&value, &mut carried);
+                groups.add(&carried, figures)?;
             }
             return Ok(());
         };
-        if ends_before(*window, event) {
-            return Ok(());
+        let entry_matches = predicate.matches_entry(Some(event.entry));
+        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        if let Some((value, figures)) = &event.group {
+            carried.extend_from_slice(&encode(figures));
+            GroupKey::write(value, &mut carried);
+        } else if grouping.is_by_session() && entry_matches {
+            grouping.write_session_key(event.entry, &mut carried);
         }
-        carry(question, event, matches, &mut carried);
-        sessions.add(named, position, event, &carried)
+        sessions.add(named, event.order, event.time_ms, &carried)
     })?;
     collect(sessions, grouping, scan.cancelled, &mut groups)?;
     Ok(groups)
-}
-
-/// Writes what an event carries: flags, and if its session may be counted, the key of a group.
-fn carry(question: &AggregateQuestion<'_>, event: &Event, matches: bool, carried: &mut Vec<u8>) {
-    let AggregateQuestion { predicate, grouping, .. } = question;
-    let entry = Entry::of(event);
-    let entry_matches = predicate.matches_entry(Some(&entry));
-    carried.clear();
-    carried.push(if matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
-    if grouping.is_by_session() {
-        if entry_matches {
-            grouping.write_session_key(&entry, carried);
-        }
-    } else if matches {
-        carried.extend_from_slice(&encode(&grouping.contribution(event)));
-        grouping.write_key(event, carried);
-    }
 }
 
 fn collect(

@@ -1,13 +1,16 @@
 //! The ids of a row group's events. Each distinct id is hashed once.
 
+use std::collections::HashSet;
+use std::io;
 use std::rc::Rc;
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::TextColumn;
+use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::time::Day;
 
-use super::sealed_group::SealedGroup;
+use super::sealed_group::{Rows, SealedGroup};
 
 /// See the module.
 pub(super) struct GroupIds<'h> {
@@ -57,6 +60,34 @@ impl<'h> GroupIds<'h> {
     /// The codes of the user and of the anonymous id of a row.
     pub(super) fn codes(&self, row: usize) -> (Option<u32>, Option<u32>) {
         (self.users.code(row), self.anonymous.code(row))
+    }
+
+    /// Passes the links that rows record to `link`, each pair of ids once, in order.
+    pub(super) fn links(
+        &mut self,
+        group: &SealedGroup<'_>,
+        rows: &Rows,
+        mut link: impl FnMut(IdentityLink) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut seen = HashSet::new();
+        let mut outcome = Ok(());
+        rows.for_each(|row| {
+            let (Some(user), Some(anonymous)) = self.codes(row) else { return };
+            if outcome.is_ok() && seen.insert((user, anonymous)) {
+                let keys = SentKeys { user: self.user(user), other: self.anonymous(anonymous) };
+                outcome = keys.link(group.order_of(row)).map_or(Ok(()), &mut link);
+            }
+        });
+        outcome
+    }
+
+    /// The key of the user or the anonymous id of a row.
+    pub(super) fn named(&mut self, row: usize) -> Option<RecordKey> {
+        match self.codes(row) {
+            (Some(user), _) => self.user(user),
+            (None, Some(anonymous)) => self.anonymous(anonymous),
+            (None, None) => None,
+        }
     }
 
     /// The key of a user.

@@ -20,6 +20,7 @@ mod matching;
 mod page;
 mod record_sort;
 mod sealed_group;
+mod session_events;
 mod sessions;
 #[cfg(test)]
 mod tests;

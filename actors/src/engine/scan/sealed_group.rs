@@ -267,6 +267,16 @@ impl<'p> SealedGroup<'p> {
         if first == last { Ok(Err(first)) } else { self.columns.reader.read_days().map(Ok) }
     }
 
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.columns.reader.rows()
+    }
+
+    /// The times of the events, in milliseconds since 1970.
+    pub(super) fn times(&self) -> Result<Vec<i64>, ArchiveError> {
+        self.columns.reader.read_times()
+    }
+
     /// The ids of cookieless visitors.
     pub(super) fn visitors(&self) -> Result<Vec<Option<u128>>, ArchiveError> {
         self.columns.reader.bytes16("visitor_id")

@@ -1,6 +1,6 @@
 //! Unique users of the events that match a predicate.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,6 @@ use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 
@@ -21,7 +20,8 @@ use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
-use super::sessions::{InSession, Sessions, ends_before};
+use super::session_events::SessionQuestion;
+use super::sessions::{InSession, Sessions};
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -80,12 +80,12 @@ impl UsersTally<'_, '_, '_> {
         Ok(())
     }
 
-    fn link(&mut self, keys: SentKeys, position: Position) -> io::Result<()> {
+    fn link(&mut self, link: IdentityLink) -> io::Result<()> {
         let Some(on_disk) = &mut self.on_disk else {
-            self.users.link(keys);
+            self.users.link(link);
             return Ok(());
         };
-        keys.link(position).map_or(Ok(()), |link| on_disk.links.push(link))
+        on_disk.links.push(link)
     }
 
     fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
@@ -94,23 +94,6 @@ impl UsersTally<'_, '_, '_> {
             return Ok(());
         };
         on_disk.active.push(on_day(named, day))
-    }
-
-    /// Records the links of a row group, each pair of ids once.
-    fn add_links(&mut self, group: &SealedGroup<'_>, rows: &Rows, ids: &mut GroupIds<'_>) -> io::Result<()> {
-        let mut seen = HashSet::new();
-        let mut outcome = Ok(());
-        rows.for_each(|row| {
-            let pair = ids.codes(row);
-            if let (Some(user), Some(anonymous)) = pair
-                && outcome.is_ok()
-                && seen.insert((user, anonymous))
-            {
-                let keys = SentKeys { user: ids.user(user), other: ids.anonymous(anonymous) };
-                outcome = self.link(keys, group.order_of(row));
-            }
-        });
-        outcome
     }
 
     /// Adds the days of the ids that these rows name.
@@ -144,7 +127,7 @@ impl Tally for UsersTally<'_, '_, '_> {
         self.make_room()?;
         let mut rows = group.counted()?;
         let mut ids = GroupIds::read(group, self.scan.engine.hasher())?;
-        self.add_links(group, &rows, &mut ids)?;
+        ids.links(group, &rows, |link| self.link(link))?;
         group.retain_days(&mut rows, self.window)?;
         group.retain_matching(&mut rows, self.predicate)?;
         if !rows.is_empty() {
@@ -157,7 +140,7 @@ impl Tally for UsersTally<'_, '_, '_> {
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
         self.make_room()?;
         let keys = SentKeys::of(&event.who, self.scan.engine.hasher());
-        self.link(keys, position)?;
+        keys.link(position).map_or(Ok(()), |link| self.link(link))?;
         if let Some(named) = keys.named()
             && self.window.contains(event.day)
             && self.predicate.matches_event(event)
@@ -210,13 +193,13 @@ const ENTRY_MATCHES: u8 = 2;
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
     let dir = scan.engine.data_dir();
     let mut sessions = Sessions::new(scan.engine.hasher(), dir, sort_bytes);
-    scan.visit_events(&mut |position, event| {
-        let Some(named) = sessions.keys(position, event)?.named().filter(|_| !ends_before(window, event)) else { return Ok(()) };
-        let matches = window.contains(event.day) && predicate.matches_event(event);
-        let entry_matches = predicate.matches_entry(Some(&Entry::of(event)));
-        let flags = if matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
+    let question = SessionQuestion { window, predicate, grouping: None };
+    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
+        let Some(named) = event.named else { return Ok(()) };
+        let entry_matches = predicate.matches_entry(Some(event.entry));
+        let flags = if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
         let [a, b, c, d] = event.day.0.to_be_bytes();
-        sessions.add(named, position, event, &[flags, a, b, c, d])
+        sessions.add(named, event.order, event.time_ms, &[flags, a, b, c, d])
     })?;
     let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
     let mut entry_matches = false;
