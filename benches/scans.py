@@ -42,7 +42,7 @@ SOURCES = ["google", "newsletter", "bing", "linkedin"]
 def generate(n, file):
     """Writes the events in the order of time: sessions of 5 events on average, of people who sign in in half of them."""
     r = random.Random(42)
-    people, at, step = n // 7, datetime.datetime.combine(START, datetime.time(), datetime.timezone.utc).timestamp() * 1000, DAYS * 86_400_000 / n
+    people, at, step = n // 7, datetime.datetime.combine(START, datetime.time(), datetime.timezone.utc).timestamp() * 1000, DAYS * 86_400_000 / (n + 1)
     open_sessions = []
     with open(file, "w", encoding="utf-8") as out:
         for number in range(n):

@@ -1,6 +1,5 @@
 //! The ids of a row group's events. Each distinct id is hashed once.
 
-use std::collections::HashSet;
 use std::io;
 use std::rc::Rc;
 
@@ -62,18 +61,18 @@ impl<'h> GroupIds<'h> {
         (self.users.code(row), self.anonymous.code(row))
     }
 
-    /// Passes the links that rows record to `link`, each pair of ids once, in order.
+    /// Passes the first link of each anonymous id of these rows to `link`, in order.
     pub(super) fn links(
         &mut self,
         group: &SealedGroup<'_>,
         rows: &Rows,
         mut link: impl FnMut(IdentityLink) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut seen = HashSet::new();
+        let mut is_linked = vec![false; self.anonymous.keys.len()];
         let mut outcome = Ok(());
         rows.for_each(|row| {
             let (Some(user), Some(anonymous)) = self.codes(row) else { return };
-            if outcome.is_ok() && seen.insert((user, anonymous)) {
+            if outcome.is_ok() && !std::mem::replace(&mut is_linked[anonymous as usize], true) {
                 let keys = SentKeys { user: self.user(user), other: self.anonymous(anonymous) };
                 outcome = keys.link(group.order_of(row)).map_or(Ok(()), &mut link);
             }

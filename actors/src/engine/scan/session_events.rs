@@ -71,13 +71,13 @@ struct SessionTally<'t, 's, 'v> {
 }
 
 /// The entries that events of a row group are, by the codes of address and channel.
-struct Entries {
+struct GroupEntries {
     urls: PropertyColumn,
     channels: Rc<TextColumn>,
     known: HashMap<(u32, u32), Entry>,
 }
 
-impl Entries {
+impl GroupEntries {
     fn read(group: &SealedGroup<'_>) -> Result<Self, ArchiveError> {
         let urls = group.property(&Field::BuiltIn(BuiltIn::Url))?;
         Ok(Self { urls, channels: group.texts("event_channel")?, known: HashMap::new() })
@@ -148,7 +148,7 @@ impl Tally for SessionTally<'_, '_, '_> {
             return Ok(());
         }
         let (times, visitors, matching) = (group.times()?, group.visitors()?, self.matching(group)?);
-        let mut entries = Entries::read(group)?;
+        let mut entries = GroupEntries::read(group)?;
         let mut contributions = self.question.grouping.map(|grouping| Contributions::read(group, grouping)).transpose()?;
         let mut outcome = Ok(());
         rows.for_each(|row| {
