@@ -1,4 +1,4 @@
-//! The list of all projects that have sealed events, and the position up to which all events of all projects are sealed.
+//! The list of all projects that have sealed events, and the position up to which all events are sealed, except those of projects that wait.
 //!
 //! It is replaced in one step after the lists of the projects, and before the log loses what was sealed. So an event that neither the archive
 //! nor the log has is noticed: its project's list is missing or ends too early, or the log begins too late.
@@ -17,14 +17,18 @@ use crate::error::{ArchiveError, Damage};
 
 /// The file name of the catalog, in the archive's root.
 pub const CATALOG_NAME: &str = "sealed.json";
-/// The version of the catalog's format.
+/// The version of the catalog's format while no project waits.
 const FORMAT: u32 = 1;
+/// The version of the catalog's format while some project waits. A program that does not know of waiting projects would miss their events.
+const FORMAT_WAITING: u32 = 2;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     sealed_until: Position,
     last: BTreeMap<ProjectId, Position>,
+    /// The projects whose list could not be used, each with the position up to which its events are sealed.
+    waiting: BTreeMap<ProjectId, Position>,
 }
 
 /// The catalog as JSON, without its checksum.
@@ -33,6 +37,8 @@ struct CatalogJson {
     format: u32,
     sealed_until: Position,
     projects: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<WaitingEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -41,11 +47,36 @@ struct Entry {
     last_position: Position,
 }
 
+#[derive(Serialize, Deserialize)]
+struct WaitingEntry {
+    project_id: String,
+    sealed_until: Position,
+}
+
 impl Catalog {
-    /// The position up to which the events of all projects are sealed.
+    /// The position up to which the events of all projects are sealed, except those that wait.
     #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
+    }
+
+    /// The position up to which the events of the projects that `concerns` selects are sealed, also if they wait.
+    #[must_use]
+    pub fn sealed_until_of(&self, concerns: impl Fn(ProjectId) -> bool) -> Position {
+        let waiting = self.waiting.iter().filter(|(project, _)| concerns(**project)).map(|(_, until)| *until);
+        waiting.chain([self.sealed_until]).min().unwrap_or(0)
+    }
+
+    /// The position after which the log is needed: the first event that is not sealed comes after it.
+    #[must_use]
+    pub fn logged_after(&self) -> Position {
+        self.sealed_until_of(|_| true)
+    }
+
+    /// The projects that wait, each with the position up to which its events are sealed.
+    #[must_use]
+    pub fn waiting(&self) -> &BTreeMap<ProjectId, Position> {
+        &self.waiting
     }
 
     /// The projects with sealed events, each with the position of its last one.
@@ -59,11 +90,18 @@ impl Catalog {
         self.last.get(&project).copied()
     }
 
-    /// Returns the catalog after everything up to `sealed_until` was sealed, with the last positions of the projects that got events.
+    /// Returns the catalog after everything up to `sealed_until` was sealed, with the last positions of the projects that got events,
+    /// and the projects that wait.
     #[must_use]
-    pub fn advanced(&self, sealed_until: Position, last: &BTreeMap<ProjectId, Position>) -> Self {
+    pub fn advanced(
+        &self,
+        sealed_until: Position,
+        last: &BTreeMap<ProjectId, Position>,
+        waiting: BTreeMap<ProjectId, Position>,
+    ) -> Self {
         let mut next = self.clone();
         next.sealed_until = sealed_until;
+        next.waiting = waiting;
         next.last.extend(last);
         next
     }
@@ -87,9 +125,19 @@ impl Catalog {
     /// [`ArchiveError::Io`]. The directory then has the former catalog or the new one, complete.
     pub fn write(&self, root: &Path) -> Result<(), ArchiveError> {
         let path = root.join(CATALOG_NAME);
-        let entry = |(project, last_position): (ProjectId, Position)| Entry { project_id: project.to_string(), last_position };
-        let json =
-            CatalogJson { format: FORMAT, sealed_until: self.sealed_until, projects: self.projects().map(entry).collect() };
+        let Self { sealed_until, last, waiting } = self;
+        let entry = |(project, last_position): (&ProjectId, &Position)| Entry {
+            project_id: project.to_string(),
+            last_position: *last_position,
+        };
+        let waits =
+            |(project, until): (&ProjectId, &Position)| WaitingEntry { project_id: project.to_string(), sealed_until: *until };
+        let json = CatalogJson {
+            format: if waiting.is_empty() { FORMAT } else { FORMAT_WAITING },
+            sealed_until: *sealed_until,
+            projects: last.iter().map(entry).collect(),
+            waiting: waiting.iter().map(waits).collect(),
+        };
         let text = checksum::append(serde_json::to_string(&json).map_err(ArchiveError::encode)?);
         files::create_private_dir(root).map_err(ArchiveError::io("create", root))?;
         write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))
@@ -97,20 +145,22 @@ impl Catalog {
 }
 
 fn parse(bytes: &[u8]) -> Result<Catalog, String> {
-    let CatalogJson { format, sealed_until, projects } =
+    let CatalogJson { format, sealed_until, projects, waiting } =
         serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
-    if format != FORMAT {
+    if format != if waiting.is_empty() { FORMAT } else { FORMAT_WAITING } {
         return Err(format!("its format is {format}, which this program does not know"));
     }
-    let entry = |Entry { project_id, last_position }: Entry| {
+    let entry = |(project_id, position): (String, Position)| {
         let project = project_id.parse().map_err(|_| format!("{project_id} is no project"))?;
-        if last_position > sealed_until {
+        if position > sealed_until {
             return Err(format!("{project_id} ends behind the position {sealed_until}"));
         }
-        Ok((project, last_position))
+        Ok((project, position))
     };
-    let last = projects.into_iter().map(entry).collect::<Result<_, String>>()?;
-    Ok(Catalog { sealed_until, last })
+    let last = projects.into_iter().map(|Entry { project_id, last_position }| entry((project_id, last_position)));
+    let last = last.collect::<Result<_, String>>()?;
+    let waiting = waiting.into_iter().map(|WaitingEntry { project_id, sealed_until }| entry((project_id, sealed_until)));
+    Ok(Catalog { sealed_until, last, waiting: waiting.collect::<Result<_, String>>()? })
 }
 
 #[cfg(test)]
@@ -118,10 +168,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_log_is_needed_from_the_first_event_of_a_project_that_waits() {
+        let last = BTreeMap::from([(ProjectId(3), 7), (ProjectId(1), 12)]);
+        let catalog = Catalog::default().advanced(20, &last, BTreeMap::from([(ProjectId(3), 9), (ProjectId(4), 15)]));
+        assert_eq!((catalog.sealed_until(), catalog.logged_after()), (20, 9));
+        assert_eq!(catalog.sealed_until_of(|project| project == ProjectId(4)), 15);
+        assert_eq!(catalog.sealed_until_of(|project| project == ProjectId(1)), 20);
+        let dir = tempfile::tempdir().unwrap();
+        catalog.write(dir.path()).unwrap();
+        assert_eq!(Catalog::read(dir.path()).unwrap(), catalog);
+        let stored = String::from_utf8(files::read(&dir.path().join(CATALOG_NAME)).unwrap()).unwrap();
+        assert!(stored.contains(r#""format":2"#), "programs that know of no waiting projects refuse it: {stored}");
+        let healed = catalog.advanced(20, &BTreeMap::new(), BTreeMap::new());
+        assert_eq!(healed.logged_after(), 20);
+        healed.write(dir.path()).unwrap();
+        let stored = String::from_utf8(files::read(&dir.path().join(CATALOG_NAME)).unwrap()).unwrap();
+        assert!(stored.contains(r#""format":1"#) && !stored.contains("waiting"), "{stored}");
+    }
+
+    #[test]
     fn what_is_written_is_read_and_any_flipped_byte_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Catalog::read(dir.path()).unwrap(), Catalog::default());
-        let catalog = Catalog::default().advanced(12, &BTreeMap::from([(ProjectId(3), 7), (ProjectId(1), 12)]));
+        let waiting = BTreeMap::from([(ProjectId(2), 4)]);
+        let catalog = Catalog::default().advanced(12, &BTreeMap::from([(ProjectId(3), 7), (ProjectId(1), 12)]), waiting);
         catalog.write(dir.path()).unwrap();
         assert_eq!(Catalog::read(dir.path()).unwrap(), catalog);
         let path = dir.path().join(CATALOG_NAME);

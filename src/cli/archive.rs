@@ -20,7 +20,8 @@ pub(crate) struct ArchiveArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ArchiveCommand {
-    /// Move all recorded events from the log to the archive, through the server if one runs on the data directory
+    /// Move all recorded events from the log to the archive, through the server if one runs on the data directory. Exit code 1 if some
+    /// project's list of files is damaged: its events stay in the log
     Seal(SealArgs),
 }
 
@@ -36,6 +37,8 @@ struct SealArgs {
 struct SealSummary {
     sealed_until: u64,
     events: u64,
+    #[serde(default)]
+    waiting_projects: Vec<String>,
 }
 
 /// Runs the command.
@@ -48,10 +51,13 @@ pub(crate) fn run(settings: &Settings, args: &ArchiveArgs) -> Result<ExitCode, F
         runtime()?.block_on(seal(settings))?
     };
     print(*json, &summary, || {
-        let SealSummary { sealed_until, events } = &summary;
+        let SealSummary { sealed_until, events, waiting_projects: _ } = &summary;
         format!("sealed {events} events; the archive has everything up to position {sealed_until}")
     })?;
-    Ok(ExitCode::SUCCESS)
+    for project in &summary.waiting_projects {
+        eprintln!("the events of {project} are not sealed: its list of files, manifest.json, is damaged. They stay in the log");
+    }
+    Ok(if summary.waiting_projects.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn seal(settings: &Settings) -> Result<SealSummary, Failure> {
@@ -59,5 +65,6 @@ async fn seal(settings: &Settings) -> Result<SealSummary, Failure> {
     let sealed = engine.seal_archive().await;
     engine.close().await;
     let sealed = sealed.map_err(|fault| Failure::new("the events could not be sealed", fault))?;
-    Ok(SealSummary { sealed_until: sealed.sealed_until, events: sealed.events })
+    let waiting_projects = sealed.waiting.iter().map(ToString::to_string).collect();
+    Ok(SealSummary { sealed_until: sealed.sealed_until, events: sealed.events, waiting_projects })
 }

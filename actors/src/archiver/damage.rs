@@ -1,6 +1,5 @@
 //! Looks for damaged files of the archive.
 
-use headcount_archive::archive::Archive;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::ids::ProjectId;
@@ -34,8 +33,8 @@ impl DamageCheck {
 }
 
 fn check(sources: &Sources, project: ProjectId, whole: bool) {
-    let found = Archive::existing(sources.sealed.root(), project).and_then(|archive| archive.damaged_files(whole));
-    let damaged = match found {
+    let Some(opened) = sources.existing_archive(&sources.sealed.catalog(), project) else { return };
+    let damaged = match opened.and_then(|archive| archive.damaged_files(whole)) {
         Ok(damaged) => damaged,
         Err(error @ ArchiveError::Damaged { .. }) => vec![error],
         Err(error) => {

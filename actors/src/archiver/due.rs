@@ -9,17 +9,16 @@ use super::sources::Sources;
 use crate::history::{HistoryError, HistoryPiece, Wanted};
 use crate::partitions::PARTITIONS;
 
-/// When the oldest unsealed event was received.
+/// When the first event after some position was received.
 #[derive(Debug, Default)]
 pub(super) struct Oldest {
-    /// The position after which it is the first event, and its time of receipt.
+    /// The position, and the event's time of receipt.
     known: Option<(Position, Instant)>,
 }
 
 impl Oldest {
-    /// Returns the age of the oldest unsealed event in milliseconds; 0 if there is none.
-    pub(super) fn age_ms(&mut self, sources: &Sources) -> Result<u64, HistoryError> {
-        let after = sources.sealed.catalog().sealed_until();
+    /// Returns the age of the first event after the position `after` in milliseconds; 0 if there is none.
+    pub(super) fn age_ms(&mut self, sources: &Sources, after: Position) -> Result<u64, HistoryError> {
         let received = match self.known {
             Some((known_after, received)) if known_after == after => received,
             _ => {
@@ -43,6 +42,12 @@ fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>,
         if received.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(received)
+}
+
+/// Whether a project that waits can go on: its list of files is intact again.
+pub(super) fn can_resume(sources: &Sources) -> bool {
+    let catalog = sources.sealed.catalog();
+    catalog.waiting().keys().any(|project| sources.existing_archive(&catalog, *project).is_none_or(|opened| opened.is_ok()))
 }
 
 /// Whether events are to be sealed.

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_archive::archive::Archive;
 use headcount_archive::compact::merge_next;
 use headcount_archive::error::ArchiveError;
-use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::seal::month_of;
 use headcount_domain::ids::ProjectId;
 
@@ -34,10 +32,14 @@ impl Merges {
     /// Merges files of the next project, and removes what no list names. Returns whether there may be more to do.
     pub(super) fn step(&mut self, sources: &Sources) -> Result<bool, ArchiveError> {
         let Some(project) = self.unchecked.last().copied() else { return Ok(false) };
-        let opened = Archive::existing(sources.sealed.root(), project);
-        let mut archive = match sources.sealed.note(project, MANIFEST_NAME, opened) {
-            Ok(archive) => archive,
-            Err(error) => {
+        // A list that lacks sealed files must not be used: what it does not name is removed below.
+        let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
+            Some(Ok(archive)) => archive,
+            None => {
+                self.unchecked.pop();
+                return Ok(true);
+            }
+            Some(Err(error)) => {
                 self.unchecked.pop();
                 return if error.is_damage() { Ok(true) } else { Err(error) };
             }

@@ -2,12 +2,15 @@
 //!
 //! Events are collected by project within a budget. When it is used up, those of the largest project go to a file, which stays open until
 //! those of another one do. So a large project gets one file, and many small ones take no more memory than a few.
+//!
+//! A project whose list of files can't be used waits: its events stay in the log, and a later pass seals them once the list is restored.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use headcount_archive::archive::Archive;
+use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::row::{Currencies, Row};
@@ -19,7 +22,7 @@ use headcount_storage::external_ids::ExternalIdsView;
 use super::error::SealingError;
 use super::sources::Sources;
 use crate::history::{HistoryPiece, Wanted};
-use crate::partitions::PARTITIONS;
+use crate::partitions::{PARTITIONS, partition_of};
 
 /// Rows that wait to be written.
 #[derive(Default)]
@@ -36,11 +39,26 @@ struct Open {
     last: Position,
 }
 
+/// The result of a pass.
+#[derive(Debug)]
+pub(super) struct Passed {
+    /// The last sealed position of each project that got events.
+    pub(super) last: BTreeMap<ProjectId, Position>,
+    /// The projects that wait, each with the position up to which its events are sealed.
+    pub(super) waiting: BTreeMap<ProjectId, Position>,
+    /// The number of sealed events.
+    pub(super) events: u64,
+}
+
 /// See the module.
 pub(super) struct SealingPass<'s> {
     sources: &'s Sources,
-    after: Position,
+    catalog: &'s Catalog,
     until: Position,
+    /// The projects that waited and whose lists are intact again, each with the position up to which its events are sealed.
+    healed: BTreeMap<ProjectId, Position>,
+    /// The projects that wait.
+    held: BTreeMap<ProjectId, Position>,
     waiting: BTreeMap<ProjectId, WaitingRows>,
     waiting_bytes: usize,
     open: Option<Open>,
@@ -52,15 +70,25 @@ pub(super) struct SealingPass<'s> {
 }
 
 impl<'s> SealingPass<'s> {
-    /// Prepares to seal the events after `after` up to `until`, which are in durable checkpoints.
-    pub(super) fn new(sources: &'s Sources, after: Position, until: Position) -> Self {
+    /// Prepares to seal the events up to `until` that `catalog` does not have. They are in durable checkpoints.
+    pub(super) fn new(sources: &'s Sources, catalog: &'s Catalog, until: Position) -> Self {
         let (waiting, ids, currencies, last) = (BTreeMap::new(), HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { sources, after, until, waiting, waiting_bytes: 0, open: None, ids, currencies, last, events: 0 }
+        let can_go_on = |project: &ProjectId| sources.existing_archive(catalog, *project).is_none_or(|opened| opened.is_ok());
+        let (healed, held) = catalog.waiting().iter().partition(|(project, _)| can_go_on(project));
+        Self { sources, catalog, until, healed, held, waiting, waiting_bytes: 0, open: None, ids, currencies, last, events: 0 }
     }
 
-    /// Writes the events. Returns the last sealed position of each project that has some of them, and the number of events.
-    pub(super) fn run(mut self) -> Result<(BTreeMap<ProjectId, Position>, u64), SealingError> {
-        let all = |partition| Wanted { after: self.after, until: self.until, ..Wanted::partition(partition, 0) };
+    /// Whether there is nothing to seal.
+    pub(super) fn is_empty(&self) -> bool {
+        self.until <= self.catalog.sealed_until() && self.healed.is_empty()
+    }
+
+    /// Writes the events.
+    pub(super) fn run(mut self) -> Result<Passed, SealingError> {
+        let healed = |partition| self.healed.iter().filter(move |(project, _)| partition_of(**project) == partition);
+        let after =
+            |partition| healed(partition).map(|(_, until)| *until).chain([self.catalog.sealed_until()]).min().unwrap_or(0);
+        let all = |partition| Wanted { until: self.until, ..Wanted::partition(partition, after(partition)) };
         let wanted: Vec<Wanted> = (0..PARTITIONS).map(all).collect();
         let logged = self.sources.logged.clone();
         let mut result = Ok(());
@@ -73,7 +101,7 @@ impl<'s> SealingPass<'s> {
             self.write(project)?;
         }
         self.close()?;
-        Ok((self.last, self.events))
+        Ok(Passed { last: self.last, waiting: self.held, events: self.events })
     }
 
     fn take(&mut self, piece: HistoryPiece) -> Result<(), SealingError> {
@@ -82,6 +110,9 @@ impl<'s> SealingPass<'s> {
         }
         let event_bytes = size_of::<Row>() + 2 * piece.bytes / piece.events.len().max(1);
         for (position, event) in piece.events {
+            if !self.is_wanted(position, event.project) {
+                continue;
+            }
             let set_aside = self.sources.dead.contains(position);
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;
@@ -99,6 +130,13 @@ impl<'s> SealingPass<'s> {
         }
         Ok(())
     }
+
+    /// Whether the event is to be sealed in this pass.
+    fn is_wanted(&self, position: Position, project: ProjectId) -> bool {
+        let sealed_until = self.healed.get(&project).copied().unwrap_or(self.catalog.sealed_until());
+        position > sealed_until && !self.held.contains_key(&project)
+    }
+
     /// Whether an earlier event has the same external id.
     fn is_duplicate(&mut self, partition: u16, position: Position, event: &Event) -> Result<bool, SealingError> {
         let Some(external_id) = &event.external_id else { return Ok(false) };
@@ -137,7 +175,13 @@ impl<'s> SealingPass<'s> {
             Some(open) => open,
             None => {
                 self.close()?;
-                self.open_archive(project)?
+                match self.open_archive(project)? {
+                    Some(open) => open,
+                    None => {
+                        self.held.insert(project, rows.first().map_or(self.until, |row| row.position - 1));
+                        return Ok(());
+                    }
+                }
             }
         };
         self.sources.done("file begun");
@@ -156,11 +200,26 @@ impl<'s> SealingPass<'s> {
         Ok(())
     }
 
-    fn open_archive(&self, project: ProjectId) -> Result<Open, SealingError> {
-        let opened = Archive::open(self.sources.sealed.root(), project);
-        let archive = self.sources.sealed.note(project, MANIFEST_NAME, opened)?;
-        let last = archive.manifest().sealed_until();
-        Ok(Open { project, sealer: Sealer::new(archive, self.sources.seal_options()), last })
+    /// Opens the archive of a project. `None`: its list of files can't be used.
+    fn open_archive(&self, project: ProjectId) -> Result<Option<Open>, SealingError> {
+        let opened = match self.sources.existing_archive(self.catalog, project) {
+            // Only its list was read: what fails concerns this project alone.
+            Some(opened) => opened.map(Some).or_else(|error| {
+                tracing::error!(%project, %error, "the events of a project can't be sealed; they stay in the log");
+                Ok(None)
+            }),
+            None => {
+                let opened = Archive::open(self.sources.sealed.root(), project);
+                match self.sources.sealed.note(project, MANIFEST_NAME, opened) {
+                    Err(error) if error.is_damage() => Ok(None),
+                    opened => opened.map(Some),
+                }
+            }
+        };
+        Ok(opened?.map(|archive| {
+            let last = archive.manifest().sealed_until();
+            Open { project, sealer: Sealer::new(archive, self.sources.seal_options()), last }
+        }))
     }
 
     /// Completes the open file and lists it.

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::error::SealingError;
-use super::pass::SealingPass;
+use super::pass::{Passed, SealingPass};
 use super::sources::Sources;
 
 /// How long a request to seal waits for checkpoints.
@@ -14,12 +15,14 @@ const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
 /// The result of sealing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// The position up to which all events are sealed.
+    /// The position up to which all events are sealed, except those of projects that wait.
     pub sealed_until: Position,
     /// The number of events that were added to the archive.
     pub events: u64,
+    /// The projects whose list of files can't be used. Their events stay in the log until it is restored.
+    pub waiting: Vec<ProjectId>,
 }
 
 /// Seals what is in durable checkpoints.
@@ -48,21 +51,23 @@ pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
 
 fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError> {
     let catalog = sources.sealed.catalog();
-    let after = catalog.sealed_until();
-    if until <= after {
+    let until = until.max(catalog.sealed_until());
+    let pass = SealingPass::new(sources, &catalog, until);
+    if pass.is_empty() {
         trim(sources)?;
-        return Ok(Sealed { sealed_until: after, events: 0 });
+        return Ok(Sealed { sealed_until: until, events: 0, waiting: catalog.waiting().keys().copied().collect() });
     }
     if !sources.has_space() {
         return Err(SealingError::DiskFull);
     }
-    let (last, events) = SealingPass::new(sources, after, until).run()?;
-    let catalog = catalog.advanced(until, &last);
+    let Passed { last, waiting, events } = pass.run()?;
+    let waiting_projects = waiting.keys().copied().collect();
+    let catalog = catalog.advanced(until, &last, waiting);
     catalog.write(sources.sealed.root())?;
     sources.done("catalog replaced");
     sources.sealed.publish(catalog);
     trim(sources)?;
-    Ok(Sealed { sealed_until: until, events })
+    Ok(Sealed { sealed_until: until, events, waiting: waiting_projects })
 }
 
 /// Removes the segments of the log whose events are all sealed, and that nobody reads.

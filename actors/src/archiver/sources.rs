@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use headcount_archive::archive::Archive;
+use headcount_archive::catalog::Catalog;
 use headcount_archive::compact::CompactOptions;
+use headcount_archive::error::ArchiveError;
 use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
-use headcount_domain::ids::KeyHasher;
+use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::ExternalIdsView;
 use headcount_storage::log::LogTrimmer;
@@ -72,6 +75,11 @@ impl Sources {
     /// How many bytes of events are collected before those of a project are written.
     pub(super) fn buffer_bytes(&self) -> usize {
         (self.memory_bytes / 16).clamp(4 << 20, 64 << 20)
+    }
+
+    /// Opens the archive of a project that has sealed events according to `catalog`. `None`: it has none.
+    pub(super) fn existing_archive(&self, catalog: &Catalog, project: ProjectId) -> Option<Result<Archive, ArchiveError>> {
+        catalog.last_of(project).map(|last| self.sealed.list(project, last))
     }
 
     /// Reports that a step is done.

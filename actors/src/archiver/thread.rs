@@ -10,7 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
-use super::due::{Oldest, is_due};
+use super::due::{Oldest, can_resume, is_due};
 use super::error::SealingError;
 use super::merges::Merges;
 use super::sealing::{Sealed, seal, seal_all};
@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// How often all archives are looked at for merges: a month may be over.
 const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// How often damaged files are checked again.
+/// How often damaged files, and the lists of projects that wait, are checked again.
 const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Figures about the archive.
@@ -34,6 +34,8 @@ pub(crate) struct ArchiveFigures {
     pub(crate) bytes: AtomicU64,
     /// The age of the oldest unsealed event in milliseconds.
     pub(crate) lag_ms: AtomicU64,
+    /// The number of projects whose events wait in the log, because their list of files can't be used.
+    pub(crate) waiting_projects: AtomicU64,
 }
 
 type SealReply = Sender<Result<Sealed, SealingError>>;
@@ -56,6 +58,8 @@ impl Archiver {
         let stop = Arc::clone(&sources.stop);
         let work = ArchiveWork {
             oldest: Oldest::default(),
+            oldest_waiting: Oldest::default(),
+            can_resume: false,
             merges: Merges::default(),
             damage: DamageCheck::new(&sources),
             checked_damage: Stopwatch::now(),
@@ -94,7 +98,12 @@ impl Archiver {
 
 struct ArchiveWork {
     sources: Sources,
+    /// The oldest unsealed event of projects that don't wait.
     oldest: Oldest,
+    /// The oldest event of those that do.
+    oldest_waiting: Oldest,
+    /// Whether a project that waits was found to be able to go on.
+    can_resume: bool,
     merges: Merges,
     damage: DamageCheck,
     checked_damage: Stopwatch,
@@ -112,6 +121,7 @@ impl ArchiveWork {
             match requests.recv_timeout(if has_more { Duration::ZERO } else { TICK }) {
                 Ok(reply) => {
                     let outcome = seal_all(&self.sources);
+                    self.note_waiting();
                     self.merges.check_all(&self.sources);
                     has_more = true;
                     let _ = reply.send(outcome);
@@ -127,8 +137,9 @@ impl ArchiveWork {
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
             return false;
         }
-        if self.sources.sealed.damaged_files() > 0 && self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
+        if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
             DamageCheck::check_damaged(&self.sources);
+            self.can_resume = can_resume(&self.sources);
             self.checked_damage = Stopwatch::now();
         }
         let worked = self.seal_if_due().and_then(|()| self.merge());
@@ -138,15 +149,22 @@ impl ArchiveWork {
     }
 
     fn seal_if_due(&mut self) -> Result<(), SealingError> {
-        let age_ms = self.oldest.age_ms(&self.sources)?;
-        self.figures.lag_ms.store(age_ms, Ordering::Relaxed);
-        if !is_due(&self.sources, age_ms) {
+        let catalog = self.sources.sealed.catalog();
+        let age_ms = self.oldest.age_ms(&self.sources, catalog.sealed_until())?;
+        let waiting_ms = match catalog.waiting().is_empty() {
+            true => 0,
+            false => self.oldest_waiting.age_ms(&self.sources, catalog.logged_after())?,
+        };
+        self.figures.lag_ms.store(age_ms.max(waiting_ms), Ordering::Relaxed);
+        self.note_waiting();
+        if !is_due(&self.sources, age_ms) && !std::mem::take(&mut self.can_resume) {
             return Ok(());
         }
         match seal(&self.sources) {
             // Not a failure: checkpoints are on their way.
             Err(SealingError::NoAnswer) => Ok(()),
-            Ok(Sealed { events, sealed_until }) => {
+            Ok(Sealed { events, sealed_until, waiting: _ }) => {
+                self.note_waiting();
                 if events > 0 {
                     tracing::info!(events, sealed_until, "events are sealed");
                     self.merges.check_all(&self.sources);
@@ -155,6 +173,11 @@ impl ArchiveWork {
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn note_waiting(&self) {
+        let waiting = self.sources.sealed.catalog().waiting().len();
+        self.figures.waiting_projects.store(waiting as u64, Ordering::Relaxed);
     }
 
     /// Does a merge, if there is one. Returns whether there may be more.

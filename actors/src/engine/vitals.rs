@@ -42,6 +42,8 @@ pub struct Vitals {
     pub archive_bytes: u64,
     /// Number of archive files that were found damaged.
     pub archive_damaged_files: usize,
+    /// Number of projects whose events can't be sealed, because their list of files can't be used.
+    pub seal_waiting_projects: u64,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
     /// Kept answers.
@@ -65,6 +67,7 @@ impl Engine {
             archive_files: archive.files.load(Ordering::Relaxed),
             archive_bytes: archive.bytes.load(Ordering::Relaxed),
             archive_damaged_files: self.inner.sealed.damaged_files(),
+            seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),

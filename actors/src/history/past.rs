@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use headcount_archive::catalog::Catalog;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Window;
@@ -26,16 +27,14 @@ impl Past {
     fn read_sealed(
         &self,
         wanted: &[Wanted],
-        catalog: &headcount_archive::catalog::Catalog,
+        catalog: &Catalog,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, HistoryError> {
-        let sealed_until = catalog.sealed_until();
-        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until) {
-            let until = wanted.until.min(sealed_until);
+        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until(catalog, wanted)) {
+            let until = wanted.until.min(sealed_until(catalog, wanted));
             let part = Wanted { until, ..*wanted };
-            let is_wanted =
-                |project| wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project);
-            for (project, last) in catalog.projects().filter(|(project, last)| *last > wanted.after && is_wanted(*project)) {
+            let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
+            for (project, last) in catalog.projects().filter(is_wanted) {
                 let read = self.sealed.read(project, last, &part, visit);
                 let read = read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?;
                 if read.is_break() {
@@ -56,6 +55,16 @@ impl Past {
     }
 }
 
+/// Whether events of `project` are among the wanted ones.
+fn concerns(wanted: &Wanted, project: ProjectId) -> bool {
+    wanted.project.map_or_else(|| partition_of(project) == wanted.partition, |one| one == project)
+}
+
+/// The position up to which the wanted events are in the archive. Those after it are read from the log.
+fn sealed_until(catalog: &Catalog, wanted: &Wanted) -> Position {
+    catalog.sealed_until_of(|project| concerns(wanted, project))
+}
+
 impl History for Past {
     fn last_position(&self, _: u16) -> Position {
         self.logged.last_position()
@@ -66,7 +75,7 @@ impl History for Past {
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());
         }
-        self.read_logged(wanted, hold.catalog.sealed_until(), visit)
+        self.read_logged(wanted, &hold.catalog, visit)
     }
 
     fn read_columns(
@@ -79,10 +88,11 @@ impl History for Past {
         let hold = self.sealed.hold();
         if let Some(last) = hold.catalog.last_of(project).filter(|last| *last > wanted.after) {
             // The project's list may have more files by now, whose events the log has too.
-            let part = Wanted { until: wanted.until.min(hold.catalog.sealed_until()), ..*wanted };
-            let read = self.sealed.read_columns(project, last, &part, days, visit);
-            if read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?.is_break() {
-                return Ok(());
+            let part = Wanted { until: wanted.until.min(sealed_until(&hold.catalog, wanted)), ..*wanted };
+            match self.sealed.read_columns(project, last, &part, days, visit) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(error) => return Err(HistoryError::Archive { partition: wanted.partition, error }),
             }
         }
         let mut failed = Ok(());
@@ -93,20 +103,21 @@ impl History for Past {
                 ControlFlow::Break(())
             }
         };
-        self.read_logged(&[*wanted], hold.catalog.sealed_until(), events)?;
+        self.read_logged(&[*wanted], &hold.catalog, events)?;
         failed
     }
 }
 
 impl Past {
-    /// Passes the wanted events after `sealed_until` to `visit`.
+    /// Passes the wanted events that are not sealed to `visit`.
     fn read_logged(
         &self,
         wanted: &[Wanted],
-        sealed_until: Position,
+        catalog: &Catalog,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<(), HistoryError> {
-        let rest = wanted.iter().map(|wanted| Wanted { after: wanted.after.max(sealed_until), ..*wanted });
+        let logged_after = |wanted: &Wanted| wanted.after.max(sealed_until(catalog, wanted));
+        let rest = wanted.iter().map(|wanted| Wanted { after: logged_after(wanted), ..*wanted });
         let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
         let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };
         let first = self.logged.first_position();

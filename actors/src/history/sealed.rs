@@ -82,8 +82,8 @@ impl SealedEvents {
     /// The position up to which nobody reads the log any more.
     pub(crate) fn unread_until(&self) -> Position {
         let shared = self.lock();
-        let sealed = shared.catalog.sealed_until();
-        shared.readers.values().copied().min().map_or(sealed, |reader| reader.min(sealed))
+        let logged_after = shared.catalog.logged_after();
+        shared.readers.values().copied().min().map_or(logged_after, |reader| reader.min(logged_after))
     }
 
     /// The number of files that were found damaged.
@@ -123,7 +123,7 @@ impl SealedEvents {
         let mut shared = self.lock();
         let (number, catalog) = (shared.next_reader, Arc::clone(&shared.catalog));
         shared.next_reader += 1;
-        shared.readers.insert(number, catalog.sealed_until());
+        shared.readers.insert(number, catalog.logged_after());
         Hold { sealed: self, number, catalog }
     }
 
@@ -192,7 +192,7 @@ impl SealedEvents {
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         loop {
-            let archive = self.note(project, MANIFEST_NAME, self.list(project, last))?;
+            let archive = self.list(project, last)?;
             let is_wanted = |entry: &&FileEntry| {
                 let is_on = overlaps(days, entry.first_day, entry.last_day);
                 is_on && entry.name.last > after.get() && entry.name.first <= until
@@ -206,7 +206,15 @@ impl SealedEvents {
         }
     }
 
-    fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+    /// Opens the archive of a project that has sealed events up to the position `last`.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] if the list of files is missing, damaged or a former one; [`ArchiveError::Io`].
+    pub(crate) fn list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
+        self.note(project, MANIFEST_NAME, self.read_list(project, last))
+    }
+
+    fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         let archive = Archive::existing(&self.root, project)?;
         match archive.manifest().files().last() {
             Some(file) if file.name.last >= last => Ok(archive),

@@ -1,8 +1,8 @@
 //! `POST /admin/archive/seal`: needs the operator token.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::AskError;
 use headcount_actors::domain::fault::FaultKind;
+use headcount_actors::{AskError, Sealed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,10 +15,12 @@ use crate::http::respond::error::ApiError;
 /// What was sealed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SealAnswer {
-    /// The position up to which all events of all projects are in the archive.
+    /// The position up to which all events are in the archive, except those of `waiting_projects`.
     sealed_until: u64,
     /// The number of events that were added to the archive.
     events: u64,
+    /// The projects whose events stay in the log, because their list of archive files is damaged.
+    waiting_projects: Vec<String>,
 }
 
 /// Moves all recorded events from the log to the archive.
@@ -26,7 +28,7 @@ pub(crate) struct SealAnswer {
 /// Writes checkpoints first, so it may take some seconds. If it fails, the events stay in the log.
 #[utoipa::path(
     post, path = "/admin/archive/seal", tag = "operations", operation_id = "seal_archive",
-    responses((status = 200, description = "Everything recorded before the request is sealed.", body = SealAnswer), TokenErrors, UnavailableErrors),
+    responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer), TokenErrors, UnavailableErrors),
     security(("operator_token" = []))
 )]
 pub(crate) async fn seal(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
@@ -39,5 +41,7 @@ pub(crate) async fn seal(state: web::Data<AppState>, request: HttpRequest) -> Re
             _ => ApiError::overloaded("the events could not be sealed now; they stay in the log, and the server's log says why"),
         }
     })?;
-    Ok(HttpResponse::Ok().json(SealAnswer { sealed_until: sealed.sealed_until, events: sealed.events }))
+    let Sealed { sealed_until, events, waiting } = sealed;
+    let waiting_projects = waiting.iter().map(ToString::to_string).collect();
+    Ok(HttpResponse::Ok().json(SealAnswer { sealed_until, events, waiting_projects }))
 }

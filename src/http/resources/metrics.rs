@@ -130,7 +130,7 @@ fn view_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 3] {
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 18] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 19] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
@@ -177,6 +177,11 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 18] {
             "headcount_seal_lag_seconds",
             "Age of the oldest event that is not in the archive; 0: all are.",
             as_i64(vitals.seal_lag.as_secs()),
+        ),
+        (
+            "headcount_seal_waiting_projects",
+            "Projects whose events stay in the log, because their list of archive files is damaged.",
+            as_i64(vitals.seal_waiting_projects),
         ),
     ]
 }

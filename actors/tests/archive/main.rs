@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod waiting;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
