@@ -130,7 +130,7 @@ fn view_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 3] {
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 19] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
@@ -182,6 +182,11 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 19] {
             "headcount_seal_waiting_projects",
             "Projects whose events stay in the log, because their list of archive files is damaged.",
             as_i64(vitals.seal_waiting_projects),
+        ),
+        (
+            "headcount_deletions_pending",
+            "Deleted projects of which something recorded is left.",
+            as_i64(vitals.deletions_pending),
         ),
     ]
 }
