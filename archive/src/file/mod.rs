@@ -6,6 +6,7 @@
 
 mod buffers;
 mod chunk;
+mod columns;
 mod footer;
 mod name;
 mod page;
@@ -15,6 +16,7 @@ mod rows;
 mod stream;
 mod writer;
 
+pub use columns::{GroupReader, TextColumn};
 pub use name::{FileEntry, FileName};
 pub(crate) use reader::verify;
 pub use reader::{ArchiveFile, Batches, Columns, RowGroup, Selection};
