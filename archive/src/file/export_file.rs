@@ -79,6 +79,7 @@ pub struct ExportFile {
     batches: Option<ParquetRecordBatchReader>,
     rows: std::vec::IntoIter<Row>,
     has_failed: bool,
+    read_bytes: u64,
 }
 
 impl ExportFile {
@@ -114,7 +115,13 @@ impl ExportFile {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = careful(|| ArrowReaderMetadata::try_new(Arc::new(metadata), options))?;
         let rows = Vec::new().into_iter();
-        Ok(Self { file, project, metadata, checksums, next_group: 0, batches: None, rows, has_failed: false })
+        Ok(Self { file, project, metadata, checksums, next_group: 0, batches: None, rows, has_failed: false, read_bytes: 0 })
+    }
+
+    /// How many bytes of the row groups have been read.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
     }
 
     fn next_row(&mut self) -> Result<Option<Row>, ExportFileError> {
@@ -129,6 +136,8 @@ impl ExportFile {
                 }
             } else if self.next_group < self.metadata.metadata().num_row_groups() {
                 self.batches = Some(self.open_group(self.next_group)?);
+                let group = self.metadata.metadata().row_group(self.next_group);
+                self.read_bytes += u64::try_from(group.compressed_size()).unwrap_or_default();
                 self.next_group += 1;
             } else {
                 return Ok(None);

@@ -1,18 +1,12 @@
+use headcount_storage::files::{PRIVATE_FILE, write_atomically};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
 
 use super::*;
-use crate::export::{ExportFormat, RowEncoder, parse_row};
 
 const PROJECT: ProjectId = ProjectId(7);
-
-fn row() -> Row {
-    let json = br#"{"_v":1,"position":1,"timestamp":"2024-03-01T10:00:00.000Z","received_at":"2024-03-01T10:00:00.000Z",
-        "day":"2024-03-01","name":"order","consented":false,"metadata":null}"#;
-    parse_row(json, PROJECT).unwrap().unwrap()
-}
 
 /// A file without rows, and with our entries, whatever its columns are.
 fn forged(schema: TypePtr) -> Vec<u8> {
@@ -30,7 +24,7 @@ fn forged(schema: TypePtr) -> Vec<u8> {
 fn open(bytes: &[u8]) -> Result<ExportFile, ExportFileError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
-    std::fs::write(&path, bytes).unwrap();
+    write_atomically(&path, bytes, PRIVATE_FILE).unwrap();
     ExportFile::open(&path)
 }
 
@@ -39,20 +33,16 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn other_files_are_told_apart_from_damaged_ones() {
-    let mut export = RowEncoder::new(ExportFormat::Parquet, PROJECT);
-    export.push(&row()).unwrap();
-    let export = export.finish().unwrap();
-    assert_eq!(open(&export).unwrap().count(), 1);
-    assert!(refusal(&export[..export.len() - 1]).contains("damaged"));
+fn other_files_and_damaged_ones_get_errors_of_their_own() {
     assert!(refusal(b"PAR1").contains("damaged"));
 
     let columns = |columns: &str| Arc::new(parse_message_type(&format!("message event {{ {columns} }}")).unwrap());
     assert!(refusal(&forged(columns("required int64 position;"))).contains("columns are not those of an export"));
     let many: String = (0..100_000).map(|number| format!("optional int32 c{number};")).collect();
     assert!(refusal(&forged(columns(&many))).contains("too many columns"));
-    let exported = message(EXPORT_COLUMNS, &[]).unwrap();
-    assert_eq!(open(&forged(exported)).unwrap().count(), 0);
+    let export = forged(message(EXPORT_COLUMNS, &[]).unwrap());
+    assert_eq!(open(&export).unwrap().count(), 0);
+    assert!(refusal(&export[..export.len() - 1]).contains("damaged"));
     let foreign = SerializedFileWriter::new(Vec::new(), columns("required int64 position;"), Arc::default()).unwrap();
     assert!(refusal(&foreign.into_inner().unwrap()).contains("another program wrote it"));
 }
