@@ -4,7 +4,8 @@
 usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [--memory 128MiB] [--events 1000000] [--seconds 60]
 
 memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain, user or page with each
-           event; 5,000 user agents of 120 KB; 100 connections that never read; 1,100 connections held open; eight concurrent heavy queries
+           event; a million values of a property, and events with 128 metadata keys, sealed and aggregated; 5,000 user agents of 120 KB;
+           100 connections that never read; 1,100 connections held open; eight concurrent heavy queries
 work       CPU time of the server per batch of 5,000 events of one user, with a new company, group, page or referrer in each event:
            the last batches compared with the first; then a kill, and the rate of the replay
 neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
@@ -125,6 +126,9 @@ NEW = {  # events, by the attribute that is new in each
     "domains": '{{"name":"open","user_id":"u{0}","metadata":{{"email":"u@d{0}.example"}}}}',
     "users": '{{"name":"open","user_id":"u{0}"}}',
     "pages": '{{"name":"pageview","user_id":"one","url":"https://x.example/p{0}"}}',
+    "values": '{{"name":"open","user_id":"u","metadata":{{"value":"value number {0}","n":{0}}}}}',
+    # 128 keys and some 4 KB each: a batch of 900 has nearly 4 MiB.
+    "keys": '{{"name":"open","user_id":"u","metadata":{{' + ",".join(f'"key{at}":"value {{0}} of {at}"' for at in range(128)) + "}}}}",
 }
 
 # The kinds that `work` and `neighbour` measure.
@@ -134,6 +138,9 @@ KINDS = ("companies", "groups", "pages", "referrers")
 def batch(kind, first, count=BATCH):
     event = NEW[kind].format
     return '{"events":[' + ",".join([event(number) for number in range(first, first + count)]) + "]}"
+
+
+BATCHES = {"keys": 900}
 
 
 def send(connection, key, body):
@@ -147,9 +154,10 @@ def send(connection, key, body):
 def fill(server, kind, events):
     """Sends `events` events in sequential batches. Returns the number of recorded events, and the responses by status."""
     connection, recorded, statuses = http.client.HTTPConnection(server.address, timeout=120), 0, {}
-    for first in range(0, events, BATCH):
+    count = BATCHES.get(kind, BATCH)
+    for first in range(0, events, count):
         for _ in range(200):
-            more, status = send(connection, server.keys["public_key"], batch(kind, first))
+            more, status = send(connection, server.keys["public_key"], batch(kind, first, count))
             statuses[status] = statuses.get(status, 0) + 1
             recorded += more
             if status != 503:
@@ -253,7 +261,34 @@ def queries(server, options):
     return f"responses {statuses}, at most {worst[0] * 1000:,.0f} ms; /healthz at most {health * 1000:,.0f} ms"
 
 
-MEMORY = {kind: always_new(kind) for kind in NEW} | {"agents": large_agents, "unread": unread, "held": held, "queries": queries}
+def sealed(kind, field, share):
+    """Seals the events while one property of them is asked for, then asks again."""
+
+    def run(server, options):
+        recorded, statuses = fill(server, kind, int(options.events * share))
+        filled = server.memory_mib()
+        token = (server.place / "data" / "operator-token").read_text().strip()
+        took = []
+
+        def ask():
+            began = time.monotonic()
+            path = f"/projects/{server.keys['project_id']}/analytics/aggregate"
+            question = {"start_date": "2026-01-01", "metadata_field": field, "sum_metadata_field": "n", "limit": 10}
+            status, body = server.ask(path, body=json.dumps(question))
+            took.append(f"{time.monotonic() - began:.1f} s ({status}, {json.loads(body).get('total_groups')} groups)")
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        status, _ = server.request("POST", "/admin/archive/seal", "", {"authorization": f"Bearer {token}"})
+        asking.join()
+        ask()
+        return f"{recorded:,} recorded, {statuses}; {filled:.0f} MiB before sealing ({status}); asked meanwhile and after: {took}"
+
+    return run
+
+
+SEALED = {"values": sealed("values", "value", 1), "keys": sealed("keys", "key0", 0.06)}
+MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread, "held": held, "queries": queries}
 
 
 def memory(options):

@@ -169,6 +169,12 @@ impl Gate {
         Ok(Permit { pool: Arc::clone(&self.pool), holders, amount })
     }
 
+    /// Whether a holder has something.
+    #[must_use]
+    pub(crate) fn has(&self, holder: Holder) -> bool {
+        self.pool.held.contains_key(&holder)
+    }
+
     /// How much is taken.
     #[must_use]
     pub fn used(&self) -> usize {

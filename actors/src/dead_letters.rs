@@ -10,15 +10,26 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
-use headcount_storage::files;
+use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 struct Line {
     position: Position,
+}
+
+#[derive(Deserialize)]
+struct ProjectLine {
+    event: EventProject,
+}
+
+#[derive(Deserialize)]
+struct EventProject {
+    project: ProjectId,
 }
 
 #[derive(Serialize)]
@@ -53,6 +64,20 @@ impl DeadLetters {
 
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
+    }
+
+    /// Removes the events of a deleted project from the file. Lines that can't be read stay.
+    pub(crate) fn remove(&self, project: ProjectId) -> io::Result<()> {
+        let _no_line_is_added = self.positions.lock();
+        let Some(text) = files::read_if_there(&self.path)? else { return Ok(()) };
+        let is_its = |line: &&[u8]| serde_json::from_slice::<ProjectLine>(line).is_ok_and(|line| line.event.project == project);
+        let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+        let kept: Vec<&[u8]> = lines.iter().copied().filter(|line| !is_its(line)).collect();
+        if kept.len() < lines.len() {
+            // Their positions stay known until the next start: nobody asks for them.
+            files::write_atomically(&self.path, &kept.join(&b'\n'), PRIVATE_FILE)?;
+        }
+        Ok(())
     }
 
     /// Sets an event aside, for good.

@@ -57,6 +57,7 @@ pub(crate) fn of_history(error: HistoryError) -> Fault {
         HistoryError::Log(error) => of_log(error),
         HistoryError::Decode(_) | HistoryError::Missing { .. } => Fault::damaged_log(error.to_string()),
         HistoryError::Archive { error, .. } => of_archive(error),
+        HistoryError::Deleted { .. } => Fault::io(error.to_string()),
     }
 }
 

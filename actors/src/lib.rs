@@ -9,6 +9,7 @@ pub mod backup;
 mod checkpoint_writer;
 pub mod clock;
 mod dead_letters;
+mod deleted_projects;
 pub mod engine;
 mod event_codec;
 mod fault;

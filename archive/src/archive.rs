@@ -61,6 +61,29 @@ impl Archive {
         }
     }
 
+    /// Removes the archive of a deleted project. May be repeated, also if it has none.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]; some files may remain.
+    pub fn remove(root: &Path, project: ProjectId) -> Result<(), ArchiveError> {
+        let (dir, renamed) = (root.join(format!("project={project}")), root.join(format!("deleted={project}")));
+        let if_there = |outcome: std::io::Result<()>| match outcome {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            outcome => outcome,
+        };
+        let remove = || {
+            if !root.exists() {
+                return Ok(());
+            }
+            if_there(files::remove_dir_all(&renamed))?;
+            // Nobody meets a folder with a part of its files.
+            if_there(files::rename(&dir, &renamed))?;
+            if_there(files::remove_dir_all(&renamed))?;
+            files::sync_dir(root)
+        };
+        remove().map_err(ArchiveError::io("remove", &dir))
+    }
+
     /// The project's folder.
     #[must_use]
     pub fn dir(&self) -> &Path {

@@ -106,6 +106,15 @@ impl Catalog {
         next
     }
 
+    /// Returns the catalog without a deleted project.
+    #[must_use]
+    pub fn without(&self, project: ProjectId) -> Self {
+        let mut next = self.clone();
+        next.last.remove(&project);
+        next.waiting.remove(&project);
+        next
+    }
+
     /// Reads the catalog of the archive in the directory `root`. Without a file, nothing is sealed.
     ///
     /// # Errors

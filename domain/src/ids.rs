@@ -126,6 +126,9 @@ impl RecordKey {
     }
 }
 
+/// The bits of the fingerprint of an `external_id` that tell its project.
+const PROJECT_BITS: u128 = !(u128::MAX >> 48);
+
 /// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
 
@@ -182,10 +185,24 @@ impl KeyHasher {
         self.hash(4, 0, key.as_bytes())
     }
 
-    /// Returns the fingerprint of an `external_id` of a project.
+    /// Returns the id of a visitor who has none, from what tells visitors of a project apart. The key is that of a day.
+    #[must_use]
+    pub fn cookieless(&self, project: ProjectId, visitor: &str) -> u128 {
+        self.hash(5, project.0, visitor.as_bytes()).0
+    }
+
+    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id, behind the project's [`Self::external_ids_of`].
     #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
-        self.hash(5, project.0, external_id.as_bytes()).0
+        let of_project = self.hash(11, project.0, &[]).0 & PROJECT_BITS;
+        of_project | (self.hash(5, project.0, external_id.as_bytes()).0 & !PROJECT_BITS)
+    }
+
+    /// Returns the first bytes of the fingerprints of a project's `external_id`s, which those of no other project have.
+    #[must_use]
+    pub fn external_ids_of(&self, project: ProjectId) -> [u8; 6] {
+        let [a, b, c, d, e, f, ..] = self.hash(11, project.0, &[]).0.to_be_bytes();
+        [a, b, c, d, e, f]
     }
 
     /// Returns the key of a normalized e-mail address.
@@ -318,6 +335,9 @@ mod tests {
             assert!(hasher.user(name).is_user() && !hasher.anonymous(name).is_user());
         }
         assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
+        let of = |project, id: &str| hasher.external_id(ProjectId(project), id).to_be_bytes();
+        assert!(of(1, "x").starts_with(&hasher.external_ids_of(ProjectId(1))) && of(1, "x") != of(1, "y"));
+        assert_ne!(hasher.external_ids_of(ProjectId(1)), hasher.external_ids_of(ProjectId(2)));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::http::openapi::responses::SharedResponses;
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, metrics, projects, version};
+use crate::http::resources::{docs, metrics, version};
 use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody};
 use crate::http::routes::Router;
@@ -86,6 +86,7 @@ endpoints! {
     projects => create;
     projects => show;
     projects => change;
+    projects => remove;
     public_keys => list;
     public_keys => create;
     public_keys => change;
@@ -110,7 +111,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     for path in ["/i", "/track", "/i/batch"] {
         router.on(path, Method::OPTIONS, cors::preflight);
     }
-    router.refused("/projects/{project_id}", Method::DELETE, projects::remove);
     docs::add_assets(&mut router);
     router.register(config);
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));

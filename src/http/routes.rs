@@ -53,16 +53,6 @@ impl Router {
         endpoint.methods.push(method);
     }
 
-    /// Adds a method that is refused to every caller, each for its own reason. Errors do not list it.
-    pub(crate) fn refused<F, Args>(&mut self, path: &str, method: Method, handler: F)
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
-        self.endpoint(path).routes.push(web::method(method).to(handler));
-    }
-
     fn endpoint(&mut self, path: &str) -> &mut Endpoint {
         let index = self.endpoints.iter().position(|endpoint| endpoint.path == path).unwrap_or(self.endpoints.len());
         if index == self.endpoints.len() {

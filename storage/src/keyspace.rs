@@ -311,6 +311,12 @@ impl Key {
     pub fn cells_of(partition: PartitionId, project: u64) -> [Vec<u8>; 2] {
         [ROLLUP, INDEX].map(|group| in_project(partition, group, project))
     }
+
+    /// The prefixes of everything that is stored of a project.
+    #[must_use]
+    pub fn all_of(partition: PartitionId, project: u64) -> [Vec<u8>; 3] {
+        [ROLLUP, RECORD, INDEX].map(|group| in_project(partition, group, project))
+    }
 }
 
 struct Reader<'a> {

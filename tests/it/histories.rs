@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use headcount_histories::{
-    Care, Coverage, History, Rng, Served, Size, Step, Subject, minimize, model_of, questions, regressions, run,
+    Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, minimize, model_of, questions, regressions, run,
 };
-use headcount_model::{Ids, Json, Question, same};
+use headcount_model::{Ids, Json, Model, Question, Sender, same};
 
 use crate::archive::KeepSealing;
 use crate::client::Call;
@@ -82,6 +82,78 @@ fn what_once_was_hard_stays_right() {
         regression.history.steps.retain(|step| *step != Step::Restart);
         let outcome = regression.run(&mut Served::new(Tenant::on(&server)));
         assert!(outcome.is_ok(), "{}: {}", regression.name, outcome.unwrap_err());
+    }
+}
+
+/// A project is deleted in the middle of a history: it is unknown from then on, and the other projects and the organization answer as if it had never been.
+#[test]
+fn a_deleted_project_leaves_no_trace() {
+    away_from_midnight();
+    let server = Arc::new(TestServer::start());
+    let sealing = KeepSealing::on(&server);
+    let mut compared = 0;
+    for seed in (3000..3200).filter(|seed| !history(*seed).live && history(*seed).projects.len() > 1).take(24) {
+        let history = history(seed);
+        let mut rng = Rng::new(seed);
+        let gone = rng.pick(&history.projects).name.clone();
+        let at = rng.below(history.steps.len() + 1);
+        let mut served = Served::new(Tenant::on(&server));
+        served.setup(&history);
+        let mut model = model_of(&history);
+        let (before, after) = history.steps.split_at(at);
+        before.iter().for_each(|step| send(&mut served, &mut model, step));
+        let path = format!("/projects/{}", id_of(&served.server, &gone));
+        assert_eq!(served.server.delete(&path).status, 204, "{gone} of {history}");
+        model.delete_project(&gone);
+        let of_gone =
+            |step: &&Step| matches!(step, Step::Track { project, .. } | Step::Batch { project, .. } if *project == gone);
+        after.iter().filter(|step| !of_gone(step)).for_each(|step| send(&mut served, &mut model, step));
+        let mut ids = Ids::default();
+        let asked = questions(&history, &mut rng, 120);
+        let comparable = |question: &&Question| {
+            can_be_asked(question) && !question.path.contains("{company:") && !question.path.ends_with("/top-users")
+        };
+        for question in asked.iter().filter(comparable) {
+            let got = served.ask(question);
+            if question.path.contains(&format!("{{{gone}}}")) {
+                assert_eq!(got.0, 404, "{question:?} of {history}");
+                continue;
+            }
+            let same = compare(model.answer(now_ms(), question), got, &mut ids);
+            assert!(same.is_ok(), "{same:?} at {question:?} without {gone} from step {at} of {history}");
+            compared += 1;
+        }
+    }
+    sealing.stop();
+    println!("{compared} answers compared");
+    assert!(compared >= 1_000, "{compared} answers compared");
+    let ends =
+        || server.send(&Call::get("/metrics").header("host", "localhost")).text().contains("\nheadcount_deletions_pending 0\n");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !ends() {
+        assert!(std::time::Instant::now() < until, "the deletions don't end");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+/// Sends what a step sends to both.
+fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
+    let mut record = |project: &str, body: &str| drop(model.record(project, body, now_ms(), &Sender::browser()));
+    match step {
+        Step::Track { project, body } => {
+            record(project, body);
+            drop(served.track(project, body));
+        }
+        Step::Batch { project, bodies } => {
+            bodies.iter().for_each(|body| record(project, body));
+            drop(served.batch(project, bodies));
+        }
+        Step::Rates(rates) => {
+            served.rates(rates);
+            model.set_rates(rates.clone());
+        }
+        Step::Restart => served.restart(),
+        Step::Ask(_) => {}
     }
 }
 

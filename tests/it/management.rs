@@ -219,3 +219,69 @@ fn all_of_it_survives_a_restart_and_a_crash() {
         assert_eq!(server.send(&Call::post("/track").key(&project.key).json(&json!({"name": "a"}))).status, 202);
     }
 }
+
+/// What was recorded of it goes from every answer, and its credentials from the next request on.
+#[test]
+fn a_deleted_project_is_gone() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let project = tenant.project(&json!({"name": "brief"}));
+    let path = format!("/projects/{}", project.id);
+    let of_project = tenant.token("admin", &["admin", "analytics:read", "events:write"], Some(&project.id));
+    let order = |key: &str, user: &str| {
+        let event = json!({"name": "order", "user_id": user, "value": 5, "group_type": "team", "group_id": "t1",
+            "metadata": {"email": format!("{user}@acme.com")}, "external_id": "o-1"});
+        let answer = server.send(&Call::post("/track").key(key).json(&event));
+        assert_eq!((answer.status, answer.field("status")), (202, "recorded".to_owned()), "{}", answer.text());
+    };
+    order(&project.key, "ada");
+    order(&tenant.key, "bob");
+    let company = tenant.get("/companies/lookup?domain=acme.com").field("company_id");
+    let users = || json!(tenant.get(&format!("/companies/{company}/top-users")).ok(200)["users"].as_array().unwrap().len());
+    let teams = || tenant.get("/groups/top?group_type=team").ok(200)["groups"][0]["events"].clone();
+    assert_eq!((users(), teams(), tenant.get("/identities/profile?user_id=ada").status), (json!(2), json!(2), 200));
+
+    assert_refused("by its own token", &tenant.send(Call::delete(&*path).bearer(&of_project)), 403, "project_forbidden", None);
+    let member = tenant.token("member", &["admin"], None);
+    assert_refused("by a member", &tenant.send(Call::delete(&*path).bearer(&member)), 403, "insufficient_role", None);
+    let other = Tenant::on(&server);
+    assert_refused("by others", &other.delete(&path), 404, "not_found", None);
+    assert_refused("with a parameter", &tenant.delete(&format!("{path}?really=1")), 400, "unknown_parameter", Some("really"));
+    let without_scope = tenant.token("owner", &["analytics:read"], None);
+    assert_refused(
+        "without the scope",
+        &tenant.send(Call::delete(&*path).bearer(&without_scope)),
+        403,
+        "insufficient_scope",
+        None,
+    );
+    for call in [Call::delete(&*path), Call::delete(&*path).key(&project.key), Call::delete(&*path).bearer(&server.operator())] {
+        assert_refused("without a token", &tenant.send(call), 401, "invalid_credential", None);
+    }
+    let deleted = tenant.delete(&path);
+    assert_eq!((deleted.status, deleted.body.len()), (204, 0));
+
+    let is_gone = || {
+        assert_refused("shown", &tenant.get(&path), 404, "not_found", None);
+        assert_refused("again", &tenant.delete(&path), 404, "not_found", None);
+        assert_refused("asked", &tenant.get(&format!("{path}/revenue/metrics")), 404, "not_found", None);
+        let by_key = server.send(&Call::post("/track").key(&project.key).json(&json!({"name": "a"})));
+        assert_refused("its key", &by_key, 401, "invalid_credential", None);
+        let by_token = server.send(&Call::post(format!("{path}/track")).bearer(&of_project).json(&json!({"name": "a"})));
+        assert_refused("its token", &by_token, 401, "invalid_credential", None);
+        assert_eq!(tenant.get("/projects").ok(200)["projects"].as_array().unwrap().len(), 1);
+        assert_eq!((users(), teams(), tenant.get("/identities/profile?user_id=ada").status), (json!(1), json!(1), 404));
+        assert_eq!(tenant.users(&tenant.project), 1);
+    };
+    is_gone();
+    server.kill();
+    is_gone();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let metrics = || server.send(&Call::get("/metrics").header("host", "localhost")).text();
+    while !metrics().contains("\nheadcount_deletions_pending 0\n") {
+        assert!(std::time::Instant::now() < until, "the deletion does not end");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    server.restart();
+    is_gone();
+}

@@ -72,7 +72,7 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
     ask("/groups/top", "group_type=team", "groups:read"),
 ];
 
-/// The operations of management.
+/// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
 pub(crate) const MANAGEMENT: [Operation; 13] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
@@ -118,7 +118,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 39] = [
     ("/admin/archive/seal", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/projects", &["GET", "HEAD", "POST"]),
-    ("/projects/{project}", &["GET", "HEAD", "PATCH"]),
+    ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),

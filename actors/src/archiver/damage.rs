@@ -33,6 +33,9 @@ impl DamageCheck {
 }
 
 fn check(sources: &Sources, project: ProjectId, whole: bool) {
+    if sources.deleted.contains(project) {
+        return;
+    }
     let Some(opened) = sources.existing_archive(&sources.sealed.catalog(), project) else { return };
     let damaged = match opened.and_then(|archive| archive.damaged_files(whole)) {
         Ok(damaged) => damaged,

@@ -27,7 +27,7 @@ impl Oldest {
                 received
             }
         };
-        Ok(u64::try_from(sources.clock.now().0.saturating_sub(received.0)).unwrap_or(0))
+        Ok(u64::try_from(sources.settings.clock.now().0.saturating_sub(received.0)).unwrap_or(0))
     }
 }
 
@@ -54,6 +54,6 @@ pub(super) fn can_resume(sources: &Sources) -> bool {
 pub(super) fn is_due(sources: &Sources, age_ms: u64) -> bool {
     let unsealed =
         sources.delivered.load(std::sync::atomic::Ordering::Acquire).saturating_sub(sources.sealed.catalog().sealed_until());
-    let after_ms = u64::try_from(sources.policy.seal_after.as_millis()).unwrap_or(u64::MAX);
-    unsealed > 0 && (unsealed >= sources.policy.seal_events || age_ms >= after_ms)
+    let after_ms = u64::try_from(sources.settings.policy.seal_after.as_millis()).unwrap_or(u64::MAX);
+    unsealed > 0 && (unsealed >= sources.settings.policy.seal_events || age_ms >= after_ms)
 }

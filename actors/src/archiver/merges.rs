@@ -29,9 +29,19 @@ impl Merges {
         self.unchecked = sources.sealed.catalog().projects().map(|(project, _)| project).collect();
     }
 
+    /// Removes a deleted project.
+    pub(super) fn forget(&mut self, project: ProjectId) {
+        self.unchecked.retain(|unchecked| *unchecked != project);
+        self.figures.remove(&project);
+    }
+
     /// Merges files of the next project, and removes what no list names. Returns whether there may be more to do.
     pub(super) fn step(&mut self, sources: &Sources) -> Result<bool, ArchiveError> {
         let Some(project) = self.unchecked.last().copied() else { return Ok(false) };
+        if sources.deleted.contains(project) {
+            self.forget(project);
+            return Ok(true);
+        }
         // A list that lacks sealed files must not be used: what it does not name is removed below.
         let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
             Some(Ok(archive)) => archive,
@@ -44,7 +54,7 @@ impl Merges {
                 return if error.is_damage() { Ok(true) } else { Err(error) };
             }
         };
-        let now = month_of(sources.clock.now());
+        let now = month_of(sources.settings.clock.now());
         let merged = merge_next(&mut archive, now, &sources.compact_options(), &|| !sources.is_stopping());
         if matches!(merged, Ok(true)) {
             sources.done("files merged");

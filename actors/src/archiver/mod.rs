@@ -1,9 +1,11 @@
 //! Seals events into the archive, merges its files, and removes what is sealed from the log.
 //!
 //! A thread of its own does it, beside the checkpoint writer. Events are sealed behind the durable checkpoints, so that the index of
-//! external ids knows which of them are duplicates. What is sealed becomes visible with the archive's catalog; only then the log is trimmed.
+//! external ids knows which of them are duplicates. What is sealed becomes visible with the archive's catalog; only then the log is trimmed. The same
+//! thread removes what is recorded of deleted projects.
 
 mod damage;
+mod deletions;
 mod due;
 mod error;
 mod merges;
@@ -15,7 +17,7 @@ mod thread;
 use std::time::Duration;
 
 pub use sealing::Sealed;
-pub(crate) use sources::{ShardBarrier, Sources, StepProbe};
+pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe};
 pub(crate) use thread::Archiver;
 
 /// When events are sealed, and how.

@@ -134,7 +134,7 @@ impl<'s> SealingPass<'s> {
     /// Whether the event is to be sealed in this pass.
     fn is_wanted(&self, position: Position, project: ProjectId) -> bool {
         let sealed_until = self.healed.get(&project).copied().unwrap_or(self.catalog.sealed_until());
-        position > sealed_until && !self.held.contains_key(&project)
+        position > sealed_until && !self.held.contains_key(&project) && !self.sources.deleted.contains(project)
     }
 
     /// Whether an earlier event has the same external id.

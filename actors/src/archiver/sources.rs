@@ -12,12 +12,18 @@ use headcount_archive::file::WriterOptions;
 use headcount_archive::seal::{MAX_FILE_ROWS, SealOptions};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
+use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogTrimmer;
+use headcount_storage::store::Store;
+use tokio::sync::Semaphore;
 
 use super::ArchivePolicy;
+use crate::admission_gate::Gate;
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::registry::Registry;
 
@@ -30,6 +36,16 @@ pub(crate) trait ShardBarrier: Send {
     /// Has checkpoints of everything taken soon.
     fn want_checkpoints(&self);
 
+    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
+    /// durable. `None`: there is none yet, or the shard does not answer.
+    fn forget(&self, project: ProjectId) -> Option<PartitionId>;
+
+    /// Returns the removal of a deleted project's external ids. `None`: the shard does not answer.
+    fn purge_ids(&self, project: ProjectId) -> Option<Purge>;
+
+    /// Uses the tables of external ids that a removal has written.
+    fn adopt_ids(&self, project: ProjectId, written: Written);
+
     /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView>;
 }
@@ -37,14 +53,36 @@ pub(crate) trait ShardBarrier: Send {
 /// A function that is called with the name of each step.
 pub(crate) type StepProbe = Option<Arc<dyn Fn(&'static str) + Send + Sync>>;
 
-/// See the module.
-pub(crate) struct Sources {
+/// The configuration of the archive.
+pub(crate) struct ArchiveSettings {
     pub(crate) policy: ArchivePolicy,
     /// The memory budget of the engine.
     pub(crate) memory_bytes: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) data_dir: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Called between the steps of sealing, merging and deleting: for tests of a kill at each of them.
+    pub(crate) probe: StepProbe,
+}
+
+/// What the removal of deleted projects needs besides.
+pub(crate) struct RemovalSources {
+    /// The events under way.
+    pub(crate) admitted: Gate,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) writer: CheckpointWriter,
+    /// Ends the current segment of the log if it has events up to a position.
+    pub(crate) end_segment: Box<dyn Fn(Position) + Send>,
+    /// The directories of the store and of the index of external ids.
+    pub(crate) derived_dirs: [PathBuf; 2],
+    /// Taken while a backup is made.
+    pub(crate) backups: Arc<Semaphore>,
+}
+
+/// See the module.
+pub(crate) struct Sources {
+    pub(crate) settings: ArchiveSettings,
+    pub(crate) removal: RemovalSources,
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) logged: LoggedEvents,
     pub(crate) trimmer: LogTrimmer,
@@ -52,29 +90,29 @@ pub(crate) struct Sources {
     pub(crate) hasher: KeyHasher,
     pub(crate) registry: Arc<Registry>,
     pub(crate) shards: Box<dyn ShardBarrier>,
+    /// The projects that are being deleted.
+    pub(crate) deleted: Arc<DeletedProjects>,
     /// The last position that was delivered to its shard, with all before it.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Called between the steps of sealing and merging: for tests of a kill at each of them.
-    pub(crate) probe: StepProbe,
 }
 
 impl Sources {
     /// The options of new files. A row group takes up to four times its size in memory while it is written.
     pub(super) fn seal_options(&self) -> SealOptions {
-        let row_group_bytes = (self.memory_bytes / 64).clamp(1 << 20, 8 << 20);
-        let writer = WriterOptions { level: self.policy.level, row_group_bytes };
-        SealOptions { writer, file_rows: self.policy.file_rows.unwrap_or(MAX_FILE_ROWS) }
+        let row_group_bytes = (self.settings.memory_bytes / 64).clamp(1 << 20, 8 << 20);
+        let writer = WriterOptions { level: self.settings.policy.level, row_group_bytes };
+        SealOptions { writer, file_rows: self.settings.policy.file_rows.unwrap_or(MAX_FILE_ROWS) }
     }
 
     pub(super) fn compact_options(&self) -> CompactOptions {
         let CompactOptions { month_files, .. } = CompactOptions::default();
-        CompactOptions { month_files: self.policy.month_files.unwrap_or(month_files), seal: self.seal_options() }
+        CompactOptions { month_files: self.settings.policy.month_files.unwrap_or(month_files), seal: self.seal_options() }
     }
 
     /// How many bytes of events are collected before those of a project are written.
     pub(super) fn buffer_bytes(&self) -> usize {
-        (self.memory_bytes / 16).clamp(4 << 20, 64 << 20)
+        (self.settings.memory_bytes / 16).clamp(4 << 20, 64 << 20)
     }
 
     /// Opens the archive of a project that has sealed events according to `catalog`. `None`: it has none.
@@ -84,7 +122,7 @@ impl Sources {
 
     /// Reports that a step is done.
     pub(super) fn done(&self, step: &'static str) {
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = &self.settings.probe {
             probe(step);
         }
     }
@@ -95,6 +133,6 @@ impl Sources {
 
     /// Whether there is room to write files.
     pub(super) fn has_space(&self) -> bool {
-        crate::free_space::free_bytes(&self.data_dir) >= self.min_free_bytes
+        crate::free_space::free_bytes(&self.settings.data_dir) >= self.settings.min_free_bytes
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
+use super::deletions::Deletions;
 use super::due::{Oldest, can_resume, is_due};
 use super::error::SealingError;
 use super::merges::Merges;
@@ -62,6 +63,7 @@ impl Archiver {
             can_resume: false,
             merges: Merges::default(),
             damage: DamageCheck::new(&sources),
+            deletions: Deletions::default(),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
             not_before: None,
@@ -106,6 +108,7 @@ struct ArchiveWork {
     can_resume: bool,
     merges: Merges,
     damage: DamageCheck,
+    deletions: Deletions,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
     /// When the next attempt may begin, after a failure.
@@ -134,6 +137,8 @@ impl ArchiveWork {
 
     /// Does the next piece of work. Returns whether there is more.
     fn tick(&mut self) -> bool {
+        // Also on a full disk, and while sealing fails.
+        self.deletions.step(&self.sources, &mut self.merges);
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
             return false;
         }

@@ -5,6 +5,7 @@ mod claim;
 mod entries;
 mod job;
 mod merger;
+mod removal;
 mod report;
 mod stored;
 #[cfg(test)]

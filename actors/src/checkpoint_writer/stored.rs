@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::entries::Entries;
 use crate::fault;
 
-/// Versions of the values beside the domain's records. Raise one when its shape changes: stores of an earlier version are
-/// rebuilt.
-const META_VERSION: u8 = 1;
+/// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
+/// stores of an earlier version are rebuilt.
+const META_VERSION: u8 = 2;
 const PART_VERSION: u8 = 1;
+const FINGERPRINT_VERSION: u8 = 2;
 
 /// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
 /// version.
@@ -32,6 +33,7 @@ pub(crate) fn stored_types() -> Vec<String> {
     types.extend(Space::ALL.iter().map(Space::to_string));
     types.push(format!("meta of partitions and projects version {META_VERSION}"));
     types.push(format!("parts of rows version {PART_VERSION}"));
+    types.push(format!("fingerprints of external ids version {FINGERPRINT_VERSION}"));
     types
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct ProjectMeta {
     pub(crate) last: Position,
     /// The number of terms in its dictionary.
     pub(crate) names: TermCounts,
+    /// The number of different external ids of its events.
+    pub(crate) external_ids: u64,
 }
 
 /// The saved position of a partition; the last entry of each of its checkpoints.
@@ -148,6 +152,11 @@ impl Collect<'_> {
     /// Deletes a page that no record refers to any more.
     pub(crate) fn orphan(&mut self, space: u8, key: RecordKey) {
         self.entries.delete(&record_key(self.partition, self.project, space, key));
+    }
+
+    /// Deletes the meta of a project that was deleted.
+    pub(crate) fn no_meta(&mut self) {
+        self.entries.delete(&meta_key(self.partition, self.project));
     }
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {

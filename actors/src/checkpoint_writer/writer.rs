@@ -7,10 +7,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_storage::store::Store;
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{Store, StoreError};
 
 use super::job::{Attempt, Job};
 use super::merger::{MergeJob, StopSignal, merge_all};
+use super::removal::Removal;
 
 /// How long a failed checkpoint waits before it is retried: doubled each time, up to the maximum.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -21,6 +23,8 @@ pub(super) enum Command {
     Write(Box<Job>),
     /// Retry the postponed checkpoint of this partition now.
     RetryNow(u16),
+    /// Delete what the store has of a project.
+    Remove(Removal),
     /// Drop postponed checkpoints.
     Stop,
 }
@@ -60,6 +64,13 @@ impl CheckpointWriter {
         let _ = self.commands.send(Command::RetryNow(partition));
     }
 
+    /// Deletes the pairs under `prefixes`, which no checkpoint has any more. Blocks. `None`: the thread is gone.
+    pub(crate) fn remove(&self, stored_as: PartitionId, prefixes: Vec<Vec<u8>>) -> Option<Result<(), StoreError>> {
+        let (reply, answer) = channel();
+        self.commands.send(Command::Remove(Removal { stored_as, prefixes, reply })).ok()?;
+        answer.recv().ok()
+    }
+
     /// Queues a merge of external ids. Bounded by its callers: each partition has at most one merge.
     pub(crate) fn merge(&self, job: MergeJob) {
         let _ = self.merges.send(job);
@@ -87,6 +98,7 @@ fn run(store: &dyn Store, inbox: &Receiver<Command>, stop: &StopSignal) {
             Ok(Command::RetryNow(partition)) => {
                 postponed.iter_mut().filter(|one| one.job.partition() == partition).for_each(|one| one.at = Stopwatch::now());
             }
+            Ok(Command::Remove(removal)) => removal.run(store),
             Ok(Command::Stop) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -154,12 +154,19 @@ impl Derived<'_> {
     }
 
     fn store_dir(&self) -> PathBuf {
-        self.dir.join("store")
+        let [store, _] = derived_dirs(self.dir);
+        store
     }
 
     pub(crate) fn index_dir(&self) -> PathBuf {
-        self.dir.join("fingerprints")
+        let [_, index] = derived_dirs(self.dir);
+        index
     }
+}
+
+/// The directories of the store and of the index in a data directory.
+pub(crate) fn derived_dirs(dir: &Path) -> [PathBuf; 2] {
+    [dir.join("store"), dir.join("fingerprints")]
 }
 
 fn check_value(store: &DiskStore) -> Result<Option<u128>, Fault> {

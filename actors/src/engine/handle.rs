@@ -12,20 +12,24 @@ use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
+use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::open::{self, Opened};
 use super::scan::ScanTurns;
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use crate::admission_gate::{Gate, Permit, Refused};
-use crate::archiver::{Archiver, Sources};
+use crate::archiver::{ArchiveSettings, Archiver, RemovalSources, Sources};
+use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
@@ -65,6 +69,7 @@ pub(super) struct Inner {
     pub(super) versions: Arc<Versions>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
+    pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
     pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
@@ -83,6 +88,36 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     let bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
     let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
+}
+
+fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
+    ArchiveSettings {
+        policy: config.archive,
+        memory_bytes: config.memory_bytes,
+        min_free_bytes: config.min_free_bytes,
+        data_dir: config.data_dir.clone(),
+        clock: Arc::clone(&config.clock),
+        probe: config.archive_probe.clone(),
+    }
+}
+
+fn removal_sources(
+    config: &EngineConfig,
+    admitted: &Gate,
+    store: Arc<DiskStore>,
+    writer: &CheckpointWriter,
+    log: &Arc<dyn Commit<Ticket>>,
+    backups: &Arc<Semaphore>,
+) -> RemovalSources {
+    let log = Arc::clone(log);
+    RemovalSources {
+        admitted: admitted.clone(),
+        store,
+        writer: writer.clone(),
+        end_segment: Box::new(move |until| log.end_segment(until)),
+        derived_dirs: derived_dirs(&config.data_dir),
+        backups: Arc::clone(backups),
+    }
 }
 
 impl Engine {
@@ -104,7 +139,7 @@ impl Engine {
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
         let registry = Arc::new(registry);
-        let open::OpenedState { shards, shared, memory, writer, writer_thread, verifier } = state;
+        let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let map = ShardMap::new(shards.len());
         let (system, system_thread, addresses) = start_system(shards)?;
         let delivered = Arc::new(AtomicU64::new(log.last_position()));
@@ -113,14 +148,12 @@ impl Engine {
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
         let log = GroupCommit::spawn(log, config.group.clone(), sink).map_err(|error| OpenError::Start(error.to_string()))?;
         let log: Arc<dyn Commit<Ticket>> = Arc::new(log);
+        let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
+        let backups = Arc::new(Semaphore::new(1));
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
-            policy: config.archive,
-            memory_bytes: config.memory_bytes,
-            min_free_bytes: config.min_free_bytes,
-            data_dir: config.data_dir.clone(),
-            clock: Arc::clone(&config.clock),
+            settings: archive_settings(&config),
             sealed: Arc::clone(&sealed),
             logged,
             trimmer,
@@ -130,7 +163,8 @@ impl Engine {
             shards: Box::new(Arc::clone(&shards)),
             delivered,
             stop: Arc::default(),
-            probe: config.archive_probe.clone(),
+            deleted: Arc::clone(&shared.deleted),
+            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
         let archiver = Arc::new(archiver);
@@ -145,7 +179,7 @@ impl Engine {
             _lock: lock,
         };
         let inner = Inner {
-            admission: admission(&config, shared.health, shared.checkpoints),
+            admission,
             shards,
             log,
             history,
@@ -154,10 +188,11 @@ impl Engine {
             versions: shared.versions,
             memory,
             damage: shared.damage,
+            deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
-            backups: Arc::new(Semaphore::new(1)),
+            backups,
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
             archiver,
@@ -218,7 +253,12 @@ impl Engine {
     /// # Errors
     /// Nothing of this can be taken now.
     pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
-        self.inner.admission.admit(project, address, bytes)
+        let permit = self.inner.admission.admit(project, address, bytes)?;
+        // A deletion waits for the permits of its project, and none is given afterwards.
+        if self.inner.deleted.contains(project) {
+            return Err(Refused::Unavailable("the project was deleted"));
+        }
+        Ok(permit)
     }
 
     /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.

@@ -6,6 +6,7 @@ mod admission;
 mod backups;
 mod close;
 mod config;
+mod deletion;
 mod derived;
 mod disk_guard;
 #[cfg(feature = "fault-injection")]

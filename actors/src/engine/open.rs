@@ -15,6 +15,7 @@ use super::derived::Derived;
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::memory_budget::MemoryShares;
@@ -44,12 +45,14 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let sealed = Arc::new(SealedEvents::open(&dir.join("archive")).map_err(fault::of_archive)?);
+    let deleted = Arc::new(DeletedProjects::new(registry.deletions()));
+    let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?;
+    let sealed = Arc::new(sealed);
     check_reaches(&log, sealed.catalog().sealed_until())?;
     let logged = LoggedEvents::new(log.reader());
     let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone()));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
-    let opening = Opening { derived: &derived, config, history: &history, dead: &dead };
+    let opening = Opening { derived: &derived, config, history: &history, dead: &dead, deleted: &deleted };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
@@ -106,6 +109,7 @@ pub(crate) struct OpenedState {
     pub(crate) shards: Vec<Shard>,
     pub(crate) shared: SharedState,
     pub(crate) memory: Arc<MemoryUsage>,
+    pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
     pub(crate) writer_thread: JoinHandle<()>,
     pub(crate) verifier: Verifier,
@@ -118,6 +122,7 @@ pub(crate) struct SharedState {
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) damage: Arc<DamageNote>,
+    pub(crate) deleted: Arc<DeletedProjects>,
 }
 
 type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
@@ -127,6 +132,7 @@ struct Opening<'a> {
     config: &'a EngineConfig,
     history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
+    deleted: &'a Arc<DeletedProjects>,
 }
 
 impl Opening<'_> {
@@ -142,8 +148,8 @@ impl Opening<'_> {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
                 let PartitionContext { versions, limits: quotas, health, checkpoints, damage, .. } = context;
-                let shared = SharedState { versions, quotas, health, checkpoints, damage };
-                return Ok(OpenedState { shards, shared, memory, writer, writer_thread, verifier });
+                let shared = SharedState { versions, quotas, health, checkpoints, damage, deleted: Arc::clone(self.deleted) };
+                return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
         };
@@ -171,6 +177,7 @@ impl Opening<'_> {
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),
+            deleted: Arc::clone(self.deleted),
         };
         let map = ShardMap::new(self.config.shards);
         let memory = Arc::new(MemoryUsage::default());

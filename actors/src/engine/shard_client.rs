@@ -7,7 +7,8 @@ use actix::Addr;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
+use headcount_storage::keyspace::PartitionId;
 use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder, Permit};
@@ -146,11 +147,34 @@ impl ShardBarrier for Arc<ShardClient> {
         }
     }
 
+    fn forget(&self, project: ProjectId) -> Option<PartitionId> {
+        ask_of(self, project, move |shard| shard.forget(project))?
+    }
+
+    fn purge_ids(&self, project: ProjectId) -> Option<Purge> {
+        ask_of(self, project, move |shard| shard.purge_ids(project))
+    }
+
+    fn adopt_ids(&self, project: ProjectId, written: Written) {
+        // If the partition was given up meanwhile, it is opened with the new tables.
+        let _adopted = ask_of(self, project, move |shard| shard.adopt_ids(project, written));
+    }
+
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
         let shard = self.addresses.get(self.map.shard_of(partition))?;
         let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));
         asked.answer.blocking_recv().ok()?.ok()
     }
+}
+
+/// Asks the shard of a project, and waits for the answer.
+fn ask_of<R: Send + 'static>(
+    shards: &ShardClient,
+    project: ProjectId,
+    request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+) -> Option<R> {
+    let shard = shards.addresses.get(shards.shard_of(project))?;
+    send(shard, None, shards.gate.take(1)?, request).answer.blocking_recv().ok()?.ok()
 }
 
 fn send<R: Send + 'static>(

@@ -45,6 +45,8 @@ pub struct Vitals {
     pub seal_waiting_projects: u64,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
+    /// Number of deleted projects of which something recorded is left.
+    pub deletions_pending: usize,
     /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,
     /// Number of events that each quota refused since the start.
@@ -64,6 +66,7 @@ impl Engine {
             archive_files: archive.files.load(Ordering::Relaxed),
             archive_bytes: archive.bytes.load(Ordering::Relaxed),
             archive_damaged_files: self.inner.sealed.damaged_files(),
+            deletions_pending: self.inner.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             projects_at_quota: self.inner.quotas.count(),

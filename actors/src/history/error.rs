@@ -1,6 +1,7 @@
 //! The errors of reading recorded events.
 
 use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec::CodecError;
 use headcount_storage::log::LogError;
@@ -21,6 +22,12 @@ pub(crate) enum HistoryError {
         partition: u16,
         /// The cause.
         error: ArchiveError,
+    },
+    /// The project was deleted while its events were read.
+    #[error("the project {project} was deleted meanwhile")]
+    Deleted {
+        /// The project.
+        project: ProjectId,
     },
     /// Neither the archive nor the log has these events.
     #[error("the events from position {from} to {to} are neither in the archive nor in the log")]

@@ -19,7 +19,8 @@ impl LoggedEvents {
         Self { reader }
     }
 
-    pub(super) fn first_position(&self) -> Position {
+    /// The first position that the log has, or will have next.
+    pub(crate) fn first_position(&self) -> Position {
         self.reader.first_position()
     }
 

@@ -34,8 +34,17 @@ impl Past {
             let part = Wanted { until, ..*wanted };
             let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
             for (project, last) in catalog.projects().filter(is_wanted) {
-                let read = self.sealed.read(project, last, &part, visit);
-                let read = read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?;
+                // Of a whole partition, those that are deleted are no part. A scan of one hears of it.
+                if self.sealed.is_deleted(project) && wanted.project.is_none() {
+                    continue;
+                }
+                let read = match self.sealed.read(project, last, &part, visit) {
+                    Err(_) if self.sealed.is_deleted(project) => match wanted.project {
+                        None => continue,
+                        Some(project) => return Err(HistoryError::Deleted { project }),
+                    },
+                    read => read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?,
+                };
                 if read.is_break() {
                     return Ok(read);
                 }

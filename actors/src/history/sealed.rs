@@ -14,6 +14,7 @@ use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{HistoryPiece, PieceOrigin, Wanted};
+use crate::deleted_projects::DeletedProjects;
 
 /// How many events are passed on together.
 const PIECE_EVENTS: usize = 256;
@@ -27,6 +28,7 @@ pub(crate) struct SealedEvents {
     shared: Mutex<Shared>,
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
+    deleted: Arc<DeletedProjects>,
 }
 
 #[derive(Debug)]
@@ -52,18 +54,23 @@ impl Drop for Hold<'_> {
 }
 
 impl SealedEvents {
-    /// Opens the archive in the directory `root`. It need not exist.
+    /// Opens the archive in the directory `root`. It need not exist. `deleted` projects are being removed from it.
     ///
     /// # Errors
     /// The catalog is damaged, or can't be read.
-    pub(crate) fn open(root: &Path) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(root: &Path, deleted: Arc<DeletedProjects>) -> Result<Self, ArchiveError> {
         let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
-        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default() })
+        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default(), deleted })
     }
 
     /// The directory of the archive.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether a project is being deleted.
+    pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
+        self.deleted.contains(project)
     }
 
     /// The current catalog.
@@ -105,7 +112,7 @@ impl SealedEvents {
         let mut damaged = self.damaged.lock();
         match &outcome {
             Ok(_) => drop(damaged.remove(&(project, file.to_owned()))),
-            Err(ArchiveError::Damaged { file, .. }) => {
+            Err(ArchiveError::Damaged { file, .. }) if !self.is_deleted(project) => {
                 if damaged.insert((project, file.clone())) {
                     let error = outcome.as_ref().err().map(ToString::to_string);
                     tracing::error!(%project, error, "a file of the archive is damaged: restore it from a copy");

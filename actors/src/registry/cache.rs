@@ -187,6 +187,16 @@ impl Cache {
             Touched::RemovedToken(hash) => {
                 self.credentials.remove(&hash);
             }
+            Touched::RemovedProject(project, tokens) => {
+                for key in &project.public_keys {
+                    self.by_key.remove(key.as_str());
+                }
+                for hash in tokens {
+                    self.credentials.remove(&hash);
+                }
+                self.by_project.remove(&project.id);
+            }
+            Touched::Deletions => {}
         }
     }
 }

@@ -29,7 +29,8 @@ impl Registry {
         let id = {
             let state = change.state();
             let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            validate::room(tenant.projects.len(), validate::MAX_PROJECTS, "projects")?;
+            // A deleted project counts until nothing of it is left, so that deletions are bounded, too.
+            validate::room(tenant.projects.len() + tenant.deletions.len(), validate::MAX_PROJECTS, "projects")?;
             unused_project_id(&state)?
         };
         let project = new.build(organization, id, now)?;
@@ -74,6 +75,31 @@ impl Registry {
         let current = self.project(organization, id)?;
         let changed = patched(&current, patch)?;
         change.commit_project(&current, changed)
+    }
+
+    /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project, if
+    /// anything was, is removed later, see [`Self::deletions`].
+    ///
+    /// # Errors [`RegistryError::NotFound`] and [`RegistryError::Storage`].
+    pub(crate) fn delete_project(&self, organization: OrganizationId, id: ProjectId) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        self.project(organization, id)?;
+        change.commit(ControlRecord::ProjectDeleted { organization, project: id })
+    }
+
+    /// The deleted projects of which something recorded may be left.
+    pub(crate) fn deletions(&self) -> Vec<ProjectId> {
+        self.state().deletions().map(|(_, project)| project).collect()
+    }
+
+    /// Records that nothing of a deleted project is left. Does nothing if that is recorded already.
+    ///
+    /// # Errors [`RegistryError::Storage`].
+    pub(crate) fn finish_deletion(&self, id: ProjectId) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        let found = change.state().deletions().find(|(_, project)| *project == id);
+        let Some((organization, project)) = found else { return Ok(()) };
+        change.commit(ControlRecord::DeletionFinished { organization, project })
     }
 
     /// Adds a public key to a project, and returns it. Existing keys stay valid.

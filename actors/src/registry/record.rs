@@ -11,8 +11,8 @@ use super::error::ControlError;
 use super::model::{ApiToken, Organization, Project, TokenId};
 use super::secret::SecretHash;
 
-/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys.
-pub(super) const RECORD_VERSION: u32 = 2;
+/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects.
+pub(super) const RECORD_VERSION: u32 = 3;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,20 @@ pub(super) enum ControlRecord {
     /// The mark that the project is about to record its first event.
     EventsRecorded {
         /// The organization that owns the project.
+        organization: OrganizationId,
+        /// The id of the project.
+        project: ProjectId,
+    },
+    /// The deletion of a project, of its keys and of its tokens. What is recorded of it is removed later. Since version 3.
+    ProjectDeleted {
+        /// The organization that owned the project.
+        organization: OrganizationId,
+        /// The id of the project.
+        project: ProjectId,
+    },
+    /// Nothing that was recorded of a deleted project is left. Since version 3.
+    DeletionFinished {
+        /// The organization that owned the project.
         organization: OrganizationId,
         /// The id of the project.
         project: ProjectId,

@@ -24,6 +24,8 @@ pub(super) struct Tenant {
     pub(super) organization: Arc<Organization>,
     pub(super) projects: BTreeMap<ProjectId, Arc<Project>>,
     pub(super) tokens: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)>,
+    /// The deleted projects of which something recorded may be left.
+    pub(super) deletions: BTreeSet<ProjectId>,
 }
 
 /// The contents of a snapshot of [`State`].
@@ -34,6 +36,9 @@ pub(super) struct Contents {
     projects: Vec<Project>,
     tokens: Vec<StoredToken>,
     root_tokens: BTreeSet<SecretHash>,
+    /// Since version 3.
+    #[serde(default)]
+    deletions: Vec<(OrganizationId, ProjectId)>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -49,6 +54,10 @@ pub(super) enum Touched {
     NewToken(Arc<ApiToken>, SecretHash),
     /// A revoked token.
     RemovedToken(SecretHash),
+    /// A deleted project, and its tokens.
+    RemovedProject(Arc<Project>, Vec<SecretHash>),
+    /// The list of deletions, from which nothing is derived.
+    Deletions,
 }
 
 /// Why a record contradicts the records before it.
@@ -78,7 +87,12 @@ impl State {
             ControlRecord::TokenRevoked { organization, token_id } => {
                 if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
             }
-            ControlRecord::EventsRecorded { organization, project } => self.check_project(*organization, *project),
+            ControlRecord::EventsRecorded { organization, project } | ControlRecord::ProjectDeleted { organization, project } => {
+                self.check_project(*organization, *project)
+            }
+            ControlRecord::DeletionFinished { organization, project } => {
+                if self.tenant(*organization)?.deletions.contains(project) { Ok(()) } else { Err("no such deletion") }
+            }
         }
     }
 
@@ -116,6 +130,14 @@ impl State {
                 self.tenants.get_mut(&organization)?.mark_events_recorded(project);
                 Some(Touched::Project(organization, project, Vec::new()))
             }
+            ControlRecord::ProjectDeleted { organization, project } => {
+                let (project, tokens) = self.tenants.get_mut(&organization)?.delete_project(project)?;
+                Some(Touched::RemovedProject(project, tokens))
+            }
+            ControlRecord::DeletionFinished { organization, project } => {
+                self.tenants.get_mut(&organization)?.deletions.remove(&project);
+                Some(Touched::Deletions)
+            }
         }
     }
 
@@ -128,12 +150,13 @@ impl State {
             projects: tenants.clone().flat_map(|t| t.projects.values()).map(|p| Project::clone(p)).collect(),
             tokens: tenants.flat_map(|tenant| tenant.tokens.values()).map(stored).collect(),
             root_tokens: self.root_tokens.clone(),
+            deletions: self.deletions().collect(),
         }
     }
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens } = contents;
+        let Contents { organizations, projects, tokens, root_tokens, deletions } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
         let mut state = State { tenants: tenants.collect(), root_tokens };
         for project in projects {
@@ -144,12 +167,20 @@ impl State {
             let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
             tenant.put_token(token);
         }
+        for (organization, project) in deletions {
+            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.deletions.insert(project);
+        }
         Ok(state)
     }
 
-    /// Whether any organization has a project with this id.
+    /// Whether any organization has a project with this id, or is deleting one.
     pub(super) fn has_project(&self, id: ProjectId) -> bool {
-        self.tenants.values().any(|tenant| tenant.projects.contains_key(&id))
+        self.tenants.values().any(|tenant| tenant.projects.contains_key(&id) || tenant.deletions.contains(&id))
+    }
+
+    /// The deleted projects of which something recorded may be left, with their organizations.
+    pub(super) fn deletions(&self) -> impl Iterator<Item = (OrganizationId, ProjectId)> {
+        self.tenants.iter().flat_map(|(id, tenant)| tenant.deletions.iter().map(|project| (*id, *project)))
     }
 
     fn tenant(&self, id: OrganizationId) -> Result<&Tenant, Misfit> {
@@ -169,7 +200,12 @@ const NO_ORGANIZATION: Misfit = "no such organization";
 
 impl Tenant {
     fn new(organization: Organization) -> Self {
-        Tenant { organization: Arc::new(organization), projects: BTreeMap::new(), tokens: BTreeMap::new() }
+        Tenant {
+            organization: Arc::new(organization),
+            projects: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            deletions: BTreeSet::new(),
+        }
     }
 
     /// Inserts or replaces the project, and returns the public keys that were removed from it.
@@ -183,6 +219,18 @@ impl Tenant {
         let stored = (Arc::new(token), hash);
         self.tokens.insert(stored.0.token_id.clone(), stored.clone());
         stored
+    }
+
+    /// Removes a project and its tokens. Returns the project and the hashes of the tokens.
+    fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
+        let project = self.projects.remove(&id)?;
+        if project.events_recorded {
+            self.deletions.insert(id);
+        }
+        let (gone, kept) = std::mem::take(&mut self.tokens).into_iter().partition(|(_, (token, _))| token.project == Some(id));
+        self.tokens = kept;
+        let gone: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)> = gone;
+        Some((project, gone.into_values().map(|(_, hash)| hash).collect()))
     }
 
     fn mark_events_recorded(&mut self, project: ProjectId) {

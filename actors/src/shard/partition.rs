@@ -1,61 +1,30 @@
 //! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
 
-use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use dashmap::DashMap;
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::indexes::dictionary::TermCounts;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
-use headcount_domain::project::Project;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
-use headcount_domain::versions::DayVersions;
-use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView, Freeze, Frozen, Merge, Written};
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::store::Store;
 
-use super::checkpoint_progress::CheckpointProgress;
-use super::health::PartitionHealth;
-use super::quota_table::{QuotaCheck, QuotaTable};
+use super::partition_context::PartitionContext;
+use super::project_state::{ProjectState, state};
+use super::quota_table::QuotaCheck;
 use super::work::Outcome;
 use crate::checkpoint_writer::Entries;
-use crate::checkpoint_writer::{
-    Collect, PartitionMeta, ProjectMeta, Records, StoreSource, highest_key, load_cells, meta_key, position_key, read_meta,
-};
+use crate::checkpoint_writer::{Collect, PartitionMeta, ProjectMeta, Records, highest_key, meta_key, position_key, read_meta};
 use crate::fault;
 use crate::history::PieceOrigin;
-use crate::opening_progress::Progress;
 use crate::partitions::PARTITIONS;
-use crate::verifier::{DamageNote, Unchecked};
-
-/// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
-pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
 
 /// Partitions by number.
 pub(super) type Partitions = BTreeMap<u16, Partition>;
-
-/// The context that all partitions of an engine share.
-#[derive(Clone)]
-pub(crate) struct PartitionContext {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) hasher: KeyHasher,
-    pub(crate) versions: Arc<Versions>,
-    pub(crate) external_ids_dir: PathBuf,
-    /// Identifies the index of external ids that belongs to the store.
-    pub(crate) index: ExternalIdsOptions,
-    pub(crate) health: Arc<PartitionHealth>,
-    pub(crate) limits: Arc<QuotaTable>,
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) checkpoints: Arc<CheckpointProgress>,
-    pub(crate) unchecked: Arc<Unchecked>,
-    pub(crate) damage: Arc<DamageNote>,
-}
 
 /// A checkpoint that has begun.
 pub(crate) struct Begun {
@@ -67,33 +36,6 @@ pub(crate) struct Begun {
 
 /// Memory that an external id takes until it is written.
 const ID_BYTES: usize = 40;
-
-struct ProjectState {
-    project: Project,
-    last: Position,
-    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
-    complete: bool,
-    changed: bool,
-    /// The numbers of rows and terms that `reached` was computed from.
-    counted: (usize, TermCounts),
-    reached: Reached,
-}
-
-impl ProjectState {
-    fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
-        StoreSource { store, partition, project, complete: self.complete }
-    }
-
-    /// Updates the quotas that the project has reached. Returns whether they changed.
-    fn count(&mut self, context: &PartitionContext) -> bool {
-        let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
-        if counted == std::mem::replace(&mut self.counted, counted) {
-            return false;
-        }
-        let reached = context.limits.quotas().reached(self.project.cardinality(&context.hasher));
-        reached != std::mem::replace(&mut self.reached, reached)
-    }
-}
 
 /// See the module.
 pub(crate) struct Partition {
@@ -123,6 +65,10 @@ pub(crate) struct Partition {
     is_stuck: bool,
     /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
+    /// The serial number of the last durable checkpoint.
+    durable: u64,
+    /// The deleted projects that are no part of the state any more, each with the serial number of the checkpoint that says so.
+    forgotten: BTreeMap<ProjectId, u64>,
 }
 
 impl Partition {
@@ -151,6 +97,8 @@ impl Partition {
             writing_bytes: 0,
             is_stuck: false,
             freezing: Vec::new(),
+            durable: serial,
+            forgotten: BTreeMap::new(),
         };
         partition.check_index(external_ids)?;
         Ok(partition)
@@ -206,6 +154,10 @@ impl Partition {
 
     /// Folds one event. Events of one project must come once, in the order of their positions.
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
+        if self.context.deleted.contains(event.project) {
+            self.pass(position);
+            return Ok(Outcome { position, first: position });
+        }
         let first = match &event.external_id {
             Some(external_id) => {
                 let fingerprint = self.context.hasher.external_id(event.project, external_id);
@@ -227,7 +179,9 @@ impl Partition {
                     context.limits.set(event.project, state.reached);
                 }
                 // Not the index's own count: it counts an id twice if a table was written twice.
-                *external_ids += u64::from(event.external_id.is_some());
+                let new_ids = u64::from(event.external_id.is_some());
+                *external_ids += new_ids;
+                state.external_ids += new_ids;
             }
         }
         self.pass(position);
@@ -237,6 +191,28 @@ impl Partition {
     /// Skips an event that was set aside.
     pub(crate) fn skip(&mut self, position: Position) {
         self.pass(position);
+    }
+
+    /// Removes a deleted project from the state. Returns whether the checkpoint that says so is durable: then no other one has anything of the project,
+    /// its external ids are in tables, and it is no part of the number of external ids.
+    pub(crate) fn forget(&mut self, id: ProjectId) -> Result<bool, Fault> {
+        if let Some(serial) = self.forgotten.get(&id) {
+            return Ok(*serial <= self.durable);
+        }
+        let external_ids = match self.projects.remove(&id) {
+            Some(state) => state.external_ids,
+            None => {
+                read_meta::<ProjectMeta>(&*self.context.store, &meta_key(self.stored_as, id))?.unwrap_or_default().external_ids
+            }
+        };
+        self.external_ids = self.external_ids.saturating_sub(external_ids);
+        self.freezing.retain(|freezing| *freezing != id);
+        self.context.versions.remove(&id);
+        self.context.limits.set(id, Reached::default());
+        self.forgotten.insert(id, self.serial + 1);
+        // A checkpoint is due although no event came.
+        self.unsaved_from.get_or_insert(Position::MAX);
+        Ok(false)
     }
 
     /// Notes where the next replayed events come from.
@@ -266,6 +242,9 @@ impl Partition {
 
     /// The position of a project's last event that counted. Loads the project.
     pub(crate) fn last(&mut self, project: ProjectId) -> Result<Position, Fault> {
+        if self.context.deleted.contains(project) {
+            return Ok(0);
+        }
         let Self { stored_as, context, projects, .. } = self;
         Ok(state(projects, context, *stored_as, project)?.last)
     }
@@ -273,13 +252,23 @@ impl Partition {
     /// Answers a query about a project.
     pub(crate) fn answer<Q: Query>(&mut self, id: ProjectId, question: &Q) -> Result<Q::Partial, Fault> {
         let Self { stored_as, context, projects, .. } = self;
-        let state = state(projects, context, *stored_as, id)?;
+        let mut nothing;
+        let state = match context.deleted.contains(id) {
+            true => {
+                nothing = ProjectState::empty();
+                &mut nothing
+            }
+            false => state(projects, context, *stored_as, id)?,
+        };
         let source = state.source(&*context.store, *stored_as, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
     /// The quota that each event would exceed, if any.
     pub(crate) fn over_quota(&mut self, id: ProjectId, asked: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
+        if self.context.deleted.contains(id) {
+            return Ok(vec![None; asked.len()]);
+        }
         let mut exceeded = Vec::with_capacity(asked.len());
         for QuotaCheck { external_id, mentions, .. } in asked {
             let first = match external_id {
@@ -374,7 +363,12 @@ impl Partition {
             self.freezing.push(*id);
             let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
-            collect.meta(ProjectMeta { last: state.last, names: state.project.dictionary.counts })?;
+            let (names, external_ids) = (state.project.dictionary.counts, state.external_ids);
+            collect.meta(ProjectMeta { last: state.last, names, external_ids })?;
+        }
+        let next = self.serial + 1;
+        for id in self.forgotten.iter().filter(|(_, serial)| **serial == next).map(|(id, _)| *id) {
+            Collect { partition: self.stored_as, project: id, entries }.no_meta();
         }
         // The position belongs to the partition, whatever the project of the collector.
         self.serial += 1;
@@ -435,6 +429,8 @@ impl Partition {
         self.writing_bytes = 0;
         self.is_stuck = false;
         self.saving_from = None;
+        // There is one checkpoint at a time.
+        self.durable = self.serial;
     }
 
     /// Uses a table of external ids that was written, whatever became of its checkpoint.
@@ -444,35 +440,14 @@ impl Partition {
         }
     }
 
+    /// Returns the removal of a deleted project's external ids.
+    pub(crate) fn purge_ids(&mut self, project: ProjectId) -> Result<Purge, Fault> {
+        let prefix = self.context.hasher.external_ids_of(project);
+        Ok(self.index()?.purge(&prefix))
+    }
+
     /// Tables of external ids that are worth merging.
     pub(crate) fn merge(&mut self) -> Option<Merge> {
         self.index.as_mut()?.merge()
     }
-}
-
-fn state<'p>(
-    projects: &'p mut HashMap<ProjectId, ProjectState>,
-    context: &PartitionContext,
-    partition: u16,
-    project: ProjectId,
-) -> Result<&'p mut ProjectState, Fault> {
-    match projects.entry(project) {
-        hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(context, partition, project)?)),
-    }
-}
-
-fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
-    let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
-    let mut project = Project::default();
-    load_cells(&*context.store, partition, id, &mut project)?;
-    let ProjectMeta { last, names } = meta.unwrap_or_default();
-    project.dictionary.counts = names;
-    let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
-    // Before the version is there, which marks the project as loaded.
-    context.limits.set(id, reached);
-    let counted = (project.rollups.group_numbers.len(), names);
-    project.versions.restore_last(last);
-    context.versions.insert(id, project.versions.clone());
-    Ok(ProjectState { project, last, complete: meta.is_none(), changed: false, counted, reached })
 }

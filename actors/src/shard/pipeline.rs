@@ -10,7 +10,8 @@ use headcount_domain::intake::event::Position;
 
 use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
-use super::partition::{Partition, PartitionContext, Partitions};
+use super::partition::{Partition, Partitions};
+use super::partition_context::PartitionContext;
 use super::rebuild::{Rebuild, Received, Wake};
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;

@@ -12,7 +12,8 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::{Event, Position};
 
 use super::health::Condition;
-use super::partition::{Partition, PartitionContext};
+use super::partition::Partition;
+use super::partition_context::PartitionContext;
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::fault;

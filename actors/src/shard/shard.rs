@@ -9,14 +9,16 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
-use headcount_storage::external_ids::ExternalIdsView;
+use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
+use headcount_storage::keyspace::PartitionId;
 
 use super::applier::Applier;
 use super::checkpointer::Next;
 use super::checkpoints::Checkpoints;
 use super::evictor::Evictor;
 use super::fair_queue::{FairQueue, SLICE};
-use super::partition::{Partition, PartitionContext};
+use super::partition::Partition;
+use super::partition_context::PartitionContext;
 use super::pipeline::{Broken, EventPipeline, RebuildStep};
 use super::quota_table::QuotaCheck;
 use super::work::Work;
@@ -213,6 +215,25 @@ impl Shard {
     /// The external ids of a partition that are on disk or on their way there.
     pub(crate) fn known_ids_in(&mut self, number: u16) -> Result<ExternalIdsView, Fault> {
         self.read_partition(number, Partition::known_ids)
+    }
+
+    /// Removes a deleted project from the state. Returns the part of the store that its partition is in, once a checkpoint without the project is
+    /// durable.
+    pub(crate) fn forget(&mut self, project: ProjectId) -> Result<Option<PartitionId>, Fault> {
+        self.read(project, |partition| Ok(partition.forget(project)?.then_some(partition.stored_as())))
+    }
+
+    /// Returns the removal of a deleted project's external ids.
+    pub(crate) fn purge_ids(&mut self, project: ProjectId) -> Result<Purge, Fault> {
+        self.read(project, |partition| partition.purge_ids(project))
+    }
+
+    /// Uses the tables of external ids that a removal has written.
+    pub(crate) fn adopt_ids(&mut self, project: ProjectId, written: Written) -> Result<(), Fault> {
+        self.read(project, |partition| {
+            partition.adopt(written);
+            Ok(())
+        })
     }
 
     /// The first positions that have these external ids.

@@ -318,7 +318,7 @@ fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> 
     let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
-    Some(KeyHasher::new(client.salt).external_id(policy.project, &name))
+    Some(KeyHasher::new(client.salt).cookieless(policy.project, &name))
 }
 
 #[derive(Default)]

@@ -4,6 +4,7 @@
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::Engine;
 use headcount_actors::registry::{Registry, RegistryError, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
@@ -33,8 +34,16 @@ pub(crate) async fn change<T: Send + 'static>(
     state: &AppState,
     work: impl FnOnce(&Registry, Instant) -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, ApiError> {
+    on_engine(state, move |engine| work(engine.registry(), engine.clock().now())).await
+}
+
+/// Makes a change that is more than one of the control data, on a thread that may wait for the disk.
+pub(crate) async fn on_engine<T: Send + 'static>(
+    state: &AppState,
+    work: impl FnOnce(&Engine) -> Result<T, RegistryError> + Send + 'static,
+) -> Result<T, ApiError> {
     let engine = state.engine.clone();
-    match web::block(move || work(engine.registry(), engine.clock().now())).await {
+    match web::block(move || work(&engine)).await {
         Ok(result) => Ok(result?),
         Err(error) => {
             tracing::error!(%error, "a change of the control data was cut short");

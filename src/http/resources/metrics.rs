@@ -116,7 +116,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 17] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 18] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
@@ -166,6 +166,11 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 17] {
             "headcount_seal_waiting_projects",
             "Projects whose events stay in the log, because their list of archive files is damaged.",
             as_i64(vitals.seal_waiting_projects),
+        ),
+        (
+            "headcount_deletions_pending",
+            "Deleted projects of which something recorded is left.",
+            as_i64(vitals.deletions_pending),
         ),
     ]
 }

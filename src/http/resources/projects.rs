@@ -1,6 +1,5 @@
 //! `/projects` and `/projects/{project_id}`.
 
-use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{NewProject, Project, ProjectPatch};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
@@ -15,7 +14,6 @@ use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors
 use crate::http::resources::management;
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -204,10 +202,22 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     Ok(HttpResponse::Ok().json(ProjectAnswer::from(&*project)))
 }
 
-/// Projects can't be removed yet, and never by a token of the project itself.
+/// Deletes a project with everything that was recorded of it, its public keys and the tokens that are for it alone.
+///
+/// From the next request on, the project is unknown and part of no figure. Its files are removed in the background. Tokens of the project itself can't delete
+/// it. Backups that were made before still have it.
+#[utoipa::path(
+    delete, path = "/projects/{project_id}", tag = "management", operation_id = "delete_project",
+    params(ProjectPath),
+    responses(
+        (status = 204, description = "The project is deleted."),
+        TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+)]
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    match management::caller(&state, &request) {
-        Err(error) if error.code() == ErrorCode::ProjectForbidden => Err(error),
-        _ => Err(ApiError::method_not_allowed(&[Method::GET, Method::HEAD, Method::PATCH])),
-    }
+    let (organization, project) = management::project_caller(&state, &request)?;
+    // Not for a token of the project.
+    management::caller(&state, &request)?;
+    management::on_engine(&state, move |engine| engine.delete_project(organization, project)).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

@@ -211,6 +211,7 @@ impl ApiError {
     }
 
     /// What exactly, for programs.
+    #[cfg(test)]
     pub(crate) fn code(&self) -> ErrorCode {
         self.0.code
     }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::error::ExternalIdsError;
-use super::jobs::{Frozen, Merge, SharedIndex, Written};
+use super::jobs::{Frozen, Merge, Purge, SharedIndex, Written};
 use super::manifest;
 use super::memtable::{ENTRY_BYTES, Memtable, first_position};
 use super::view::ExternalIdsView;
@@ -148,6 +148,12 @@ impl ExternalIds {
         let token = Arc::new(());
         self.merging = Arc::downgrade(&token);
         Some(Merge { shared: Arc::clone(&self.shared), _token: token })
+    }
+
+    /// Returns the removal of all fingerprints that begin with `prefix`. They must be in tables already.
+    #[must_use]
+    pub fn purge(&self, prefix: &[u8]) -> Purge {
+        Purge { shared: Arc::clone(&self.shared), prefix: prefix.to_vec() }
     }
 
     /// Uses a written table in place of its source.

@@ -67,6 +67,13 @@ pub struct Merge {
     pub(super) _token: Arc<()>,
 }
 
+/// Fingerprints to be removed.
+#[derive(Debug)]
+pub struct Purge {
+    pub(super) shared: Arc<SharedIndex>,
+    pub(super) prefix: Vec<u8>,
+}
+
 /// Says that a durable table waits to be [adopted](super::ExternalIds::adopt). If it is dropped, the next
 /// [freeze](super::ExternalIds::freeze) adopts the table.
 #[derive(Debug)]
@@ -113,6 +120,20 @@ impl Frozen {
         }
         self.shared.set.append(writer.finish()?);
         Ok(())
+    }
+}
+
+impl Purge {
+    /// Writes the tables anew without the fingerprints. The files of the old ones are removed when nobody reads them any more. Checks `stop` now
+    /// and then. It may be repeated.
+    ///
+    /// # Errors
+    /// As [`Merge::write`].
+    pub fn write(&self, stop: &AtomicBool) -> Result<Written, ExternalIdsError> {
+        if !self.shared.set.purge(std::slice::from_ref(&self.prefix), stop)? {
+            return Err(ExternalIdsError::Stopped);
+        }
+        self.shared.save()
     }
 }
 

@@ -6,19 +6,25 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::error::ExternalIdsError;
 use crate::sstable::{Encoding, Layout, TableList, newest};
 
-/// Fingerprints are random, so they need no hash, and compression gains nothing.
+/// The low 80 bits of fingerprints are random, so compression gains nothing.
 pub(super) const LAYOUT: Layout = Layout {
     encoding: Encoding::Numbers,
     block_bytes: 5 << 10,
     compressed: false,
     merge_percent: 125,
-    hash: |key| key.first_chunk().map_or(0, |key| u128::from_be_bytes(*key)),
+    hash: |key| key.first_chunk().map_or(0, |key| filter_hash(u128::from_be_bytes(*key))),
 };
 
 /// The memory of an entry: 32 bytes, a control byte, and the room that a hash table leaves free.
 pub(super) const ENTRY_BYTES: u64 = 33 * 8 / 7;
 
-/// Hashes a fingerprint, which is uniformly random, to its low half.
+/// The hash of a fingerprint for filters. The high bits of fingerprints are the same for all of a project.
+fn filter_hash(fingerprint: u128) -> u128 {
+    let low = fingerprint as u64;
+    (u128::from(low) << 64) | u128::from((low ^ (low >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Hashes a fingerprint to its low half, which is random.
 #[derive(Debug, Default)]
 pub(super) struct LowHalf(u64);
 
@@ -50,7 +56,9 @@ pub(super) fn first_position(
     if let Some(known) = frozen.and_then(|frozen| frozen.get(&fingerprint)) {
         return Ok(Some(*known));
     }
-    newest(tables, &fingerprint.to_be_bytes(), fingerprint, |value| value.map(decode_position))?.flatten().transpose()
+    newest(tables, &fingerprint.to_be_bytes(), filter_hash(fingerprint), |value| value.map(decode_position))?
+        .flatten()
+        .transpose()
 }
 
 fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {

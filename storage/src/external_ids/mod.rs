@@ -30,5 +30,5 @@ mod tests;
 
 pub use error::ExternalIdsError;
 pub use index::{ExternalIds, ExternalIdsOptions, Freeze};
-pub use jobs::{Frozen, Merge, Written};
+pub use jobs::{Frozen, Merge, Purge, Written};
 pub use view::ExternalIdsView;

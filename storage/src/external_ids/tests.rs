@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::format::Incarnation;
+use crate::sstable::table_files;
 
 const HERE: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(77) };
 static GO: AtomicBool = AtomicBool::new(false);
@@ -428,4 +429,44 @@ fn a_write_and_a_merge_survive_each_failure() {
     merge_all(&mut index);
     index.verify().unwrap();
     assert_eq!(fs::read_dir(&dir).unwrap().count(), index.tables() + 1, "no file is left over");
+}
+
+#[test]
+fn a_purge_removes_the_fingerprints_under_a_prefix_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    let of = |project: u64, number: u64| (u128::from(project) << 80) | (fingerprint(number) >> 48);
+    let prefix = |project: u64| project.to_be_bytes()[2..].to_vec();
+    for round in 0..3 {
+        for number in round * 500..(round + 1) * 500 {
+            for project in 1..4 {
+                index.first(of(project, number), 10 * number + project).unwrap();
+            }
+        }
+        write(&mut index);
+    }
+    index.first(of(1, 9_000), 7).unwrap();
+    let purge = index.purge(&prefix(2));
+    index.adopt(purge.write(&GO).unwrap());
+    let check = |index: &ExternalIds| {
+        for (project, number) in (1..4).flat_map(|project| (0..1_500).map(move |number| (project, number))) {
+            let expected = (project != 2).then_some(10 * number + project);
+            assert_eq!(index.get(of(project, number)).unwrap(), expected, "{project} {number}");
+        }
+    };
+    check(&index);
+    assert_eq!((index.entries(), index.tables()), (3_000, 1));
+    // Again, there is nothing to do.
+    let before = table_files(dir.path()).unwrap();
+    index.adopt(index.purge(&prefix(2)).write(&GO).unwrap());
+    assert_eq!(table_files(dir.path()).unwrap(), before);
+    drop(index);
+    let mut index = open(dir.path());
+    check(&index);
+    for project in [1, 3] {
+        index.adopt(index.purge(&prefix(project)).write(&GO).unwrap());
+    }
+    assert_eq!((index.entries(), index.tables(), index.get(of(1, 1)).unwrap()), (0, 0, None));
+    drop(index);
+    assert_eq!(open(dir.path()).entries(), 0);
 }

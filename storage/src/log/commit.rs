@@ -13,6 +13,9 @@ pub trait Commit<T>: Send + Sync {
     /// Returns the ticket if nothing can be queued any more: nothing was recorded.
     fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T>;
 
+    /// Has the current segment ended if it has events up to the position `until`. Failures are logged: ask again while such a segment is there.
+    fn end_segment(&self, until: Position);
+
     /// Refuses further submissions, records those that are queued, hands out their outcomes, and stops. Does nothing the
     /// second time.
     fn close(&self);

@@ -7,7 +7,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::thread::JoinHandle;
 
 use super::commit::{Commit, Committed, Outcome, Refused};
@@ -52,6 +52,13 @@ pub enum Fault {
     AckBeforeWrite,
 }
 
+/// What the thread is to do next.
+enum Command<T> {
+    Append(Item<T>),
+    /// See [`Commit::end_segment`].
+    EndSegment(Position),
+}
+
 struct Item<T> {
     partition: u16,
     count: u32,
@@ -62,7 +69,7 @@ struct Item<T> {
 /// The thread that writes a log, and the queue before it.
 pub struct GroupCommit<T> {
     /// Taken when closed, so that nothing can be submitted that nobody would read.
-    queue: RwLock<Option<Sender<Item<T>>>>,
+    queue: RwLock<Option<Sender<Command<T>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -84,9 +91,17 @@ impl<T: Send + 'static> Commit<T> for GroupCommit<T> {
     fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T> {
         let queue = self.queue.read();
         let item = Item { partition, count, payload, ticket };
-        match queue.as_ref() {
-            Some(sender) => sender.send(item).map_err(|unsent| unsent.0.ticket),
-            None => Err(item.ticket),
+        let Some(sender) = queue.as_ref() else { return Err(item.ticket) };
+        match sender.send(Command::Append(item)) {
+            Err(SendError(Command::Append(unsent))) => Err(unsent.ticket),
+            Ok(()) | Err(SendError(Command::EndSegment(_))) => Ok(()),
+        }
+    }
+
+    fn end_segment(&self, until: Position) {
+        if let Some(sender) = self.queue.read().as_ref() {
+            // If the thread is gone, the next start asks again.
+            let _ = sender.send(Command::EndSegment(until));
         }
     }
 
@@ -133,28 +148,41 @@ type Appended = Result<Position, LogError>;
 
 impl<S> Committer<S> {
     /// Commits until the queue is closed. It owns the queue, so that after a panic nothing more is taken once the sink is gone.
-    fn run<T>(mut self, queue: Receiver<Item<T>>)
+    fn run<T>(mut self, queue: Receiver<Command<T>>)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
         let mut carried = None;
         // After the queue is closed `recv` still returns what is in it.
-        while let Some(item) = carried.take().or_else(|| queue.recv().ok()) {
-            let mut batch = vec![item];
-            carried = self.gather(&mut batch, &queue);
-            self.commit(batch);
+        while let Some(command) = carried.take().or_else(|| queue.recv().ok()) {
+            match command {
+                Command::Append(item) => {
+                    let mut batch = vec![item];
+                    carried = self.gather(&mut batch, &queue);
+                    self.commit(batch);
+                }
+                Command::EndSegment(until) => {
+                    if let Err(error) = self.log.end_segment(until) {
+                        tracing::warn!(%error, "no new segment of the log could be begun");
+                    }
+                }
+            }
         }
     }
 
-    /// Adds queued items to the batch, up to the limits. Returns the item that no longer fits.
-    fn gather<T>(&self, batch: &mut Vec<Item<T>>, queue: &Receiver<Item<T>>) -> Option<Item<T>> {
+    /// Adds queued items to the batch, up to the limits. Returns the command that no longer fits.
+    fn gather<T>(&self, batch: &mut Vec<Item<T>>, queue: &Receiver<Command<T>>) -> Option<Command<T>> {
         let mut bytes: usize = batch.iter().map(|item| item.payload.len()).sum();
         let mut events: u64 = batch.iter().map(|item| u64::from(item.count)).sum();
-        while let Ok(item) = queue.try_recv() {
+        while let Ok(command) = queue.try_recv() {
+            let item = match command {
+                Command::Append(item) => item,
+                other @ Command::EndSegment(_) => return Some(other),
+            };
             bytes += item.payload.len();
             events += u64::from(item.count);
             if bytes > self.options.max_bytes || events > self.options.max_events {
-                return Some(item);
+                return Some(Command::Append(item));
             }
             batch.push(item);
         }

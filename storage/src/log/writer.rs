@@ -180,6 +180,17 @@ impl Log {
         Ok(first)
     }
 
+    /// Ends the current segment if it has events up to the position `until`, so that it can be removed as soon as they are not needed.
+    ///
+    /// # Errors
+    /// As [`Log::append`]. The current segment stays then.
+    pub fn end_segment(&mut self, until: Position) -> Result<(), LogError> {
+        if self.active.header.first > until || self.active.offset == HEADER_BYTES {
+            return Ok(());
+        }
+        self.make_room(0)
+    }
+
     /// Gets a segment in which `bytes` fit. On an error the current one stays.
     fn make_room(&mut self, bytes: u64) -> Result<(), LogError> {
         let dir = self.shared.dir.clone();

@@ -99,18 +99,34 @@ impl<'t> MergeCursor<'t> {
     }
 }
 
-/// Writes `tables`, oldest first, as one table. With `oldest`, no older table is left out, so deleted keys can be dropped.
-/// Returns `None` if `stop` was set.
+/// The beginnings of keys whose pairs are dropped.
+pub(crate) type KeyPrefixes<'p> = &'p [Vec<u8>];
+
+/// Whether a table has a key that begins with one of `prefixes`, be it a deleted one.
+pub(super) fn holds(tables: &[Arc<Table>], prefixes: KeyPrefixes<'_>) -> Result<bool, TableError> {
+    for prefix in prefixes {
+        let mut pairs = MergeCursor::seek(tables, prefix)?;
+        if pairs.advance()? && pairs.key().starts_with(prefix) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes `tables`, oldest first, as one table, without the keys that begin with one of `prefixes`. With `oldest`, no older table is left out,
+/// so deleted keys can be dropped. Returns `None` if `stop` was set.
 pub(super) fn merge(
     tables: &[Arc<Table>],
     oldest: bool,
+    prefixes: KeyPrefixes<'_>,
     mut writer: TableWriter,
     stop: &AtomicBool,
 ) -> Result<Option<Table>, TableError> {
     let mut pairs = MergeCursor::seek(tables, &[])?;
     let mut seen = 0_usize;
     while pairs.advance()? {
-        if pairs.value().is_some() || !oldest {
+        let is_dropped = prefixes.iter().any(|prefix| pairs.key().starts_with(prefix));
+        if !is_dropped && (pairs.value().is_some() || !oldest) {
             writer.push(pairs.key(), pairs.value())?;
         }
         seen += 1;

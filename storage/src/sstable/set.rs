@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::error::TableError;
 use super::manifest::Manifest;
-use super::merge::{merge, plan, plan_at_once};
+use super::merge::{KeyPrefixes, holds, merge, plan, plan_at_once};
 use super::reader::Table;
 use super::space::TableSpace;
 use super::writer::TableWriter;
@@ -205,13 +205,40 @@ impl TableSet {
         let _end = EndMerge(self);
         let tables = self.tables();
         let Some(range) = plan(&sizes_of(&tables), self.space.layout.merge_percent) else { return Ok(true) };
+        self.replace(&tables, range, &[], stop)
+    }
+
+    /// Removes the pairs whose keys begin with one of `prefixes` from all tables, by writing them anew on this thread. Tables that are appended
+    /// meanwhile must have no such pairs. Does nothing if there are none. Returns `false` if `stop` was set.
+    ///
+    /// The files of the former tables are removed after the next manifest, once nobody reads them.
+    pub(crate) fn purge(&self, prefixes: KeyPrefixes<'_>, stop: &AtomicBool) -> Result<bool, TableError> {
+        self.begin_merge();
+        let _end = EndMerge(self);
+        let tables = self.tables();
+        if !holds(&tables, prefixes)? {
+            return Ok(true);
+        }
+        self.replace(&tables, 0..tables.len(), prefixes, stop)
+    }
+
+    /// Replaces a range of `tables` by one table with their pairs, but for those under `prefixes`; by none if nothing is left of the whole set.
+    fn replace(
+        &self,
+        tables: &[Arc<Table>],
+        range: Range<usize>,
+        prefixes: KeyPrefixes<'_>,
+        stop: &AtomicBool,
+    ) -> Result<bool, TableError> {
         let merging = &tables[range.clone()];
         let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
-        let Some(merged) = merge(merging, range.start == 0, writer, stop)? else { return Ok(false) };
-        merged.keep();
+        let Some(merged) = merge(merging, range.start == 0, prefixes, writer, stop)? else { return Ok(false) };
+        // Dropped, an empty table leaves no file.
+        let merged = Some(merged).filter(|merged| range.start > 0 || merged.count() > 0);
+        merged.iter().for_each(Table::keep);
         let mut members = self.members.write();
         // Tables were only appended meanwhile, so the range is still theirs.
-        let replaced: Vec<_> = Arc::make_mut(&mut members.tables).splice(range, [Arc::new(merged)]).collect();
+        let replaced: Vec<_> = Arc::make_mut(&mut members.tables).splice(range, merged.map(Arc::new)).collect();
         members.replaced.extend(replaced);
         Ok(true)
     }

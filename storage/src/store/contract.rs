@@ -1,6 +1,7 @@
 //! What every store promises.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use super::error::StoreError;
 use crate::keyspace::{PartitionId, Room, room_of};
@@ -48,6 +49,17 @@ pub trait Store: Send + Sync + 'static {
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         let _no_commit_fails = partition;
         Ok(())
+    }
+
+    /// Writes the sorted files of `partition` anew without the pairs under `prefixes`, as far as there are such files. Nobody may write pairs
+    /// under them any more. The next commit of the partition removes the former files, and may delete what is left under the prefixes. Takes as long
+    /// as reading and writing the partition; checkpoints go on meanwhile. Returns `false` if `stop` was set.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], [`StoreError::Damaged`]. It may be repeated.
+    fn purge(&self, partition: PartitionId, prefixes: &[Vec<u8>], stop: &AtomicBool) -> Result<bool, StoreError> {
+        let _no_files = (partition, prefixes, stop);
+        Ok(true)
     }
 }
 

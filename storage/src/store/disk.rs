@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
@@ -355,6 +356,10 @@ impl Store for DiskStore {
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         let _claim = Claim::of(Arc::clone(&self.inner), partition)?;
         self.inner.resolved().map(drop)
+    }
+
+    fn purge(&self, partition: PartitionId, prefixes: &[Vec<u8>], stop: &AtomicBool) -> Result<bool, StoreError> {
+        self.inner.watch(self.inner.tables.of(partition).purge(prefixes, stop))
     }
 }
 

@@ -140,3 +140,32 @@ fn faults_still_hand_out_the_right_positions() {
         assert_eq!(read_all(&reader).unwrap().len(), 2);
     }
 }
+
+#[test]
+fn a_segment_that_is_ended_can_be_removed_once_it_is_not_needed() {
+    let dir = temporary();
+    let (group, reader, receiver) = spawn::<u32>(dir.path(), GroupOptions::default());
+    for number in 0..5 {
+        group.submit(1, 1, vec![7; 100], number).unwrap();
+        let _ = receiver.recv().unwrap();
+    }
+    group.end_segment(0);
+    group.end_segment(5);
+    // Nothing is in the new one.
+    group.end_segment(5);
+    group.submit(1, 1, vec![8; 100], 5).unwrap();
+    let _ = receiver.recv().unwrap();
+    assert_eq!((reader.first_position(), reader.last_position()), (1, 6));
+    assert_eq!(reader.verify_all().unwrap().segments, 2);
+    group.close();
+    let (log, _) = open(dir.path());
+    let removed = log.trimmer().remove_before(6).unwrap();
+    assert_eq!((removed.segments, removed.first_position), (1, 6));
+    drop(log);
+    let (mut log, _) = open(dir.path());
+    log.end_segment(6).unwrap();
+    log.remove_before(7).unwrap();
+    drop(log);
+    let (log, _) = open(dir.path());
+    assert_eq!((log.reader().first_position(), log.last_position()), (7, 6), "an empty log goes on");
+}

@@ -134,6 +134,20 @@ impl Model {
         }
     }
 
+    /// Deletes a project, as if nothing had ever been recorded of it.
+    pub fn delete_project(&mut self, name: &str) {
+        self.projects.remove(name);
+        let events = std::mem::take(&mut self.events);
+        let mut indices = BTreeMap::new();
+        for (index, event) in events.into_iter().enumerate().filter(|(_, event)| event.project != name) {
+            indices.insert(index, self.events.len());
+            self.events.push(event);
+        }
+        self.external_ids.retain(|(project, _), _| project != name);
+        self.external_ids.values_mut().for_each(|index| *index = indices[index]);
+        self.suppressed_anonymous.retain(|(project, _)| project != name);
+    }
+
     /// Returns the recorded events, in order.
     #[must_use]
     pub fn events(&self) -> &[Event] {

@@ -298,3 +298,44 @@ fn a_patch_that_changes_nothing_is_not_recorded() {
     registry.limit_public_key(initial.organization_id, initial.project_id, &initial.public_key, unlimited).unwrap();
     assert_eq!(position(), before);
 }
+
+#[test]
+fn a_deleted_project_is_gone_with_its_keys_and_tokens() {
+    let (dir, registry, initial) = registry();
+    let organization = initial.organization_id;
+    let new = NewProject { name: "brief".into(), ..Default::default() };
+    let project = registry.create_project(organization, new, NOW).unwrap();
+    let key = &project.public_keys[0];
+    let of_project = NewToken { project: Some(project.id), ..token("of project", &[Scope::AnalyticsRead]) };
+    let (listed, secret) = registry.create_token(organization, of_project, NOW).unwrap();
+    let held = registry.policy(project.id).unwrap();
+    registry.pin_calendar(&held).unwrap();
+    let other = registry.create_organization("other", NOW).unwrap();
+    assert_eq!(not_found(registry.delete_project(other.organization_id, project.id)), "project");
+    registry.delete_project(organization, project.id).unwrap();
+    assert_eq!(not_found(registry.delete_project(organization, project.id)), "project");
+    let is_gone = |registry: &Registry| {
+        assert_eq!(not_found(registry.project(organization, project.id)), "project");
+        assert!(registry.policy(project.id).is_none() && registry.public_key(key).is_none());
+        assert_eq!(registry.authenticate(secret.expose(), NOW), Err(AuthError::Unknown));
+        assert!(registry.tokens(organization).unwrap().iter().all(|token| token.token_id != listed.token_id));
+        assert_eq!(registry.projects(organization).unwrap().len(), 1);
+        assert!(registry.policy(initial.project_id).is_some() && registry.public_key(&initial.public_key).is_some());
+    };
+    is_gone(&registry);
+    assert_eq!(registry.deletions(), [project.id]);
+    // An event that was parsed before the deletion can't be the first.
+    assert_eq!(not_found(registry.pin_calendar(&held)), "project");
+    let never_used = registry.create_project(organization, NewProject { name: "new".into(), ..Default::default() }, NOW).unwrap();
+    registry.delete_project(organization, never_used.id).unwrap();
+    assert_eq!(registry.deletions(), [project.id], "nothing was recorded of the other");
+    drop(registry);
+    let registry = open(dir.path()).unwrap();
+    is_gone(&registry);
+    assert_eq!(registry.deletions(), [project.id]);
+    registry.finish_deletion(project.id).unwrap();
+    registry.finish_deletion(project.id).unwrap();
+    assert!(registry.deletions().is_empty());
+    drop(registry);
+    assert!(open(dir.path()).unwrap().deletions().is_empty());
+}

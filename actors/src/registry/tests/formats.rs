@@ -5,9 +5,10 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 2] = [
+const VERSIONS: [(&str, &str); 3] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
+    (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -45,11 +46,17 @@ fn records_of_every_version_are_read() {
 
 #[test]
 fn limits_of_keys_came_with_version_2() {
-    let [v1, v2] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
+    let [v1, v2, _] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
     assert_eq!(v1, []);
     let key = |letter: &str| format!("pk_{}", letter.repeat(32));
     let limit = |per_second, burst| RateLimit { per_second, burst };
     assert_eq!(v2, [(key("a"), limit(100, None)), (key("b"), limit(5, Some(50)))]);
+}
+
+#[test]
+fn deleted_projects_came_with_version_3() {
+    let [v1, v2, v3] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
+    assert_eq!((v1, v2, v3), (vec![], vec![], vec![(OrganizationId(1), ProjectId(4))]));
 }
 
 #[test]

@@ -92,6 +92,17 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| limit(r, RateLimitPatch { per_second: Some(7), burst: None }),
         |r| assert_eq!(r.spend_actions(first_organization(r), 2).unwrap(), 3),
         |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
+        |r| {
+            let new = NewProject { name: "brief".into(), ..Default::default() };
+            r.create_project(first_organization(r), new, NOW.plus_ms(2)).unwrap();
+        },
+        |r| {
+            let of_project = NewToken { project: Some(newest_project(r).id), ..token("of project", &[Scope::AnalyticsRead]) };
+            r.create_token(first_organization(r), of_project, NOW).unwrap();
+        },
+        |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
+        |r| r.delete_project(first_organization(r), newest_project(r).id).unwrap(),
+        |r| r.finish_deletion(r.deletions()[0]).unwrap(),
     ]
 }
 

@@ -115,7 +115,7 @@ impl<S: Store + Clone> Rig<S> {
 }
 
 fn past(dir: &TempDir, log: &Log) -> Arc<dyn History> {
-    let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive")).unwrap());
+    let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive"), Arc::default()).unwrap());
     Arc::new(Past::new(sealed, LoggedEvents::new(log.reader())))
 }
 
@@ -128,6 +128,7 @@ fn open<S: Store + Clone>(
 ) -> (Shard, Arc<MemoryUsage>) {
     let store: Arc<dyn Store> = Arc::new(store.clone());
     let context = PartitionContext {
+        deleted: Arc::default(),
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),

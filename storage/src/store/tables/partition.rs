@@ -1,6 +1,7 @@
 //! The tables of one partition.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::super::error::StoreError;
 use crate::keyspace::PartitionId;
@@ -23,6 +24,11 @@ impl PartitionTables {
     /// The current tables.
     pub(in crate::store) fn tables(&self) -> TableList {
         self.set.tables()
+    }
+
+    /// Writes the tables anew without the keys under `prefixes`. See [`TableSet::purge`].
+    pub(in crate::store) fn purge(&self, prefixes: &[Vec<u8>], stop: &AtomicBool) -> Result<bool, StoreError> {
+        Ok(self.set.purge(prefixes, stop)?)
     }
 
     /// Returns the damage that a merge met, once.

@@ -335,3 +335,44 @@ fn a_scan_reads_to_the_end_tables_that_were_replaced_meanwhile() {
     assert!(files_before > 2, "what is still read is still there");
     assert_eq!(files(dir.path()).len(), 2, "and goes with its last reader");
 }
+
+/// Also in the oldest table, which merges leave alone, and in older versions of a value.
+#[test]
+fn a_purge_leaves_nothing_under_its_prefixes_in_any_file() {
+    use std::sync::atomic::AtomicBool;
+    let go = AtomicBool::new(false);
+    let dir = tempfile::tempdir().unwrap();
+    let mut tables = Tables::open(dir.path(), Vec::new()).unwrap();
+    tables.stop_merging();
+    let has_mark = |dir: &Path| {
+        let has = |path: &PathBuf| fs::read(path).unwrap().windows(8).any(|bytes| bytes == b"zanzibar");
+        files(dir).keys().filter(|path| has(path)).count()
+    };
+    let value = |number: u32, round: u32| {
+        let mark: &[u8] = if number < 256 { b"zanzibar" } else { b"other" };
+        Some([mark, &noise(number ^ round, 200)].concat())
+    };
+    for round in 0..4 {
+        commit(&tables, (0..512).map(|number| (number, value(number, round))));
+    }
+    // Some are deleted: the older values are still there.
+    commit(&tables, (0..20).map(|number| (number, None)));
+    assert!(has_mark(dir.path()) >= 4);
+    // The last byte of the keys is at the end: the numbers below 256, and those above.
+    let prefix = key(0)[..6].to_vec();
+    let partition = tables.of(PARTITION);
+    assert!(partition.purge(std::slice::from_ref(&prefix), &go).unwrap());
+    assert!(contents(&tables).keys().all(|key| !key.starts_with(&prefix)) && contents(&tables).len() == 256);
+    assert_eq!(count(&tables), 1);
+    let manifest = commit(&tables, [(600, Some(b"new".to_vec()))]);
+    assert_eq!(has_mark(dir.path()), 0);
+    let kept = contents(&tables);
+    drop(partition);
+    drop(tables);
+    let tables = Tables::open(dir.path(), vec![(PARTITION, manifest)]).unwrap();
+    assert_eq!(contents(&tables), kept);
+    tables.assert_no_file_is_left_over();
+    let all = PARTITION.prefix().to_vec();
+    assert!(tables.of(PARTITION).purge(&[all], &go).unwrap());
+    assert!(contents(&tables).is_empty() && count(&tables) == 0);
+}

@@ -1,0 +1,257 @@
+//! Removes what is recorded of deleted projects: archive, store, index of external ids, log, and smaller files.
+//!
+//! A project's deletion is durable before anything of it is removed, and whoever reads what is left skips it. So the parts go in any order, each attempt
+//! may end anywhere, and the next one repeats it. The deletion is over when all parts are gone; the control log says so last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_archive::archive::Archive;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::{aside, files};
+
+use super::error::SealingError;
+use super::merges::Merges;
+use super::sealing::seal_all;
+use super::sources::Sources;
+use crate::admission_gate::Holder;
+use crate::fault;
+use crate::partitions::partition_of;
+
+/// The pause before the next attempt, if something must be waited for.
+const WAIT: Duration = Duration::from_millis(200);
+/// The pause after a failure, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// How long everything is not sealed again for a deletion after it was: clients choose how many projects they delete.
+const SEAL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The places that have something of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Archive,
+    Store,
+    ExternalIds,
+    Log,
+    SmallFiles,
+}
+
+/// The archive is first: on a full disk, the others need its space.
+const PARTS: [Part; 5] = [Part::Archive, Part::Store, Part::ExternalIds, Part::Log, Part::SmallFiles];
+
+/// What is known of a deletion since the start.
+#[derive(Debug, Default)]
+struct Deletion {
+    /// The position after which no event of the project can follow.
+    until: Option<Position>,
+    removed: BTreeSet<Part>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Deletions {
+    known: BTreeMap<ProjectId, Deletion>,
+    /// When the log was last emptied for a deletion.
+    sealed_at: Option<Stopwatch>,
+    not_before: Option<Stopwatch>,
+    failures: u32,
+}
+
+impl Deletions {
+    /// Removes what can be removed now.
+    pub(super) fn step(&mut self, sources: &Sources, merges: &mut Merges) {
+        if sources.deleted.count() == 0 || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        let (began, mut failed) = (Stopwatch::now(), None);
+        for project in sources.deleted.all() {
+            if sources.is_stopping() {
+                return;
+            }
+            merges.forget(project);
+            match self.remove(sources, project) {
+                Ok(true) => drop(self.known.remove(&project)),
+                Ok(false) => {}
+                Err(fault) => failed = Some((project, fault)),
+            }
+        }
+        let pause = match failed {
+            None => {
+                self.failures = 0;
+                // No more than half of the time.
+                WAIT.max(began.elapsed())
+            }
+            Some((project, fault)) => {
+                if self.failures.is_power_of_two() || self.failures == 0 {
+                    tracing::warn!(%project, %fault, "not everything of a deleted project could be removed yet; it counts nowhere");
+                }
+                self.failures += 1;
+                FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16) - 1)).min(MAX_PAUSE)
+            }
+        };
+        self.not_before = Some(Stopwatch::now() + pause);
+    }
+
+    /// Removes what can be removed of a project. Returns whether nothing is left.
+    fn remove(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+        let deletion = self.known.entry(project).or_default();
+        let until = match deletion.until {
+            Some(until) => until,
+            // Events that were admitted before the deletion are still on their way.
+            None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
+            None => *deletion.until.insert(sources.logged.last_position()),
+        };
+        let must_seal = !is_out_of_log(sources, until);
+        let sealed_lately = self.sealed_at.is_some_and(|at| at.elapsed() < SEAL_INTERVAL);
+        let mut outcome = Ok(());
+        for part in PARTS {
+            if deletion.removed.contains(&part) || (part == Part::Log && must_seal && sealed_lately) {
+                continue;
+            }
+            match remove_part(sources, project, part, until) {
+                Ok(true) => {
+                    if part == Part::Log && must_seal {
+                        self.sealed_at = Some(Stopwatch::now());
+                    }
+                    deletion.removed.insert(part);
+                    sources.done("part of a deleted project removed");
+                }
+                Ok(false) => {}
+                // The next part may be removed all the same.
+                Err(fault) => outcome = Err(fault),
+            }
+        }
+        outcome?;
+        if deletion.removed.len() < PARTS.len() {
+            return Ok(false);
+        }
+        finish(sources, project)
+    }
+}
+
+fn remove_part(sources: &Sources, project: ProjectId, part: Part, until: Position) -> Result<bool, Fault> {
+    match part {
+        Part::Archive => remove_archive(sources, project),
+        Part::Store => remove_from_store(sources, project),
+        Part::ExternalIds => remove_external_ids(sources, project),
+        Part::Log => remove_from_log(sources, until),
+        Part::SmallFiles => remove_small_files(sources, project),
+    }
+}
+
+/// Removes the project's folder, then its line in the catalog: in this order, since replacing the catalog takes space.
+fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    Archive::remove(sources.sealed.root(), project).map_err(fault::of_archive)?;
+    sources.done("archive of a deleted project removed");
+    let catalog = sources.sealed.catalog();
+    let without = catalog.without(project);
+    if without != *catalog {
+        without.write(sources.sealed.root()).map_err(fault::of_archive)?;
+        sources.sealed.publish(without);
+    }
+    sources.sealed.set_damaged(project, BTreeSet::new());
+    Ok(true)
+}
+
+/// Has the project's shard forget it. `None`: there is no checkpoint of that yet.
+fn forgotten(sources: &Sources, project: ProjectId) -> Option<PartitionId> {
+    let stored_as = sources.shards.forget(project);
+    if stored_as.is_none() {
+        sources.shards.want_checkpoints();
+    }
+    stored_as
+}
+
+fn remove_from_store(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let Some(stored_as) = forgotten(sources, project) else { return Ok(false) };
+    if stored_as.number() != partition_of(project) {
+        // Its own part of the store is damaged. The next start rebuilds the store without the project.
+        return Ok(false);
+    }
+    let prefixes = Key::all_of(stored_as, project.0).to_vec();
+    if !sources.removal.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
+        return Ok(false);
+    }
+    sources.done("tables without a deleted project written");
+    match sources.removal.writer.remove(stored_as, prefixes) {
+        Some(removed) => removed.map(|()| true).map_err(fault::of_store),
+        None => Ok(false),
+    }
+}
+
+fn remove_external_ids(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    // The checkpoint has the number of the ids that stay, and made the others durable.
+    if forgotten(sources, project).is_none() {
+        return Ok(false);
+    }
+    let Some(purge) = sources.shards.purge_ids(project) else { return Ok(false) };
+    let written = match purge.write(&sources.stop) {
+        Err(_) if sources.is_stopping() => return Ok(false),
+        written => written.map_err(fault::of_index)?,
+    };
+    sources.shards.adopt_ids(project, written);
+    Ok(true)
+}
+
+fn is_out_of_log(sources: &Sources, until: Position) -> bool {
+    sources.logged.first_position() > until
+}
+
+/// Seals what is in the log, without the project, until the log has no event of it.
+fn remove_from_log(sources: &Sources, until: Position) -> Result<bool, Fault> {
+    if is_out_of_log(sources, until) {
+        return Ok(true);
+    }
+    (sources.removal.end_segment)(until);
+    match seal_all(sources) {
+        Ok(_) => Ok(is_out_of_log(sources, until)),
+        // Checkpoints are on their way.
+        Err(SealingError::NoAnswer) => Ok(false),
+        Err(_) if sources.is_stopping() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn remove_small_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
+    sources.dead.remove(project).map_err(failed("its events that were set aside"))?;
+    remove_journals(&sources.settings.data_dir.join("imports"), project).map_err(failed("its journals of imports"))?;
+    for derived in &sources.removal.derived_dirs {
+        aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
+    }
+    Ok(true)
+}
+
+/// Removes the journals of imports into the project.
+fn remove_journals(dir: &Path, project: ProjectId) -> io::Result<()> {
+    let journals = match files::list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        journals => journals?,
+    };
+    let name = project.to_string();
+    for path in journals {
+        let text = files::read_if_there(&path)?.unwrap_or_default();
+        let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line: serde_json::Value = serde_json::from_slice(first).unwrap_or_default();
+        let how = line["import"]["how"].as_str().unwrap_or_default();
+        if how.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').any(|word| word == name) {
+            files::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Records that nothing is left, unless a backup is being made, which may have something: its control data must have the deletion.
+fn finish(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
+    sources.registry.finish_deletion(project).map_err(|error| Fault::io(error.to_string()))?;
+    sources.deleted.remove(project);
+    tracing::info!(%project, "nothing of a deleted project is left");
+    sources.done("deletion finished");
+    Ok(true)
+}

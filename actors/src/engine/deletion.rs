@@ -1,0 +1,22 @@
+//! The deletion of a project.
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+
+use super::handle::Engine;
+use crate::registry::RegistryError;
+
+impl Engine {
+    /// Deletes a project, with its keys and tokens. When this returns, that is durable, and the project counts nowhere. What is recorded of it is removed in
+    /// the background: [`Vitals::deletions_pending`](super::Vitals::deletions_pending).
+    ///
+    /// Waits for the disk: in async code it belongs on a thread that may block.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Storage`].
+    pub fn delete_project(&self, organization: OrganizationId, project: ProjectId) -> Result<(), RegistryError> {
+        self.registry().delete_project(organization, project)?;
+        // An event that is applied before this line is removed like all others.
+        self.inner.deleted.add(project);
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! What all partitions of an engine share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::versions::DayVersions;
+use headcount_storage::external_ids::ExternalIdsOptions;
+use headcount_storage::store::Store;
+
+use super::checkpoint_progress::CheckpointProgress;
+use super::health::PartitionHealth;
+use super::quota_table::QuotaTable;
+use crate::deleted_projects::DeletedProjects;
+use crate::opening_progress::Progress;
+use crate::verifier::{DamageNote, Unchecked};
+
+/// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
+pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
+
+/// The context that all partitions of an engine share.
+#[derive(Clone)]
+pub(crate) struct PartitionContext {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) versions: Arc<Versions>,
+    pub(crate) external_ids_dir: PathBuf,
+    /// Identifies the index of external ids that belongs to the store.
+    pub(crate) index: ExternalIdsOptions,
+    pub(crate) health: Arc<PartitionHealth>,
+    pub(crate) limits: Arc<QuotaTable>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) checkpoints: Arc<CheckpointProgress>,
+    pub(crate) unchecked: Arc<Unchecked>,
+    pub(crate) damage: Arc<DamageNote>,
+    pub(crate) deleted: Arc<DeletedProjects>,
+}

@@ -1,0 +1,79 @@
+//! The state of one project, as its partition keeps it.
+
+use std::collections::{HashMap, hash_map};
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::indexes::dictionary::TermCounts;
+use headcount_domain::intake::event::Position;
+use headcount_domain::project::Project;
+use headcount_domain::quota::Reached;
+use headcount_storage::store::Store;
+
+use super::partition_context::PartitionContext;
+use crate::checkpoint_writer::{ProjectMeta, StoreSource, load_cells, meta_key, read_meta};
+
+/// A project in memory.
+pub(super) struct ProjectState {
+    pub(super) project: Project,
+    pub(super) last: Position,
+    /// The number of different external ids of its events.
+    pub(super) external_ids: u64,
+    /// Whether every record is in memory, so that unknown ones need no look-up in the store.
+    pub(super) complete: bool,
+    pub(super) changed: bool,
+    /// The numbers of rows and terms that `reached` was computed from.
+    counted: (usize, TermCounts),
+    pub(super) reached: Reached,
+}
+
+impl ProjectState {
+    /// A project without events.
+    pub(super) fn empty() -> Self {
+        let (project, counted, reached) = (Project::default(), Default::default(), Reached::default());
+        Self { project, last: 0, external_ids: 0, complete: true, changed: false, counted, reached }
+    }
+
+    /// Reads its records.
+    pub(super) fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
+        StoreSource { store, partition, project, complete: self.complete }
+    }
+
+    /// Updates the quotas that the project has reached. Returns whether they changed.
+    pub(super) fn count(&mut self, context: &PartitionContext) -> bool {
+        let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
+        if counted == std::mem::replace(&mut self.counted, counted) {
+            return false;
+        }
+        let reached = context.limits.quotas().reached(self.project.cardinality(&context.hasher));
+        reached != std::mem::replace(&mut self.reached, reached)
+    }
+}
+
+/// The state of a project, loaded if it is not in memory.
+pub(super) fn state<'p>(
+    projects: &'p mut HashMap<ProjectId, ProjectState>,
+    context: &PartitionContext,
+    partition: u16,
+    project: ProjectId,
+) -> Result<&'p mut ProjectState, Fault> {
+    match projects.entry(project) {
+        hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(context, partition, project)?)),
+    }
+}
+
+fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
+    let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
+    let mut project = Project::default();
+    load_cells(&*context.store, partition, id, &mut project)?;
+    let ProjectMeta { last, names, external_ids } = meta.unwrap_or_default();
+    project.dictionary.counts = names;
+    let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
+    // Before the version is there, which marks the project as loaded.
+    context.limits.set(id, reached);
+    let counted = (project.rollups.group_numbers.len(), names);
+    project.versions.restore_last(last);
+    context.versions.insert(id, project.versions.clone());
+    Ok(ProjectState { project, last, external_ids, complete: meta.is_none(), changed: false, counted, reached })
+}
