@@ -126,8 +126,15 @@ impl RecordKey {
     }
 }
 
-/// The bits of the fingerprint of an `external_id` that tell its project.
-const PROJECT_BITS: u128 = !(u128::MAX >> 48);
+/// The low bits of the fingerprint of an `external_id`, which tell it from others of its project. The high ones are of the project's id, which is random.
+const ID_BITS: u32 = 80;
+
+/// Returns the first bytes of the fingerprints of a project's `external_id`s, which those of no other project have.
+#[must_use]
+pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = project.0.to_be_bytes();
+    [a, b, c, d, e, f]
+}
 
 /// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
@@ -191,18 +198,10 @@ impl KeyHasher {
         self.hash(5, project.0, visitor.as_bytes()).0
     }
 
-    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id, behind the project's [`Self::external_ids_of`].
+    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id's hash, behind [`external_ids_of`] the project.
     #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
-        let of_project = self.hash(11, project.0, &[]).0 & PROJECT_BITS;
-        of_project | (self.hash(5, project.0, external_id.as_bytes()).0 & !PROJECT_BITS)
-    }
-
-    /// Returns the first bytes of the fingerprints of a project's `external_id`s, which those of no other project have.
-    #[must_use]
-    pub fn external_ids_of(&self, project: ProjectId) -> [u8; 6] {
-        let [a, b, c, d, e, f, ..] = self.hash(11, project.0, &[]).0.to_be_bytes();
-        [a, b, c, d, e, f]
+        (u128::from(project.0) << ID_BITS) | (self.hash(5, project.0, external_id.as_bytes()).0 & !(u128::MAX << ID_BITS))
     }
 
     /// Returns the key of a normalized e-mail address.
@@ -336,8 +335,10 @@ mod tests {
         }
         assert_ne!(hasher.external_id(ProjectId(1), "x"), hasher.external_id(ProjectId(2), "x"));
         let of = |project, id: &str| hasher.external_id(ProjectId(project), id).to_be_bytes();
-        assert!(of(1, "x").starts_with(&hasher.external_ids_of(ProjectId(1))) && of(1, "x") != of(1, "y"));
-        assert_ne!(hasher.external_ids_of(ProjectId(1)), hasher.external_ids_of(ProjectId(2)));
+        for project in [1, 1 << 40, u64::MAX] {
+            assert!(of(project, "x").starts_with(&external_ids_of(ProjectId(project))) && of(project, "x") != of(project, "y"));
+        }
+        assert_ne!(external_ids_of(ProjectId(1)), external_ids_of(ProjectId(2)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::fault;
 /// stores of an earlier version are rebuilt.
 const META_VERSION: u8 = 2;
 const PART_VERSION: u8 = 1;
-const FINGERPRINT_VERSION: u8 = 2;
+const FINGERPRINT_VERSION: u8 = 3;
 
 /// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
 /// version.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Query, Reader};
@@ -442,8 +442,7 @@ impl Partition {
 
     /// Returns the removal of a deleted project's external ids.
     pub(crate) fn purge_ids(&mut self, project: ProjectId) -> Result<Purge, Fault> {
-        let prefix = self.context.hasher.external_ids_of(project);
-        Ok(self.index()?.purge(&prefix))
+        Ok(self.index()?.purge(&external_ids_of(project)))
     }
 
     /// Tables of external ids that are worth merging.

@@ -6,6 +6,7 @@
 
 mod buffers;
 mod chunk;
+mod columns;
 mod export_file;
 mod footer;
 mod name;
@@ -17,6 +18,7 @@ mod stream;
 mod thrift;
 mod writer;
 
+pub use columns::{GroupReader, TextColumn};
 pub use export_file::{ExportFile, ExportFileError};
 pub use name::{FileEntry, FileName};
 pub(crate) use reader::verify;

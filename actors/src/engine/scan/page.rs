@@ -12,7 +12,8 @@ use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
 use headcount_domain::time::Window;
 
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::Scan;
 use super::matching::Matching;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
