@@ -192,7 +192,7 @@ impl ArchiveFile {
             }
             chunks.push((from, Bytes::from(bytes)));
         }
-        Ok(Chunks(Arc::new(chunks)))
+        Ok(Chunks::new(chunks))
     }
 
     fn open_group(&self, group: usize, columns: &[usize]) -> Result<ParquetRecordBatchReader, ArchiveError> {
@@ -347,9 +347,13 @@ fn describe(group: &RowGroupMetaData) -> Option<RowGroup> {
 }
 
 /// Column chunks of a row group, with their offsets in the file. Adjacent chunks are one entry.
-struct Chunks(Arc<Vec<(u64, Bytes)>>);
+pub(super) struct Chunks(Arc<Vec<(u64, Bytes)>>);
 
 impl Chunks {
+    pub(super) fn new(chunks: Vec<(u64, Bytes)>) -> Self {
+        Self(Arc::new(chunks))
+    }
+
     fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
         let mut offsets =
             self.0.iter().filter_map(|(first, bytes)| Some((usize::try_from(start.checked_sub(*first)?).ok()?, bytes)));

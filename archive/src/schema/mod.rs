@@ -9,6 +9,7 @@ mod table;
 
 pub use column::{Access, Column, Value};
 pub use decode::decode;
+pub(crate) use decode::decode_export;
 pub use draft::{Draft, Malformed};
 pub use parquet_type::{METADATA_PREFIX, message};
 pub use table::{COLUMNS, DAY, EXPORT_COLUMNS, METADATA, POSITION, SET_ASIDE, TIMESTAMP};
