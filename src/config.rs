@@ -163,6 +163,7 @@ keys! {
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
+    view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
     seal_after "DURATION" "--seal-after" "HEADCOUNT_SEAL_AFTER" "24h" "Age at which events move from the log to the archive";
     seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events in the log at which they move to the archive";
@@ -210,6 +211,8 @@ pub struct Settings {
     pub geo_header: Option<HeaderName>,
     /// How long a question may take that needs a pass over the events.
     pub question_timeout: Duration,
+    /// The limit of kept answers; `None`: by the memory.
+    pub view_memory: Option<usize>,
     /// How often state is written down.
     pub checkpoint_interval: Duration,
     /// The age at which events are sealed.
@@ -307,6 +310,13 @@ impl Settings {
                     .filter(|it| (Duration::from_secs(1)..=MAX_QUESTION_TIMEOUT).contains(it))
                     .ok_or("must be a duration from 1s to 1h, such as 60s")
             })?,
+            view_memory: read.value("view_memory", |text| match text {
+                "auto" => Ok(None),
+                text => bytes(text)
+                    .and_then(|bytes| usize::try_from(bytes).ok())
+                    .map(Some)
+                    .ok_or("must be auto, 0 or a size, such as 64MiB"),
+            })?,
             checkpoint_interval: read.value("checkpoint_interval", |text| {
                 duration(text)
                     .filter(|it| *it >= Duration::from_secs(1))
@@ -360,6 +370,7 @@ impl Settings {
         config.min_free_bytes = self.min_free_bytes;
         config.geo_db.clone_from(&self.geo_db);
         config.question_timeout = self.question_timeout;
+        config.view_bytes = self.view_memory;
         config.checkpoints.interval = self.checkpoint_interval;
         config.archive.seal_after = self.seal_after;
         config.archive.seal_events = self.seal_events;

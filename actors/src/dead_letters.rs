@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -68,6 +69,11 @@ impl DeadLetters {
 
     pub(crate) fn contains(&self, position: Position) -> bool {
         self.count() > 0 && self.positions.lock().contains(&position)
+    }
+
+    /// The positions of a range that were set aside.
+    pub(crate) fn within(&self, positions: RangeInclusive<Position>) -> Vec<Position> {
+        if self.count() == 0 { Vec::new() } else { self.positions.lock().range(positions).copied().collect() }
     }
 
     pub(crate) fn count(&self) -> usize {

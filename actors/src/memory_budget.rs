@@ -15,6 +15,8 @@ pub struct MemoryShares {
     pub records: usize,
     /// Each table and each sort of a scan. A scan has five at most, and two scans run at once.
     pub scan_sort: usize,
+    /// Kept answers.
+    pub views: usize,
 }
 
 /// Memory that is used whatever the budget: the program, its threads, sled.
@@ -35,9 +37,9 @@ impl MemoryShares {
         let admission = (budget / 16).clamp(8 << 20, 64 << 20);
         let rest = budget.saturating_sub(FIXED_BYTES + 3 * store_cache + 2 * admission);
         let records = (rest / 3 * 2).max(MIN_RECORD_BYTES);
-        // Scans use what the records leave free.
+        // Scans and kept answers use what the records leave free.
         let scan_sort = (budget / 64).clamp(1 << 20, 8 << 20);
-        Self { store_cache, admission, records, scan_sort }
+        Self { store_cache, admission, records, scan_sort, views: budget / 16 }
     }
 }
 
@@ -49,7 +51,7 @@ mod tests {
     fn the_shares_fit_into_the_budget() {
         for budget in [0, 64 << 20, 128 << 20, 1 << 30, 64 << 30] {
             let shares = MemoryShares::of(budget);
-            let all = 3 * shares.store_cache + 2 * shares.admission + shares.records + 10 * shares.scan_sort;
+            let all = 3 * shares.store_cache + 2 * shares.admission + shares.records + 10 * shares.scan_sort + shares.views;
             assert!(all <= budget.max(MIN_MEMORY_BYTES), "{budget}: {shares:?}");
             assert!(shares.records >= MIN_RECORD_BYTES.max(budget / 6), "{budget}: {shares:?}");
         }

@@ -54,7 +54,7 @@ impl KeepSealing {
 }
 
 /// Seals everything. Returns the position, and the number of events; `None` if the server could not.
-fn seal(server: &TestServer) -> Option<(u64, u64)> {
+pub(crate) fn seal(server: &TestServer) -> Option<(u64, u64)> {
     let answer = server.send(&Call::post("/admin/archive/seal").bearer(&server.operator()));
     let body: Value = serde_json::from_str(&answer.text()).ok()?;
     Some((body["sealed_until"].as_u64()?, body["events"].as_u64()?))

@@ -150,7 +150,9 @@ fn exit_codes_of_an_import() {
     let data = dir.path().join("data");
     assert!(run("init", &data, &[]).status.success());
     let file = dir.path().join("events");
-    for (content, expected) in [("nonsense\n", 1), ("nonsense\n{\"name\":\"a\",\"user_id\":\"u\"}\n", 0), ("", 0)] {
+    let event = "{\"name\":\"a\",\"user_id\":\"u\"}\n";
+    let (mixed, cut) = (format!("nonsense\n{event}"), format!("{event}{{\"name\":"));
+    for (content, expected) in [("nonsense\n", 1), (&*mixed, 0), (&*cut, 1), ("", 0)] {
         fs::write(&file, content).unwrap();
         let output = run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
         assert_eq!(output.status.code(), Some(expected), "{content:?}: {output:?}");

@@ -122,6 +122,46 @@ fn the_command_writes_the_same_beside_a_server_and_without_one() {
     assert_eq!(names, ["alone", "csv", "ndjson", "parquet"], "a failed export leaves no file");
 }
 
+/// The rows of an export, without what every recording decides anew.
+fn rows(ndjson: &[u8]) -> Vec<Value> {
+    let mut rows = lines(std::str::from_utf8(ndjson).expect("UTF-8"));
+    for row in &mut rows {
+        let row = row.as_object_mut().expect("an object");
+        row.remove("position");
+        row.remove("received_at");
+    }
+    rows
+}
+
+#[test]
+fn what_is_exported_in_any_form_is_imported_as_it_was() {
+    let server = TestServer::start();
+    let (project, key) = (server.initial("project_id").to_owned(), server.initial("public_key").to_owned());
+    let event = |number: i64| {
+        json!({"name": "order", "user_id": format!("u{}", number % 20), "value": number as f64 / 4.0, "currency": "EUR",
+            "timestamp": BASE_MS + number * 1_000, "url": format!("https://a.example/{number}?utm_source=x"),
+            "message": if number % 3 == 0 { "a \"b\",\r\n c" } else { "ä" }, "group_id": "acme.com",
+            "privacy_categories": if number % 7 == 0 { "" } else { "analytics" },
+            "metadata": {"text": "1,2", "list": [1, null, "\"x\""], "number": 1e300}})
+    };
+    let events: Vec<Value> = (0..200).map(event).chain((0..20).map(|_| json!({"name": "visit"}))).collect();
+    let sent = server.send(&Call::post("/i/batch").key(&key).agent("Firefox").json(&json!({"events": events})));
+    assert_eq!(sent.status, 202, "{}", sent.text());
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let expected = rows(&export(&server, &project, &[]).stdout);
+    assert_eq!(expected.len(), 220);
+    for format in ["ndjson", "csv", "parquet"] {
+        let (file, data) = (dir.path().join(format), dir.path().join(format!("of-{format}")));
+        assert!(export(&server, &project, &["--format", format, "-o", &text(&file)]).status.success());
+        assert!(command("init", &data).output().expect("it runs").status.success());
+        let import = command("import", &data).args([&text(&file), "--min-free-bytes", "0"]).output().expect("it runs");
+        assert!(import.status.success(), "{format}: {}", String::from_utf8_lossy(&import.stderr));
+        let exported = command("export", &data).output().expect("it runs");
+        assert_eq!(rows(&exported.stdout), expected, "{format}");
+    }
+}
+
 /// Each is refused for its own reason, and nothing of it is recorded.
 #[test]
 fn rows_that_no_export_has_are_refused() {

@@ -8,6 +8,7 @@
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`archive`] | sealing, and who else reads the files |
+//! | [`views`] | kept answers: asked again after everything that can change them |
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
@@ -49,3 +50,4 @@ mod slow_clients;
 mod starting;
 mod tenant;
 mod verify;
+mod views;

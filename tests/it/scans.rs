@@ -9,6 +9,7 @@ use headcount_histories::{History, Rng, Served, Size, Step, Subject, model_of, r
 use headcount_model::{Ids, Json, Model, Question, Sender, same};
 use serde_json::{Value, json};
 
+use crate::archive::seal;
 use crate::client::Call;
 use crate::server::TestServer;
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
@@ -40,6 +41,33 @@ fn scans_equal_the_model() {
         pairs += QUESTIONS;
     }
     println!("{pairs} pairs of a history and a question");
+}
+
+/// The same questions, of the log and then of the archive, where they are read by column.
+#[test]
+fn sealing_changes_no_answer() {
+    // Nothing is kept, so that each answer is a scan.
+    let server = Arc::new(TestServer::start_with(&["--view-memory=0"]));
+    let trials = std::env::var("HEADCOUNT_SCAN_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS);
+    let mut sealed = 0;
+    for seed in 7_000..7_000 + trials {
+        let history = events_only(seed, 120);
+        let questions = scans(&history, &mut Rng::new(seed), QUESTIONS);
+        let mut steps = history.steps.clone();
+        steps.extend(questions.iter().cloned().map(Step::Ask));
+        let history = history.with_steps(steps);
+        let mut subject = Served::new(Tenant::on(&server));
+        if let Err(failure) = run(&history, &mut subject, model_of(&history)) {
+            panic!("seed {seed}: {failure}\n{history}");
+        }
+        let logged: Vec<(u16, Json)> = questions.iter().map(|question| subject.ask(question)).collect();
+        sealed += seal(&server).expect("it seals").1;
+        // Refusals have ids of their own.
+        for (question, logged) in questions.iter().zip(&logged).filter(|(_, (status, _))| *status == 200) {
+            assert_eq!(subject.ask(question), *logged, "seed {seed}: {question:?}\n{history}");
+        }
+    }
+    assert!(sealed > trials, "{sealed} events were sealed");
 }
 
 /// Questions about all events of a project, two of them by session.

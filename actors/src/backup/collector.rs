@@ -68,7 +68,7 @@ impl<'a> Collector<'a> {
     /// Takes a file that is replaced as a whole, if ever, or of which the first `bytes` never change. Returns `false` if there is none.
     pub(super) fn take(&mut self, name: &str, bytes: Option<u64>, sha256: Option<String>) -> Result<bool, BackupFailure> {
         let (from, path) = (self.data_dir.join(name), self.place(name)?);
-        let found = if self.staging.is_some() { hard_link(&from, &path) } else { from.metadata().map(drop) };
+        let found = if self.staging.is_some() { link(&from, &path) } else { from.metadata().map(drop) };
         match found {
             Ok(()) => self.push(name, path, bytes, sha256).map(|()| true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -181,4 +181,15 @@ impl<'a> Collector<'a> {
             Err(error) => Err(BackupFailure::io("list", &dir)(error)),
         }
     }
+}
+
+/// Links a file, which may be replaced meanwhile: then the kernel reports that the former one does not exist.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    for _ in 0..ATTEMPTS {
+        match hard_link(from, to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && from.exists() => {}
+            linked => return linked,
+        }
+    }
+    Err(io::Error::other("it is replaced again and again"))
 }

@@ -11,6 +11,8 @@ mod collector;
 mod error;
 mod snapshot;
 mod staging;
+#[cfg(test)]
+mod tests;
 
 pub use error::BackupFailure;
 pub use snapshot::BackupSnapshot;

@@ -39,6 +39,8 @@ pub struct EngineConfig {
     pub quotas: Quotas,
     /// How long a question may take that no rollup answers. Default 60 s.
     pub question_timeout: Duration,
+    /// Maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
+    pub view_bytes: Option<usize>,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// When events are sealed.
@@ -78,6 +80,7 @@ impl EngineConfig {
             geo_db: None,
             quotas: Quotas::default(),
             question_timeout: Duration::from_secs(60),
+            view_bytes: None,
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),
@@ -89,6 +92,10 @@ impl EngineConfig {
             archive_probe: None,
             probe: None,
         }
+    }
+
+    pub(crate) fn view_bytes(&self) -> usize {
+        self.view_bytes.unwrap_or_else(|| MemoryShares::of(self.memory_bytes).views)
     }
 
     pub(crate) fn record_bytes(&self) -> usize {

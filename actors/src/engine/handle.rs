@@ -20,8 +20,9 @@ use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
+use super::idle_views::start_views;
 use super::open::{self, Opened};
-use super::scan::ScanTurns;
+use super::scan::{ScanTurns, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use super::verifications::Verifications;
@@ -72,6 +73,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
+    pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
     /// Of the one backup that may be made at a time.
@@ -143,15 +145,14 @@ impl Engine {
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let (registry, map) = (Arc::new(registry), ShardMap::new(shards.len()));
+        let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
-        let delivered = Arc::new(AtomicU64::new(log.last_position()));
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let log = GroupCommit::spawn(log, config.group.clone(), sink);
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(log.map_err(|error| OpenError::Start(error.to_string()))?);
+        let failed = |error: std::io::Error| OpenError::Start(error.to_string());
+        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(failed)?);
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let backups = Arc::new(Semaphore::new(1));
+        let (backups, verifications) = (Arc::new(Semaphore::new(1)), Verifications::default());
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = Sources {
@@ -168,8 +169,8 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(|error| OpenError::Start(error.to_string()))?;
-        let archiver = Arc::new(archiver);
+        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(failed)?;
+        let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
         let threads = Threads {
             system,
             system_thread,
@@ -192,10 +193,11 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
+            views,
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
             backups,
-            verifications: Verifications::default(),
+            verifications,
             delivered,
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),

@@ -12,6 +12,7 @@ mod disk_guard;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod handle;
+mod idle_views;
 mod open;
 mod queries;
 mod quotas;
@@ -29,7 +30,7 @@ pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
 pub use handle::Engine;
 pub use queries::OrganizationProjects;
-pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent};
+pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent, ViewFigures};
 pub use shard_client::AskError;
 pub use verifying::verify_directory;
 pub use vitals::Vitals;

@@ -36,7 +36,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let secrets = Secrets::open(&dir.join("keys"))?;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
-    let registry = Registry::open(&dir)?;
+    let registry = Arc::new(Registry::open(&dir)?);
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {
         tracing::warn!(
@@ -94,7 +94,7 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
 
 /// An open data directory.
 pub(crate) struct Opened {
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
     pub(crate) history: Arc<dyn History>,

@@ -8,6 +8,7 @@ use headcount_domain::quota::Quota;
 
 use super::handle::Engine;
 use super::open::last_position;
+use super::scan::ViewFigures;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +46,8 @@ pub struct Vitals {
     pub seal_waiting_projects: u64,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
+    /// Kept answers.
+    pub views: ViewFigures,
     /// Number of deleted projects of which something recorded is left.
     pub deletions_pending: usize,
     /// Number of projects that have reached a quota, of those that were used since the start.
@@ -69,6 +72,7 @@ impl Engine {
             deletions_pending: self.inner.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
+            views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),
             log_position: last_position(&*self.inner.history),

@@ -9,8 +9,11 @@ mod sealed;
 
 use std::ops::ControlFlow;
 
+use headcount_archive::error::ArchiveError;
+use headcount_archive::file::GroupReader;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Window;
 
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
@@ -31,12 +34,14 @@ pub(crate) struct Wanted {
     pub(crate) after: Position,
     /// The last wanted position.
     pub(crate) until: Position,
+    /// Days that are enough: files and row groups of the archive without events on them are skipped.
+    pub(crate) days: Option<Window>,
 }
 
 impl Wanted {
     /// Selects all events of a partition after a position.
     pub(crate) fn partition(partition: u16, after: Position) -> Self {
-        Self { partition, project: None, after, until: Position::MAX }
+        Self { partition, project: None, after, until: Position::MAX, days: None }
     }
 
     fn contains(&self, position: Position, event: &Event) -> bool {
@@ -67,6 +72,27 @@ pub(crate) enum PieceOrigin {
     Log,
 }
 
+/// A part of a project's recorded events.
+pub(crate) enum HistoryPart<'p> {
+    /// Sealed events, by column.
+    Columns(SealedColumns<'p>),
+    /// Events of the log, as [`History::read`] passes them.
+    Events(HistoryPiece),
+}
+
+/// A row group of sealed events. Those with positions after `after`, up to `until`, are wanted.
+pub(crate) struct SealedColumns<'p> {
+    /// Reads its columns.
+    pub(crate) reader: GroupReader<'p>,
+    /// The position after which events are wanted.
+    pub(crate) after: Position,
+    /// The last wanted position.
+    pub(crate) until: Position,
+}
+
+/// Receives the parts of a project's history. An error of a column's reading ends it.
+pub(crate) type PartVisitor<'v> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError> + 'v;
+
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
     /// Returns the position of the last durable event that `partition` can have.
@@ -79,4 +105,10 @@ pub(crate) trait History: Send + Sync {
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+
+    /// Passes the wanted events of one project to `visit`, the sealed ones by column.
+    ///
+    /// # Errors
+    /// As [`History::read`].
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError>;
 }

@@ -9,7 +9,7 @@ use headcount_domain::intake::event::Position;
 
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
+use super::{History, HistoryError, HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -83,7 +83,43 @@ impl History for Past {
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());
         }
-        let logged_after = |wanted: &Wanted| wanted.after.max(sealed_until(&hold.catalog, wanted));
+        self.read_logged(wanted, &hold.catalog, visit)
+    }
+
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
+        let hold = self.sealed.hold();
+        if let Some(last) = hold.catalog.last_of(project).filter(|last| *last > wanted.after) {
+            // The project's list may have more files by now, whose events the log has too.
+            let part = Wanted { until: wanted.until.min(sealed_until(&hold.catalog, wanted)), ..*wanted };
+            match self.sealed.read_columns(project, last, &part, visit) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(_) if self.sealed.is_deleted(project) => return Err(HistoryError::Deleted { project }),
+                Err(error) => return Err(HistoryError::Archive { partition: wanted.partition, error }),
+            }
+        }
+        let mut failed = Ok(());
+        let events = &mut |piece: HistoryPiece| match visit(HistoryPart::Events(piece)) {
+            Ok(flow) => flow,
+            Err(error) => {
+                failed = Err(HistoryError::Archive { partition: wanted.partition, error });
+                ControlFlow::Break(())
+            }
+        };
+        self.read_logged(&[*wanted], &hold.catalog, events)?;
+        failed
+    }
+}
+
+impl Past {
+    /// Passes the wanted events that are not sealed to `visit`.
+    fn read_logged(
+        &self,
+        wanted: &[Wanted],
+        catalog: &Catalog,
+        visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
+        let logged_after = |wanted: &Wanted| wanted.after.max(sealed_until(catalog, wanted));
         let rest = wanted.iter().map(|wanted| Wanted { after: logged_after(wanted), ..*wanted });
         let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
         let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };

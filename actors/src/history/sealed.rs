@@ -1,5 +1,6 @@
 //! The archive of all projects, as its readers see it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,14 @@ use std::sync::Arc;
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::{ArchiveError, Damage};
+use headcount_archive::file::{ArchiveFile, FileEntry};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::{Day, Window};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{HistoryPiece, PieceOrigin, Wanted};
+use super::{HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
 /// How many events are passed on together.
@@ -143,10 +146,65 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
+        let after = Cell::new(wanted.after);
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
+        let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
+        self.for_each_file(project, last, (&after, wanted.until), wanted.days, &mut |file| {
+            for row in file.rows_of_groups(after.get() + 1, days.clone()) {
+                let row = row?;
+                if row.position > pass.wanted.until {
+                    break;
+                }
+                after.set(row.position);
+                if !row.set_aside && pass.take(row.position, row.event).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(pass.hand_over())
+        })
+    }
+
+    /// Passes the row groups with wanted events of a project to `visit`.
+    pub(super) fn read_columns(
+        &self,
+        project: ProjectId,
+        last: Position,
+        wanted: &Wanted,
+        visit: &mut PartVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
+        let after = Cell::new(wanted.after);
+        let Wanted { until, days, .. } = *wanted;
+        self.for_each_file(project, last, (&after, until), days, &mut |file| {
+            for reader in file.groups() {
+                let (positions, is_on) = (reader.positions(), overlaps(days, *reader.days().start(), *reader.days().end()));
+                if !is_on || *positions.end() <= after.get() || *positions.start() > until {
+                    continue;
+                }
+                if visit(HistoryPart::Columns(SealedColumns { reader, after: after.get(), until }))?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                after.set(*positions.end());
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Passes the files with positions after `after`, which `visit` advances, up to `until`, and with events on `days`.
+    fn for_each_file(
+        &self,
+        project: ProjectId,
+        last: Position,
+        (after, until): (&Cell<Position>, Position),
+        days: Option<Window>,
+        visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
         loop {
             let archive = self.list(project, last)?;
-            match self.read_files(&archive, project, &mut pass) {
+            let is_wanted = |entry: &&FileEntry| {
+                let is_on = overlaps(days, entry.first_day, entry.last_day);
+                is_on && entry.name.last > after.get() && entry.name.first <= until
+            };
+            match self.read_files(&archive, project, &is_wanted, visit) {
                 // A merge has removed it: the files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
                     if Archive::existing(&self.root, project)?.manifest() != archive.manifest() => {}
@@ -178,25 +236,11 @@ impl SealedEvents {
         &self,
         archive: &Archive,
         project: ProjectId,
-        pass: &mut SealedRead<'_>,
+        is_wanted: &dyn Fn(&&FileEntry) -> bool,
+        visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        for entry in archive.manifest().files() {
-            if entry.name.last <= pass.wanted.after || entry.name.first > pass.wanted.until {
-                continue;
-            }
-            let read = archive.file(entry).and_then(|file| {
-                for row in file.rows(pass.wanted.after + 1) {
-                    let row = row?;
-                    if row.position > pass.wanted.until {
-                        break;
-                    }
-                    pass.wanted.after = row.position;
-                    if !row.set_aside && pass.take(row.position, row.event).is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
-                Ok(pass.hand_over())
-            });
+        for entry in archive.manifest().files().iter().filter(is_wanted) {
+            let read = archive.file(entry).and_then(|file| visit(&file));
             if matches!(read, Err(ArchiveError::Damaged { reason: Damage::Missing, .. }))
                 && Archive::existing(&self.root, project)?.manifest() != archive.manifest()
             {
@@ -210,9 +254,13 @@ impl SealedEvents {
     }
 }
 
+/// Whether a day of the window, if one is given, lies between two days.
+fn overlaps(days: Option<Window>, first: Day, last: Day) -> bool {
+    days.is_none_or(|window| last >= window.start && first <= window.end)
+}
+
 /// Reading of one project's events.
 struct SealedRead<'v> {
-    /// What is left to read.
     wanted: Wanted,
     events: Vec<(Position, Box<Event>)>,
     bytes: usize,

@@ -9,7 +9,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use parking_lot::RwLock;
 
-use crate::history::{History, HistoryError, HistoryPiece, Wanted};
+use crate::history::{History, HistoryError, HistoryPiece, PartVisitor, Wanted};
 
 /// How far a partition is read.
 #[derive(Debug, Clone, Default)]
@@ -69,5 +69,11 @@ impl History for BoundedHistory {
             visit(piece)
         };
         self.whole.read(&bounded, visit)
+    }
+
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
+        let bound = self.bound(wanted.partition);
+        let last = bound.projects.get(&project).map_or(bound.all, |last| bound.all.max(*last));
+        self.whole.read_columns(project, &Wanted { until: wanted.until.min(last), ..*wanted }, visit)
     }
 }

@@ -14,7 +14,7 @@ use crate::schema::{Column, EXPORT_COLUMNS};
 /// The version of the format of rows, which each row of text shows as [`VERSION_FIELD`].
 const ROW_VERSION: u32 = 1;
 /// The field with the version.
-const VERSION_FIELD: &str = "_v";
+pub const VERSION_FIELD: &str = "_v";
 
 /// The columns of exports, in order.
 pub fn columns() -> impl Iterator<Item = &'static Column> {

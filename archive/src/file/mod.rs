@@ -6,6 +6,8 @@
 
 mod buffers;
 mod chunk;
+mod columns;
+mod export_file;
 mod footer;
 mod name;
 mod page;
@@ -13,8 +15,11 @@ mod reader;
 mod row_group;
 mod rows;
 mod stream;
+mod thrift;
 mod writer;
 
+pub use columns::{GroupReader, TextColumn};
+pub use export_file::{ExportFile, ExportFileError};
 pub use name::{FileEntry, FileName};
 pub(crate) use reader::verify;
 pub use reader::{ArchiveFile, Batches, Columns, RowGroup, Selection};

@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use bytes::{Buf, Bytes};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -15,7 +16,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use sha2::{Digest, Sha256};
@@ -82,6 +83,8 @@ pub struct ArchiveFile {
     path: PathBuf,
     project: ProjectId,
     metadata: ArrowReaderMetadata,
+    /// The same, with texts as codes.
+    coded: OnceLock<Option<ArrowReaderMetadata>>,
     row_groups: Vec<RowGroup>,
     /// The CRC-32C of each column chunk, row group by row group.
     checksums: Vec<u32>,
@@ -104,7 +107,7 @@ impl ArchiveFile {
         check_listed(&row_groups, entry).map_err(damaged)?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(contents)?;
-        Ok(Self { file, name: entry.name, path, project, metadata, row_groups, checksums })
+        Ok(Self { file, name: entry.name, path, project, metadata, coded: OnceLock::new(), row_groups, checksums })
     }
 
     /// The name of the file.
@@ -189,7 +192,7 @@ impl ArchiveFile {
             }
             chunks.push((from, Bytes::from(bytes)));
         }
-        Ok(Chunks(Arc::new(chunks)))
+        Ok(Chunks::new(chunks))
     }
 
     fn open_group(&self, group: usize, columns: &[usize]) -> Result<ParquetRecordBatchReader, ArchiveError> {
@@ -202,6 +205,43 @@ impl ArchiveFile {
             .with_batch_size((rows / BATCHES).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()))
             .build()
             .map_err(|error| self.contradiction(error))
+    }
+
+    /// The number of a column, and its chunk in a row group.
+    pub(super) fn column(&self, group: usize, name: &str) -> Option<(usize, &ColumnChunkMetaData)> {
+        let number = self.column_names().position(|column| column == name)?;
+        Some((number, self.metadata.metadata().row_group(group).column(number)))
+    }
+
+    /// Reads one column of a row group, texts as codes if `is_coded`.
+    pub(super) fn read_column(&self, group: usize, column: usize, is_coded: bool) -> Result<ArrayRef, ArchiveError> {
+        let metadata = if is_coded { self.coded()? } else { &self.metadata };
+        let rows = usize::try_from(self.row_groups[group].rows).unwrap_or(usize::MAX);
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks(group, &[column])?, metadata.clone())
+            .with_projection(ProjectionMask::leaves(self.metadata.parquet_schema(), [column]))
+            .with_row_groups(vec![group])
+            .with_batch_size(rows)
+            .build()
+            .map_err(|error| self.contradiction(error))?;
+        let batch = reader.next().ok_or_else(|| self.contradiction("a column has no rows"))?;
+        let batch = batch.map_err(|error| self.contradiction(error))?;
+        Ok(Arc::clone(batch.column(0)))
+    }
+
+    fn coded(&self) -> Result<&ArrowReaderMetadata, ArchiveError> {
+        let code = || {
+            let texts = |field: &Arc<Field>| match field.data_type() {
+                DataType::Utf8 => {
+                    let coded = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+                    Arc::new(field.as_ref().clone().with_data_type(coded))
+                }
+                _ => Arc::clone(field),
+            };
+            let fields: Vec<_> = self.metadata.schema().fields().iter().map(texts).collect();
+            let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+            ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options).ok()
+        };
+        self.coded.get_or_init(code).as_ref().ok_or_else(|| self.contradiction("its texts can't be read as codes"))
     }
 
     pub(super) fn contradiction(&self, error: impl ToString) -> ArchiveError {
@@ -307,9 +347,13 @@ fn describe(group: &RowGroupMetaData) -> Option<RowGroup> {
 }
 
 /// Column chunks of a row group, with their offsets in the file. Adjacent chunks are one entry.
-struct Chunks(Arc<Vec<(u64, Bytes)>>);
+pub(super) struct Chunks(Arc<Vec<(u64, Bytes)>>);
 
 impl Chunks {
+    pub(super) fn new(chunks: Vec<(u64, Bytes)>) -> Self {
+        Self(Arc::new(chunks))
+    }
+
     fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
         let mut offsets =
             self.0.iter().filter_map(|(first, bytes)| Some((usize::try_from(start.checked_sub(*first)?).ok()?, bytes)));

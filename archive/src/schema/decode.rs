@@ -10,7 +10,7 @@ use headcount_domain::time::{Day, Instant};
 
 use super::column::{Access, Column};
 use super::draft::Draft;
-use super::table::COLUMNS;
+use super::table::{COLUMNS, EXPORT_COLUMNS};
 use crate::row::Row;
 
 /// Decodes the rows of a batch that has all columns of [`COLUMNS`]. Ignores other columns.
@@ -18,8 +18,20 @@ use crate::row::Row;
 /// # Errors
 /// A message if a column is missing or has another type, if it does not allow a text, or if columns are inconsistent.
 pub fn decode(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, String> {
+    decode_columns(batch, project, COLUMNS)
+}
+
+/// Decodes the rows of a batch that has all columns of [`EXPORT_COLUMNS`].
+///
+/// # Errors
+/// As [`decode`].
+pub(crate) fn decode_export(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, String> {
+    decode_columns(batch, project, EXPORT_COLUMNS)
+}
+
+fn decode_columns(batch: &RecordBatch, project: ProjectId, columns: &[Column]) -> Result<Vec<Row>, String> {
     let mut drafts: Vec<Draft> = (0..batch.num_rows()).map(|_| Draft::default()).collect();
-    for column in COLUMNS {
+    for column in columns {
         let array = batch.column_by_name(column.name).ok_or_else(|| format!("there is no column {}", column.name))?;
         fill(column, array, &mut drafts)?;
     }

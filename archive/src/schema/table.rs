@@ -19,10 +19,15 @@ pub const DAY: &str = "day";
 /// The name of the column of whole metadata.
 pub const METADATA: &str = "metadata";
 
+/// The name of the column of times.
+pub const TIMESTAMP: &str = "timestamp";
+/// The name of the column that marks dead letters.
+pub const SET_ASIDE: &str = "set_aside";
+
 /// The columns of every file, in order. A change needs a new [`SCHEMA_VERSION`](super::SCHEMA_VERSION).
 pub const COLUMNS: &[Column] = &[
     required(POSITION, Access::Integer(|row| row.position.cast_signed(), |draft, at| draft.position = at.cast_unsigned())),
-    required("timestamp", Access::Timestamp(|row| row.event.time, |draft, at: Instant| draft.time = at)),
+    required(TIMESTAMP, Access::Timestamp(|row| row.event.time, |draft, at: Instant| draft.time = at)),
     required("received_at", Access::Timestamp(|row| row.event.received, |draft, at: Instant| draft.received = at)),
     required(DAY, Access::Date(|row| row.event.day, |draft, day| draft.day = day)),
     required("name", Access::Text(|row| Some(&row.event.name), put_name)),
@@ -114,7 +119,7 @@ pub const COLUMNS: &[Column] = &[
     text(METADATA, |row| row.event.details.metadata.as_deref(), |draft, text| put(&mut draft.details.metadata, text)),
     Column {
         archive_only: true,
-        ..required("set_aside", Access::Boolean(|row| Some(row.set_aside), |draft, yes| draft.set_aside = yes))
+        ..required(SET_ASIDE, Access::Boolean(|row| Some(row.set_aside), |draft, yes| draft.set_aside = yes))
     },
 ];
 

@@ -1,12 +1,16 @@
 //! Event to row to event is the identity, whatever the event.
 
-use headcount_archive::file::{ArchiveFile, Columns, FileWriter, Selection, WriterOptions};
+use std::path::{Path, PathBuf};
+
+use headcount_archive::export::{ExportFormat, RowEncoder};
+use headcount_archive::file::{ArchiveFile, Columns, ExportFile, ExportFileError, FileWriter, Selection, WriterOptions};
 use headcount_archive::metadata::visit_scalars;
+use headcount_archive::row::Row;
 use headcount_domain::intake::fields::{MetadataPath, Scalar};
 use headcount_domain::time::Month;
 use proptest::prelude::*;
 
-use crate::support::{PROJECT, any_rows, json, scratch};
+use crate::support::{PROJECT, any_rows, json, plausible, sample, scratch};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -28,6 +32,15 @@ proptest! {
         prop_assert_eq!(rest, expected);
     }
 
+    #[test]
+    fn exports_in_parquet_are_read_as_they_were_written(rows in any_rows()) {
+        let rows: Vec<Row> = rows.into_iter().map(|row| Row { set_aside: false, ..row }).collect();
+        let dir = scratch();
+        let path = exported(dir.path(), &rows);
+        let found: Result<Vec<_>, _> = ExportFile::open(&path).unwrap().collect();
+        prop_assert_eq!(found.unwrap(), rows);
+    }
+
     /// A column of a path holds what a filter finds, and nothing where it finds nothing.
     #[test]
     fn columns_of_paths_hold_what_filters_find(documents in proptest::collection::vec(json(), 1..20)) {
@@ -43,6 +56,54 @@ proptest! {
             }
         }
     }
+}
+
+fn exported(dir: &Path, rows: &[Row]) -> PathBuf {
+    let mut encoder = RowEncoder::new(ExportFormat::Parquet, PROJECT);
+    rows.iter().for_each(|row| encoder.push(row).unwrap());
+    let path = dir.join("export.parquet");
+    std::fs::write(&path, encoder.finish().unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn a_changed_or_cut_export_is_refused_or_reads_the_same() {
+    let dir = scratch();
+    let rows: Vec<Row> = sample().into_iter().map(|row| Row { set_aside: false, ..row }).collect();
+    let path = exported(dir.path(), &rows);
+    let whole = std::fs::read(&path).unwrap();
+    let read = || -> Result<Vec<Row>, ExportFileError> { ExportFile::open(&path)?.collect() };
+    assert_eq!(read().unwrap(), rows);
+    let mut refused = 0;
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &changed).unwrap();
+        match read() {
+            Ok(found) => assert_eq!(found, rows, "byte {at}"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > whole.len() - 16, "{refused} of {}", whole.len());
+    for length in (0..whole.len()).step_by(7) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        assert!(matches!(read(), Err(ExportFileError::Damaged(_) | ExportFileError::Foreign(_))), "{length} bytes");
+    }
+}
+
+#[test]
+fn an_export_of_several_row_groups_and_long_texts() {
+    let dir = scratch();
+    let metadata = format!("{{\"k\":\"{}\"}}", "x".repeat(60_000));
+    let rows: Vec<Row> = (1..200)
+        .map(|position| {
+            let mut row = Row { set_aside: false, ..plausible(position, 1_000) };
+            row.event.details.metadata = Some(metadata.as_str().into());
+            row
+        })
+        .collect();
+    let found: Result<Vec<_>, _> = ExportFile::open(&exported(dir.path(), &rows)).unwrap().collect();
+    assert!(found.unwrap() == rows, "they differ");
 }
 
 #[test]

@@ -28,6 +28,18 @@ impl Grouping {
         Ok(Self { by, sum })
     }
 
+    /// The property that is grouped by.
+    #[must_use]
+    pub fn by(&self) -> &Field {
+        &self.by
+    }
+
+    /// The property that is summed.
+    #[must_use]
+    pub fn sum(&self) -> Option<&MetadataPath> {
+        self.sum.as_ref()
+    }
+
     /// Whether the groups are values of the session's entry, so that all events of a session are in one group.
     #[must_use]
     pub fn is_by_session(&self) -> bool {

@@ -64,7 +64,7 @@ impl Operator {
 }
 
 /// One condition on a property of an event.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     field: Field,
     test: Condition,
@@ -73,13 +73,33 @@ pub struct Filter {
 }
 
 /// An operator without its "not", together with its operand.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Condition {
     AnyOf(HashSet<Scalar<'static>>),
     /// The operand, converted by [`lower_case`].
     Contains(String),
-    Compares(fn(Ordering) -> bool, Number),
+    Compares(Comparison, Number),
     Set,
+}
+
+/// The operators that compare numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Comparison {
+    fn fits(self, ordering: Ordering) -> bool {
+        match self {
+            Comparison::Greater => ordering.is_gt(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+        }
+    }
 }
 
 impl Filter {
@@ -104,12 +124,24 @@ impl Filter {
     /// Whether the filter holds for `event`, whose session has this `entry`.
     #[must_use]
     pub fn matches(&self, event: &Event, entry: Option<&Entry>) -> bool {
-        self.test.holds(&self.field.value(event, entry)) != self.negated
+        self.holds(&self.field.value(event, entry))
+    }
+
+    /// The property that it tests.
+    #[must_use]
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// Whether the filter holds for an event whose property has this value.
+    #[must_use]
+    pub fn holds(&self, property: &Scalar<'_>) -> bool {
+        self.test.holds(property) != self.negated
     }
 
     /// Whether the filter, which is on a field of the session, holds for events of a session with this `entry`.
     fn matches_entry(&self, entry: Option<&Entry>) -> bool {
-        self.test.holds(&self.field.value_of_session(entry)) != self.negated
+        self.holds(&self.field.value_of_session(entry))
     }
 }
 
@@ -126,10 +158,10 @@ impl Condition {
             Operator::Contains | Operator::NotContains => {
                 read_text(value).map(Condition::Contains).ok_or("a string that is not empty")
             }
-            Operator::Gt => read_number(value).map(|bound| Condition::Compares(Ordering::is_gt, bound)).ok_or("a number"),
-            Operator::Gte => read_number(value).map(|bound| Condition::Compares(Ordering::is_ge, bound)).ok_or("a number"),
-            Operator::Lt => read_number(value).map(|bound| Condition::Compares(Ordering::is_lt, bound)).ok_or("a number"),
-            Operator::Lte => read_number(value).map(|bound| Condition::Compares(Ordering::is_le, bound)).ok_or("a number"),
+            Operator::Gt => read_comparison(Comparison::Greater, value),
+            Operator::Gte => read_comparison(Comparison::GreaterOrEqual, value),
+            Operator::Lt => read_comparison(Comparison::Less, value),
+            Operator::Lte => read_comparison(Comparison::LessOrEqual, value),
             Operator::Is | Operator::IsNot | Operator::IsSet | Operator::IsNotSet => read_scalars(value)
                 .map(Condition::AnyOf)
                 .ok_or("a string, a number, true, false or null, or a list of 1 to 1,000 of these"),
@@ -137,11 +169,19 @@ impl Condition {
         .map_err(|expected| wrong_value(operator, expected, value))
     }
 
+    fn weight(&self) -> usize {
+        match self {
+            Condition::AnyOf(values) => values.iter().map(|value| 2 * size_of::<Scalar<'_>>() + value.text_bytes()).sum(),
+            Condition::Contains(part) => part.len(),
+            Condition::Compares(..) | Condition::Set => 0,
+        }
+    }
+
     fn holds(&self, property: &Scalar<'_>) -> bool {
         match (self, property) {
             (Condition::AnyOf(values), _) => values.contains(property),
             (Condition::Contains(part), Scalar::Text(text)) => lower_case(text).contains(part.as_str()),
-            (Condition::Compares(fits, bound), Scalar::Number(number)) => fits(number.cmp(bound)),
+            (Condition::Compares(comparison, bound), Scalar::Number(number)) => comparison.fits(number.cmp(bound)),
             (Condition::Contains(_) | Condition::Compares(..), _) => false,
             (Condition::Set, _) => *property != Scalar::Null,
         }
@@ -160,10 +200,10 @@ fn read_text(json: &str) -> Option<String> {
     }
 }
 
-fn read_number(json: &str) -> Option<Number> {
-    match Scalar::parse(json)? {
-        Scalar::Number(number) => Some(number),
-        _ => None,
+fn read_comparison(comparison: Comparison, value: &str) -> Result<Condition, &'static str> {
+    match Scalar::parse(value) {
+        Some(Scalar::Number(bound)) => Ok(Condition::Compares(comparison, bound)),
+        _ => Err("a number"),
     }
 }
 
@@ -185,7 +225,7 @@ fn lower_case(text: &str) -> String {
 }
 
 /// A predicate on events: the event name and all filters must match. The default matches every event.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Predicate {
     event_name: Option<Box<str>>,
     filters: Vec<Filter>,
@@ -212,6 +252,24 @@ impl Predicate {
     #[must_use]
     pub fn needs_session(&self) -> bool {
         self.filters.iter().any(Filter::needs_session)
+    }
+
+    /// The name that events must have; `None` for any.
+    #[must_use]
+    pub fn event_name(&self) -> Option<&str> {
+        self.event_name.as_deref()
+    }
+
+    /// The filters, all of which must hold.
+    #[must_use]
+    pub fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// The approximate memory of its operands, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.filters.iter().map(|filter| size_of::<Filter>() + filter.test.weight()).sum()
     }
 
     /// Whether the predicate holds for `event`, whose session has this `entry`.

@@ -245,11 +245,30 @@ pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let bounds = Bounds { depth: 0, keys: &mut keys, problem: &mut problem };
     match bounds.deserialize(&mut reader) {
+        Ok(()) if json.len() > MAX_METADATA_TEXT_BYTES && longest_number(json) > MAX_METADATA_TEXT_BYTES => {
+            let message = format!("a number in `metadata` has more than {MAX_METADATA_TEXT_BYTES} characters");
+            Err(Invalid::parameter("metadata", message))
+        }
         Ok(()) => Ok(()),
         Err(error) => {
             Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}"))))
         }
     }
+}
+
+/// The length of the longest number in valid JSON. Deserializing does not tell it.
+fn longest_number(json: &str) -> usize {
+    let (mut longest, mut length, mut is_text, mut is_escaped) = (0, 0, false, false);
+    for byte in json.bytes() {
+        length = match byte {
+            b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E' if !is_text => length + 1,
+            _ => 0,
+        };
+        longest = longest.max(length);
+        is_text ^= byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    longest
 }
 
 struct Bounds<'b> {
@@ -371,6 +390,11 @@ mod tests {
             (nested(8), true),
             (nested(9), false),
             (nested(100_000), false),
+            (format!("{{\"a\\\"\":[0.{}]}}", "1".repeat(8 * 1024 - 2)), true),
+            (format!("{{\"a\\\"\":[0.{}]}}", "1".repeat(8 * 1024 - 1)), false),
+            (format!("[\"\\\\\", 0.{}e-5]", "1".repeat(8 * 1024)), false),
+            (format!("[{}]", vec!["12"; 8 * 1024].join(",")), true),
+            (format!("[\"{}\",\"{}\"]", "1".repeat(8 * 1024), "1".repeat(8 * 1024)), true),
             (object(128), true),
             (object(129), false),
             (format!("[{},{}]", object(64), object(65)), false),

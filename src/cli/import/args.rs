@@ -17,7 +17,7 @@ use crate::cli::runtime::since_epoch;
 /// The flags of `import`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ImportArgs {
-    /// File to import, plain or gzip; `-` is standard input
+    /// File to import, plain, gzip or zstd; `-` is standard input
     file: PathBuf,
     /// Project, by id or unique name [default: the only one]
     #[arg(long, value_name = "PROJECT")]
@@ -40,9 +40,12 @@ pub(crate) struct ImportArgs {
     /// Import rows of an export as new events, without what was decided about them when they were recorded
     #[arg(long)]
     pub(super) as_new: bool,
+    /// File to write refused lines to, as lines of JSON: `{"line","code","message"}`. A run that continues an earlier one appends to it
+    #[arg(long, value_name = "FILE")]
+    refused: Option<PathBuf>,
     /// Wait for more lines until a signal stops the import, also across log rotation
     #[arg(long)]
-    follow: bool,
+    pub(super) follow: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -166,14 +169,21 @@ impl ImportArgs {
     /// How the file is opened. `reporter` learns where it begins.
     pub(super) fn opening(&self, from: Place, reporter: &mut Reporter) -> Opening {
         let (file, follow, is_whole) = (self.file.clone(), self.follow, self.format.is_whole());
-        Opening { file, from, follow, is_whole, progress: reporter.begin_file(from) }
+        let may_be_table = self.format == Format::Ndjson;
+        Opening { file, from, follow, is_whole, may_be_table, progress: reporter.begin_file(from) }
     }
 
     /// Creates the reporter of an import with these flags.
-    pub(super) fn reporter(&self) -> Reporter {
+    pub(super) fn reporter(&self) -> Result<Reporter, Failure> {
+        let same = |refused: &PathBuf| {
+            refused.canonicalize().is_ok_and(|refused| self.file.canonicalize().is_ok_and(|file| file == refused))
+        };
+        if self.refused.as_ref().is_some_and(same) {
+            return Err(Failure("--refused names the file that is imported".into()));
+        }
         let is_endless = self.is_stream() || self.follow;
         let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
-        Reporter::new(total, self.is_stream())
+        Ok(Reporter::new(total, self.is_stream(), self.refused.clone()))
     }
 
     /// How lines become events.

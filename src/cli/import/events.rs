@@ -9,13 +9,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::combined;
-use super::lines::{Block, MAX_LINE_BYTES, Place};
+use super::lines::{Block, Place};
+use super::tables::{MAX_LINE_BYTES, REFUSED};
 use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
 
 /// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Events as for `POST /track`, one JSON object per line
+    /// Events as for `POST /track`, one JSON object per line; or what `export` writes as NDJSON, CSV or Parquet, which is recognized by its content
     Ndjson,
     /// Access log of a web server, in the common or combined format
     Combined,
@@ -104,13 +105,19 @@ impl Reading {
         let lines = lines(&bytes).zip(start.lines + 1..).map(|(span, line)| (self.trimmed(&bytes, span, line), line));
         let lines = lines.filter(|(span, _)| !span.is_empty());
         match (self.format, tags) {
+            (Format::Ndjson, tags) if memchr::memchr(REFUSED, &bytes).is_some() => {
+                // Rare: a record of CSV is none.
+                for (span, line) in lines {
+                    Self::read_line(&bytes[span], line, tags, &mut events);
+                }
+            }
             (Format::Ndjson, None) => {
                 events.spans = lines.collect();
                 events.json = bytes;
             }
             (Format::Ndjson, Some(tags)) => {
                 for (span, line) in lines {
-                    events.push(line, |json| write_tagged(&bytes[span], &format!("{}:{line}", tags.prefix), json));
+                    Self::read_line(&bytes[span], line, Some(tags), &mut events);
                 }
             }
             (Format::Combined, tags) => {
@@ -131,6 +138,18 @@ impl Reading {
         let skipped = text.len() - text.trim_ascii_start().len() + (span.len() - text.len());
         let start = span.start + skipped;
         start..start + text.trim_ascii().len()
+    }
+
+    /// Reads a line of JSON, or one that says why it is none.
+    fn read_line(line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
+        if let Some(why) = line.strip_prefix(&[REFUSED]) {
+            let message = String::from_utf8_lossy(why).into_owned();
+            return events.refused.push(RefusedLine { line: number, code: Cow::Borrowed("invalid_record"), message });
+        }
+        events.push(number, |json| match tags {
+            Some(tags) => write_tagged(line, &format!("{}:{number}", tags.prefix), json),
+            None => json.extend_from_slice(line),
+        });
     }
 
     fn read_request(&self, line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {

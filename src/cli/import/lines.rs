@@ -1,22 +1,21 @@
 //! A file as blocks of whole lines, and waiting for more of them.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use flate2::bufread::MultiGzDecoder;
+use super::form::{Form, Recognized};
+use super::progress::Progress;
+use super::tables::{AsJson, CsvRecords, MAX_LINE_BYTES, ParquetRows};
 
 /// The size of a block, unless its first line is longer.
 const BLOCK_BYTES: usize = 256 << 10;
 /// The most lines in a block: one batch of the API.
 pub(crate) const BLOCK_LINES: usize = headcount_actors::ingest::MAX_BATCH_EVENTS;
-/// The length limit of a line, far above the 64 KiB of an event.
-pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The interval at which a followed file is polled.
 const POLL: Duration = Duration::from_millis(200);
 /// The number of polls without new lines after which a replaced file is left. A web server writes to the old file until it
@@ -26,7 +25,7 @@ const QUIET_POLLS: u32 = 10;
 /// A place between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Place {
-    /// The number of bytes before it, after decompression.
+    /// The number of bytes before it, after decompression; of a table, those of its rows as JSON.
     pub(crate) offset: u64,
     /// The number of lines before it.
     pub(crate) lines: u64,
@@ -63,19 +62,10 @@ pub(crate) struct Opening {
     pub(crate) follow: bool,
     /// Tests whether a last line without an end is complete. Not called for pipes and compressed files, which can't grow.
     pub(crate) is_whole: fn(&[u8]) -> bool,
+    /// Whether the file may be a table that `export` wrote.
+    pub(crate) may_be_table: bool,
     /// The progress to update.
     pub(crate) progress: Arc<Progress>,
-}
-
-/// How far a file was read, shared between threads.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// Bytes read from the file, before decompression.
-    pub(crate) read_bytes: AtomicU64,
-    /// The number of the last line if it is incomplete and was left, else 0.
-    pub(crate) unfinished_line: AtomicU64,
-    /// Set when no more blocks are wanted.
-    pub(crate) closed: AtomicBool,
 }
 
 /// The blocks of an input.
@@ -86,8 +76,9 @@ pub(crate) struct Blocks {
     number: u64,
     is_over: bool,
     last_line: LastLine,
-    is_gzip: bool,
-    /// The error that ended a compressed file early.
+    /// Whether the lines are those of the file.
+    is_plain: bool,
+    /// The error that ended a compressed file or a table early.
     broken: Option<io::Error>,
     follow: Option<Follow>,
     progress: Arc<Progress>,
@@ -109,24 +100,10 @@ struct Follow {
     quiet_polls: u32,
 }
 
-/// Returns whether a file is gzip, and rewinds it.
-pub(crate) fn is_gzip(file: &mut File) -> io::Result<bool> {
-    let mut magic = [0; 2];
-    let read = file.read_at(&mut magic, 0)?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(read == magic.len() && magic == GZIP_MAGIC)
-}
-
-/// Opens a regular file, decompressing gzip.
-pub(crate) fn open_decompressed(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    let mut file = File::open(path)?;
-    Ok(if is_gzip(&mut file)? { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) })
-}
-
 impl Blocks {
-    /// Opens the input. Blocks until a pipe has its first byte.
+    /// Opens the input. Blocks until a pipe has its first line.
     pub(crate) fn open(opening: Opening) -> io::Result<Self> {
-        let Opening { file: path, mut from, follow, is_whole, progress } = opening;
+        let Opening { file: path, mut from, follow, is_whole, may_be_table, progress } = opening;
         let mut plain = None;
         let source: Box<dyn Read + Send> = if path == Path::new("-") {
             Box::new(io::stdin())
@@ -136,12 +113,23 @@ impl Blocks {
             Box::new(opened)
         };
         let counted = Counted { source, progress: Arc::clone(&progress) };
-        let mut buffered = BufReader::with_capacity(256 << 10, counted);
-        let is_gzip = buffered.fill_buf()?.starts_with(&GZIP_MAGIC);
-        let mut reader: Box<dyn Read + Send> = if is_gzip { Box::new(MultiGzDecoder::new(buffered)) } else { Box::new(buffered) };
+        let recognized = Recognized::of(BufReader::with_capacity(256 << 10, counted))?;
+        let form = if may_be_table { recognized.form()? } else { Form::Lines };
+        let Recognized { reader, is_packed, .. } = recognized;
+        let is_plain = !is_packed && form == Form::Lines;
+        let mut reader: Box<dyn Read + Send> = match form {
+            Form::Lines => Box::new(reader),
+            Form::Csv => Box::new(AsJson::new(CsvRecords::new(reader))),
+            Form::Parquet if plain.is_some() && !is_packed => {
+                Box::new(AsJson::new(ParquetRows::open(&path, Arc::clone(&progress))?))
+            }
+            Form::Parquet => {
+                return Err(io::Error::other("Parquet can only be read from a plain file, not from a pipe or compressed"));
+            }
+        };
         let inode = plain.as_ref().map(File::metadata).transpose()?.map(|metadata| metadata.ino());
-        let last_line = if plain.is_some() && !is_gzip { LastLine::TakeIf(is_whole) } else { LastLine::Take };
-        match plain.filter(|_| !is_gzip) {
+        let last_line = if plain.is_some() && is_plain { LastLine::TakeIf(is_whole) } else { LastLine::Take };
+        match plain.filter(|_| is_plain) {
             Some(mut file) if from.offset > 0 => {
                 from.offset += end_of_line(&file, from.offset)?;
                 file.seek(SeekFrom::Start(from.offset))?;
@@ -149,13 +137,13 @@ impl Blocks {
                 reader = Box::new(Counted { source: Box::new(file), progress: Arc::clone(&progress) });
             }
             _ => {
-                io::copy(&mut reader.by_ref().take(from.offset), &mut io::sink())?;
+                skip(&mut reader, from)?;
             }
         }
         let follow = match (follow, inode) {
             (false, _) => None,
-            (true, Some(inode)) if !is_gzip => Some(Follow { path, inode, quiet_polls: 0 }),
-            (true, _) => return Err(io::Error::other("only a plain file can be followed")),
+            (true, Some(inode)) if is_plain => Some(Follow { path, inode, quiet_polls: 0 }),
+            (true, _) => return Err(io::Error::other("only a plain file of lines can be followed")),
         };
         let blocks = Self {
             reader,
@@ -164,7 +152,7 @@ impl Blocks {
             number: 0,
             is_over: false,
             last_line,
-            is_gzip,
+            is_plain,
             broken: None,
             follow,
             progress,
@@ -219,7 +207,7 @@ impl Blocks {
                     }
                 }
                 // Keep the lines before the damage.
-                Err(error) if self.is_gzip => {
+                Err(error) if !self.is_plain => {
                     self.broken = Some(error);
                     self.last_line = LastLine::Leave;
                     self.is_over = true;
@@ -264,10 +252,8 @@ impl Blocks {
 
     fn end(&mut self, rest: &[u8]) -> io::Result<Option<Block>> {
         if let Some(error) = self.broken.take() {
-            let message = format!(
-                "the compressed data ends after line {}, or is damaged there ({error}); the whole lines before were read",
-                self.at.lines
-            );
+            let message =
+                format!("it is cut or damaged after line {} ({error}); the whole lines before were read", self.at.lines);
             return Err(io::Error::new(error.kind(), message));
         }
         if !rest.is_empty() {
@@ -295,6 +281,25 @@ impl Blocks {
         }
         Ok(Block { is_too_long: true, ..self.block(Vec::new(), length, 1) })
     }
+}
+
+/// Skips what an earlier import read of an input that has no places of its own.
+fn skip(reader: &mut impl Read, to: Place) -> io::Result<()> {
+    let mut rest = reader.take(to.offset);
+    let (mut buffer, mut lines, mut last) = (vec![0; BLOCK_BYTES], 0, b'\n');
+    loop {
+        let read = match rest.read(&mut buffer)? {
+            0 => break,
+            read => &buffer[..read],
+        };
+        lines += memchr::memchr_iter(b'\n', read).count() as u64;
+        last = read.last().copied().unwrap_or(last);
+    }
+    // The last line of an input may have no end.
+    if rest.limit() > 0 || lines + u64::from(last != b'\n') != to.lines {
+        return Err(io::Error::other("it was rewritten since it was imported; --again begins at its first line"));
+    }
+    Ok(())
 }
 
 /// Returns the length of the line end at `offset`, if the line before had none when it was read.
@@ -345,7 +350,7 @@ mod tests {
 
     fn opening(path: &Path, from: Place) -> Opening {
         let progress = Arc::default();
-        Opening { file: path.to_owned(), from, follow: false, is_whole: |_| true, progress }
+        Opening { file: path.to_owned(), from, follow: false, is_whole: |_| true, may_be_table: false, progress }
     }
 
     fn blocks(path: &Path, from: Place) -> Vec<Block> {

@@ -1,4 +1,4 @@
-//! `headcount import`: events from an NDJSON file or from a web server's access log.
+//! `headcount import`: events from lines of JSON, from what `export` writes, or from a web server's access log.
 //!
 //! Every line is recorded exactly once, even if the import is killed and repeated: see [`journal`]. An import of a file that grew
 //! continues where the last one stopped: see [`source_file`].
@@ -7,13 +7,19 @@ mod args;
 mod combined;
 mod embedded;
 mod events;
+mod form;
 mod journal;
 mod lines;
 mod pipeline;
+mod progress;
+mod refusals;
 mod remote;
 mod report;
 mod session;
 mod source_file;
+#[cfg(test)]
+mod table_tests;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +44,9 @@ use report::Summary;
 pub(crate) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let summary = runtime()?.block_on(import(settings, args, stop_signal))?;
     print(args.json, &summary, || summary.describe())?;
-    Ok(if summary.finished && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    // The last line of a followed file may be half written whenever a signal stops it.
+    let is_whole = summary.unfinished_line.is_none() || args.follow;
+    Ok(if summary.finished && is_whole && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn import<S: Future<Output = ()>>(

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::events::{Events, Reading};
-use super::lines::{Block, Blocks, Opening, Progress};
+use super::lines::{Block, Blocks, Opening};
+use super::progress::Progress;
 use crate::cli::failure::Failure;
 
 /// The number of blocks that may wait, before and after they are prepared.

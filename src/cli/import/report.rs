@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,7 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::events::{Events, RefusedLine};
-use super::lines::{Place, Progress};
+use super::lines::Place;
+use super::progress::Progress;
+use super::refusals::Refusals;
 use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
@@ -57,11 +60,12 @@ pub(crate) struct Reporter {
     began: Instant,
     bar: ProgressBar,
     progress: Arc<Progress>,
+    refusals: Refusals,
 }
 
 impl Reporter {
     /// Creates a reporter. `total_bytes` is the size of the file, if known.
-    pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool) -> Self {
+    pub(crate) fn new(total_bytes: Option<u64>, is_stream: bool, refused: Option<PathBuf>) -> Self {
         // The bar is hidden if standard error is not a terminal.
         let bar = total_bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
         let template = match total_bytes {
@@ -69,11 +73,13 @@ impl Reporter {
             None => "{binary_bytes} {binary_bytes_per_sec} {msg}",
         };
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { summary: Summary { is_stream, ..Summary::default() }, began: Instant::now(), bar, progress: Arc::default() }
+        let summary = Summary { is_stream, ..Summary::default() };
+        Self { summary, began: Instant::now(), bar, progress: Arc::default(), refusals: Refusals::new(refused) }
     }
 
     /// Begins a file at `from`. Returns the progress that its reader updates.
     pub(crate) fn begin_file(&mut self, from: Place) -> Arc<Progress> {
+        self.refusals.begin(from != Place::START);
         if from != Place::START && self.summary.lines == 0 {
             self.summary.resumed_at_line = Some(from.lines + 1);
         }
@@ -103,6 +109,7 @@ impl Reporter {
     fn refuse(&mut self, lines: impl Iterator<Item = RefusedLine>) {
         for refused in lines {
             self.summary.refused += 1;
+            self.refusals.add(&refused);
             *self.summary.refused_by_code.entry(refused.code.to_string()).or_default() += 1;
             if self.summary.refused_lines.len() < MAX_REFUSED_LINES {
                 let RefusedLine { line, code, message } = &refused;
@@ -112,10 +119,15 @@ impl Reporter {
         }
     }
 
-    /// Updates the progress bar.
-    pub(crate) fn show(&self) {
+    /// Updates the progress bar and the file of refused lines.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub(crate) fn show(&mut self) -> Result<(), Failure> {
+        self.refusals.flush()?;
         self.bar.set_position(self.progress.read_bytes.load(Ordering::Relaxed));
         self.bar.set_message(format!("{} events", self.summary.recorded));
+        Ok(())
     }
 
     /// Ends the import, which is `finished`, was stopped, or failed.

@@ -53,7 +53,7 @@ pub(crate) async fn import(
     project: ProjectId,
     stop: impl Future<Output = ()>,
 ) -> Result<Summary, Failure> {
-    let (mut reporter, mut again, mut stop) = (args.reporter(), args.again, std::pin::pin!(stop));
+    let (mut reporter, mut again, mut stop) = (args.reporter()?, args.again, std::pin::pin!(stop));
     loop {
         let position = sink.log_position();
         let ResumePoint { from, sent_until, journal } = args.resume(data_dir, project, position, again)?;
@@ -91,7 +91,7 @@ async fn run<D: EventSink>(
     }
     let reached = record(sink, batches, session, stop).await;
     // Wait for what was begun, whatever ended the import, and report the first failure.
-    let finished = sink.finish(&mut session.reporter).await;
+    let finished = sink.finish(&mut session.reporter).await.and_then(|()| session.reporter.show());
     reached.and_then(|is_end| finished.map(|()| is_end))
 }
 
@@ -112,6 +112,6 @@ async fn record<D: EventSink>(
         let Some(mut batch) = batch else { return Ok(true) };
         session.reporter.lines_read(&mut batch.events);
         sink.submit(batch, session).await?;
-        session.reporter.show();
+        session.reporter.show()?;
     }
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::lines::{self, Place};
+use super::form::Recognized;
+use super::lines::Place;
 
 /// The length of the beginning that is compared.
 const HEAD_BYTES: u64 = 4_096;
@@ -64,7 +65,8 @@ impl SourceFile {
     /// Returns whether the file has a boundary between two lines at this place. If not, it was rewritten.
     pub(crate) fn has_boundary(&self, place: Place) -> io::Result<bool> {
         let mut file = File::open(&self.file)?;
-        if place.offset == 0 || lines::is_gzip(&mut file)? {
+        // Whoever continues compressed files and tables skips what was imported, and notices whether it is the same.
+        if place.offset == 0 || !Recognized::open(&self.file)?.is_plain() {
             return Ok(true);
         }
         let length = file.metadata()?.len();
@@ -92,8 +94,8 @@ fn hash(bytes: &[u8]) -> String {
 /// Reads the beginning of a file, after decompression.
 fn read_head(file: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    let read = lines::open_decompressed(file)?.take(bytes).read_to_end(&mut head);
-    // A truncated gzip file has a beginning, too.
+    let read = Recognized::open(file)?.reader.take(bytes).read_to_end(&mut head);
+    // A truncated compressed file has a beginning, too.
     match read {
         Err(error) if head.is_empty() && error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(head),

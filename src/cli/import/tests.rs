@@ -22,12 +22,12 @@ struct Args {
     import: ImportArgs,
 }
 
-fn args(flags: &[&str]) -> ImportArgs {
+pub(super) fn args(flags: &[&str]) -> ImportArgs {
     Args::parse_from(["import"].iter().chain(flags)).import
 }
 
 /// Ends the import when the log has more events than now: between two batches.
-fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
+pub(super) fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
     let (engine, before) = (engine.clone(), engine.vitals().log_position);
     async move {
         while engine.vitals().log_position == before {
@@ -36,7 +36,7 @@ fn after_a_batch(engine: &Engine) -> impl Future<Output = ()> + use<> {
     }
 }
 
-fn open(dir: &Path) -> (Engine, Option<InitialCredentials>) {
+pub(super) fn open(dir: &Path) -> (Engine, Option<InitialCredentials>) {
     let mut config = EngineConfig::new(dir);
     config.shards = 1;
     config.min_free_bytes = 0;
@@ -69,7 +69,7 @@ fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
     (events, refused)
 }
 
-async fn orders(engine: &Engine) -> (u64, i64) {
+pub(super) async fn orders(engine: &Engine) -> (u64, i64) {
     let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
     let window =
         Window::resolve(Some("2015-05-01"), Some("2015-05-31"), headcount_domain::time::Timezone::UTC, engine.clock().now())
@@ -126,7 +126,7 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_answered() {
         let source = import.resume(Some(engine.data_dir()), project, Some(position), false).unwrap();
         let (from, mut journal) = (source.from, source.journal.unwrap());
         journal.begin(Some(engine.vitals().log_position));
-        let mut blocks = lines::Blocks::open(import.opening(from, &mut import.reporter())).unwrap();
+        let mut blocks = lines::Blocks::open(import.opening(from, &mut import.reporter().unwrap())).unwrap();
         let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
         let origin = headcount_actors::ingest::Origin::SERVER;
@@ -292,7 +292,7 @@ fn a_compressed_file_that_was_cut_is_imported_up_to_there() {
         let (engine, _) = open(&dir.path().join("data"));
         let import = args(&[file.to_str().unwrap()]);
         let failure = into_engine(&engine, &import, std::future::pending()).await.unwrap_err().0;
-        assert!(failure.contains("the compressed data ends after line"), "{failure}");
+        assert!(failure.contains("it is cut or damaged after line"), "{failure}");
         let half = orders(&engine).await.0;
         assert!(half > 10_000, "{failure}");
         // Once the file is complete, the rest is imported.

@@ -104,6 +104,11 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
         refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
     registry.register(Box::new(refusals))?;
+    for (name, help, value) in view_counters(vitals) {
+        let counter = IntCounter::new(name, help)?;
+        counter.inc_by(value);
+        registry.register(Box::new(counter))?;
+    }
     for (name, help, value) in gauges(vitals) {
         let gauge = IntGauge::new(name, help)?;
         gauge.set(value);
@@ -115,8 +120,17 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
     TextEncoder::new().encode_to_string(&registry.gather())
 }
 
+/// The counters of kept answers: name, meaning and value.
+fn view_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 3] {
+    [
+        ("headcount_view_hits_total", "Questions that a kept answer spared a whole scan.", vitals.views.hits),
+        ("headcount_view_misses_total", "Questions that needed a whole scan.", vitals.views.misses),
+        ("headcount_view_evictions_total", "Kept answers that were removed: idle, or for room.", vitals.views.evictions),
+    ]
+}
+
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 18] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
@@ -150,6 +164,8 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 18] {
             "For how long some event has been in no durable checkpoint; 0: all are in one.",
             as_i64(vitals.unsaved_for.as_secs()),
         ),
+        ("headcount_views", "Questions whose answers are kept.", as_i64(vitals.views.count)),
+        ("headcount_view_bytes", "Bytes of kept answers, estimated.", as_i64(vitals.views.bytes)),
         ("headcount_archive_files", "Files of the archive.", as_i64(vitals.archive_files)),
         ("headcount_archive_bytes", "Bytes of these files.", as_i64(vitals.archive_bytes)),
         (

@@ -1,16 +1,21 @@
 //! Counts and sums of events by the values of a property.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 
-use headcount_domain::aggregate::{Aggregate, GroupFigures, Grouping, Summand};
+use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
 use headcount_domain::filter::Predicate;
-use headcount_domain::intake::event::Event;
-use headcount_domain::intake::fields::Entry;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::{Field, Scalar};
 use headcount_domain::time::Window;
 
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
-use super::sessions::{InSession, Sessions, ends_before};
+use super::kept_figures::{CountedGroups, KeptFigures};
+use super::sealed_group::SealedGroup;
+use super::session_events::SessionQuestion;
+use super::sessions::{InSession, Sessions};
 
 /// What is asked for.
 pub(super) struct AggregateQuestion<'q> {
@@ -20,30 +25,96 @@ pub(super) struct AggregateQuestion<'q> {
     pub(super) limit: usize,
 }
 
-/// Groups events, in tables and sorts of `sort_bytes` each.
-pub(super) fn aggregate(scan: &Scan<'_>, question: &AggregateQuestion<'_>, sort_bytes: usize) -> Result<Aggregate, ScanError> {
-    let groups = GroupTable::new(scan.engine.data_dir(), sort_bytes);
-    let groups = if question.predicate.needs_session() || question.grouping.is_by_session() {
-        by_session(scan, question, groups, sort_bytes)?
-    } else {
-        by_event(scan, question, groups)?
+/// Groups events, in tables and sorts of `sort_bytes` each. Groups that are kept are advanced, and kept again if they fit into a table.
+pub(super) fn aggregate(
+    scan: &Scan<'_>,
+    question: &AggregateQuestion<'_>,
+    kept: &mut KeptFigures,
+    sort_bytes: usize,
+) -> Result<Aggregate, ScanError> {
+    let (sums, limit) = (question.grouping.sums(), question.limit);
+    let new = || GroupTable::new(scan.engine.data_dir(), sort_bytes);
+    if question.predicate.needs_session() || question.grouping.is_by_session() {
+        return by_session(scan, question, new(), sort_bytes)?.finish(sums, limit, scan.cancelled);
+    }
+    let mut groups = match std::mem::take(kept) {
+        KeptFigures::Groups(groups) => groups,
+        KeptFigures::None | KeptFigures::Users(_) => CountedGroups { until: 0, table: new() },
     };
-    groups.finish(question.grouping.sums(), question.limit, scan.cancelled)
+    let outcome = by_event(scan, question, &mut groups);
+    match groups.table.answer(sums, limit) {
+        Some(answer) => {
+            // What was counted before a failure is counted.
+            *kept = KeptFigures::Groups(groups);
+            outcome.map(|()| answer)
+        }
+        None => outcome.and_then(|()| groups.table.finish(sums, limit, scan.cancelled)),
+    }
 }
 
-/// Groups events of which nothing but themselves is asked.
-fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, mut groups: GroupTable) -> Result<GroupTable, ScanError> {
-    let AggregateQuestion { window, predicate, grouping, .. } = question;
-    let mut key = Vec::new();
-    scan.visit_events(&mut |_, event| {
-        if !window.contains(event.day) || !predicate.matches_event(event) {
-            return Ok(());
+/// Groups the events of which nothing but themselves is asked, and which `groups` does not count yet.
+fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<(), ScanError> {
+    let after = groups.until;
+    scan.tally(after, Some(question.window), &mut GroupTally { question, groups, key: Vec::new() })?;
+    groups.until = scan.until;
+    Ok(())
+}
+
+/// Adds events to their groups.
+struct GroupTally<'t> {
+    question: &'t AggregateQuestion<'t>,
+    groups: &'t mut CountedGroups,
+    key: Vec<u8>,
+}
+
+impl GroupTally<'_> {
+    fn add(&mut self, value: &Scalar<'_>, figures: GroupFigures) -> io::Result<()> {
+        self.key.clear();
+        GroupKey::write(value, &mut self.key);
+        self.groups.table.add(&self.key, figures)
+    }
+}
+
+impl Tally for GroupTally<'_> {
+    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+        let AggregateQuestion { window, predicate, grouping, .. } = self.question;
+        let mut rows = group.counted()?;
+        group.retain_days(&mut rows, *window)?;
+        group.retain_matching(&mut rows, predicate)?;
+        if !rows.is_empty() {
+            let by = group.property(grouping.by())?;
+            let codes = by.codes();
+            let mut figures = vec![GroupFigures::default(); by.count()];
+            match grouping.sum() {
+                None => rows.for_each(|row| figures[codes[row] as usize].count += 1),
+                Some(path) => {
+                    let summed = group.property(&Field::Metadata(path.clone()))?;
+                    let mut known = vec![None; summed.count()];
+                    rows.for_each(|row| {
+                        let code = summed.codes()[row];
+                        let one = known[code as usize].get_or_insert_with(|| GroupFigures::of(Summand::of(&summed.value(code))));
+                        figures[codes[row] as usize].merge(*one);
+                    });
+                }
+            }
+            for (code, figures) in (0..).zip(figures).filter(|(_, figures)| figures.count > 0) {
+                self.add(&by.value(code), figures)?;
+            }
         }
-        key.clear();
-        grouping.write_key(event, &mut key);
-        groups.add(&key, grouping.contribution(event))
-    })?;
-    Ok(groups)
+        self.groups.until = group.last();
+        Ok(())
+    }
+
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+        let AggregateQuestion { window, predicate, grouping, .. } = self.question;
+        if window.contains(event.day) && predicate.matches_event(event) {
+            self.key.clear();
+            grouping.write_key(event, &mut self.key);
+            self.groups.table.add(&self.key, grouping.contribution(event))?;
+        }
+        self.groups.until = position;
+        Ok(())
+    }
 }
 
 /// The event itself matches, apart from its session.
@@ -60,45 +131,33 @@ fn by_session(
     mut groups: GroupTable,
     sort_bytes: usize,
 ) -> Result<GroupTable, ScanError> {
-    let AggregateQuestion { window, predicate, grouping, .. } = question;
+    let AggregateQuestion { window, predicate, grouping, .. } = *question;
     let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.data_dir(), sort_bytes);
+    let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
     let mut carried = Vec::new();
-    scan.visit_events(&mut |position, event| {
-        let matches = window.contains(event.day) && predicate.matches_event(event);
-        let Some(named) = sessions.keys(position, event)?.named() else {
+    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
+        carried.clear();
+        let Some(named) = event.named else {
             // An event without ids has no session.
-            if matches && predicate.matches_entry(None) {
-                carried.clear();
-                grouping.write_key(event, &mut carried);
-                groups.add(&carried, grouping.contribution(event))?;
+            if event.matches && predicate.matches_entry(None) {
+                let (value, figures) = event.group.clone().unwrap_or((Scalar::Null, GroupFigures::of(Summand::None)));
+                GroupKey::write(&value, &mut carried);
+                groups.add(&carried, figures)?;
             }
             return Ok(());
         };
-        if ends_before(*window, event) {
-            return Ok(());
+        let entry_matches = predicate.matches_entry(Some(event.entry));
+        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        if let Some((value, figures)) = &event.group {
+            carried.extend_from_slice(&encode(figures));
+            GroupKey::write(value, &mut carried);
+        } else if grouping.is_by_session() && entry_matches {
+            grouping.write_session_key(event.entry, &mut carried);
         }
-        carry(question, event, matches, &mut carried);
-        sessions.add(named, position, event, &carried)
+        sessions.add(named, event.order, event.time_ms, &carried)
     })?;
     collect(sessions, grouping, scan.cancelled, &mut groups)?;
     Ok(groups)
-}
-
-/// Writes what an event carries: flags, and if its session may be counted, the key of a group.
-fn carry(question: &AggregateQuestion<'_>, event: &Event, matches: bool, carried: &mut Vec<u8>) {
-    let AggregateQuestion { predicate, grouping, .. } = question;
-    let entry = Entry::of(event);
-    let entry_matches = predicate.matches_entry(Some(&entry));
-    carried.clear();
-    carried.push(if matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
-    if grouping.is_by_session() {
-        if entry_matches {
-            grouping.write_session_key(&entry, carried);
-        }
-    } else if matches {
-        carried.extend_from_slice(&encode(&grouping.contribution(event)));
-        grouping.write_key(event, carried);
-    }
 }
 
 fn collect(

@@ -8,10 +8,15 @@ use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::Window;
+use headcount_domain::versions::Depends;
 
 use super::aggregate::{AggregateQuestion, aggregate};
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::Scan;
+use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ViewState};
+use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
+use super::views::ViewRoom;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
@@ -30,7 +35,7 @@ impl Drop for CancelOnDrop {
 impl Engine {
     /// Unique users with an event that matches `predicate`, per day of `window` and over it.
     ///
-    /// Costs a pass over the project's events. Dropping the future ends it.
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -40,12 +45,15 @@ impl Engine {
         window: Window,
         predicate: Predicate,
     ) -> Result<UniqueUsers, AskError> {
-        self.scan(project, move |scan, sort_bytes| unique_users(&scan, window, &predicate, sort_bytes)).await
+        match self.ask_kept(project, KeptQuestion::UniqueUsers { window, predicate }).await? {
+            KeptAnswer::UniqueUsers(users) => Ok(users),
+            KeptAnswer::Aggregate(_) => Err(AskError::NoAnswer),
+        }
     }
 
     /// Groups the events of `window` that match `predicate`, and returns the first `limit` groups.
     ///
-    /// Costs a pass over the project's events. Dropping the future ends it.
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -57,9 +65,40 @@ impl Engine {
         grouping: Grouping,
         limit: usize,
     ) -> Result<Aggregate, AskError> {
-        self.scan(project, move |scan, sort_bytes| {
-            let question = AggregateQuestion { window, predicate: &predicate, grouping: &grouping, limit };
-            aggregate(&scan, &question, sort_bytes)
+        match self.ask_kept(project, KeptQuestion::Aggregate { window, predicate, grouping, limit }).await? {
+            KeptAnswer::Aggregate(groups) => Ok(groups),
+            KeptAnswer::UniqueUsers(_) => Err(AskError::NoAnswer),
+        }
+    }
+
+    async fn ask_kept(&self, project: ProjectId, question: KeptQuestion) -> Result<KeptAnswer, AskError> {
+        let most = self.inner.config.question_timeout;
+        tokio::time::timeout(most, self.ask_view(project, Arc::new(question))).await.unwrap_or(Err(AskError::TimedOut(most)))
+    }
+
+    /// Answers by what is kept, and keeps the answer.
+    async fn ask_view(&self, project: ProjectId, question: Arc<KeptQuestion>) -> Result<KeptAnswer, AskError> {
+        let views = &self.inner.views;
+        let view = views.open(project, &question);
+        let mut kept = match &view {
+            Some(view) => Arc::clone(&view.kept).lock_owned().await,
+            None => Arc::<tokio::sync::Mutex<ViewState>>::default().lock_owned().await,
+        };
+        // Read before the position of the scan: what touches the days later has another version.
+        let (_, days) = self.version(project, &Depends::on_events(question.window())).await?;
+        let version = KeptVersion { days, set_aside: self.inner.dead.count() };
+        let answer = kept.answer_of(version);
+        if answer.is_some() || kept.has_figures() {
+            views.count_hit()
+        } else {
+            views.count_miss()
+        }
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+        self.scan_in_turn(project, move |scan, sort_bytes| {
+            let mut room = ViewRoom::new(&scan.engine.inner.views, view);
+            kept.advance(&question, version, &scan, &mut room, sort_bytes)
         })
         .await
     }
@@ -110,5 +149,56 @@ impl Engine {
                 Err(AskError::NoAnswer)
             }
         }
+    }
+}
+
+impl KeptQuestion {
+    /// Answers it by the events that `kept` has not counted yet.
+    fn answer_by(
+        &self,
+        scan: &Scan<'_>,
+        figures: &mut KeptFigures,
+        room: &mut ViewRoom<'_>,
+        sort_bytes: usize,
+    ) -> Result<KeptAnswer, ScanError> {
+        match self {
+            Self::Aggregate { window, predicate, grouping, limit } => {
+                let question = AggregateQuestion { window: *window, predicate, grouping, limit: *limit };
+                aggregate(scan, &question, figures, sort_bytes).map(KeptAnswer::Aggregate)
+            }
+            Self::UniqueUsers { window, predicate } => {
+                unique_users(scan, *window, predicate, (figures, room), sort_bytes).map(KeptAnswer::UniqueUsers)
+            }
+        }
+    }
+}
+
+impl ViewState {
+    /// Answers a question. `version` is one that was read before the scan's position.
+    fn advance(
+        &mut self,
+        question: &KeptQuestion,
+        version: KeptVersion,
+        scan: &Scan<'_>,
+        room: &mut ViewRoom<'_>,
+        sort_bytes: usize,
+    ) -> Result<KeptAnswer, ScanError> {
+        if self.set_aside != version.set_aside || self.figures.until() > scan.until {
+            self.figures = KeptFigures::None;
+        }
+        self.set_aside = version.set_aside;
+        self.answer = None;
+        let answer = question.answer_by(scan, &mut self.figures, room, sort_bytes);
+        let of_answer = answer.as_ref().map_or(0, KeptAnswer::weight);
+        if !room.reserve(self.figures.weight() + of_answer) {
+            self.figures = KeptFigures::None;
+            if !room.reserve(of_answer) {
+                return answer;
+            }
+        }
+        if let Ok(answer) = &answer {
+            self.answer = Some((version, answer.clone()));
+        }
+        answer
     }
 }

@@ -2,34 +2,25 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use headcount_archive::error::ArchiveError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Window;
 use headcount_storage::external_ids::ExternalIdsView;
 
+use super::error::{ScanError, check};
+use super::sealed_group::SealedGroup;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::fault;
-use crate::history::{HistoryPiece, PieceOrigin, Wanted};
+use crate::history::{HistoryPart, HistoryPiece, PieceOrigin, SealedColumns, Wanted};
 use crate::shard::partition_of;
 
 /// The shard is asked after this many ids that only it knows, or this many bytes of events.
 pub(super) const IDS_A_QUESTION: usize = 512;
 const BYTES_A_QUESTION: usize = 1 << 20;
-
-/// Why a scan has no answer.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ScanError {
-    #[error("nobody waits for it any more")]
-    Cancelled,
-    #[error("a file could not be sorted: {0}")]
-    Sort(#[from] io::Error),
-    #[error("{0}")]
-    Read(String),
-    #[error(transparent)]
-    Ask(#[from] AskError),
-}
 
 impl Engine {
     /// Returns a view of the external ids of a project's partition that are on disk or on their way there.
@@ -51,6 +42,29 @@ pub(super) struct Scan<'e> {
     /// The external ids that were on disk, or on their way there, when the scan began.
     pub(super) known: ExternalIdsView,
     pub(super) cancelled: &'e AtomicBool,
+}
+
+/// Counts the events of a project, in the order of their positions.
+pub(super) trait Tally {
+    /// Counts a row group of sealed events.
+    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError>;
+    /// Counts an event of the log.
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError>;
+}
+
+/// Why a row group could not be counted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TallyError {
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+}
+
+impl From<io::Error> for TallyError {
+    fn from(error: io::Error) -> Self {
+        Self::Scan(error.into())
+    }
 }
 
 /// Receives events one by one, and breaks off when it has enough.
@@ -75,15 +89,26 @@ impl Scan<'_> {
     /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
     /// aside.
     pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
-        self.visit_after(0, &mut |position, event| {
+        self.visit_after(0, None, &mut |position, event| {
             visit(position, &event)?;
             Ok(ControlFlow::Continue(()))
         })
     }
 
-    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off.
-    pub(super) fn visit_after(&self, after: Position, visit: &mut EventVisitor<'_>) -> Result<(), ScanError> {
-        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
+    /// The events after a position. Those of files and row groups without events on `days` are not wanted.
+    fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
+        Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
+    }
+
+    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off. Some events of other days than `days` are
+    /// skipped.
+    pub(super) fn visit_after(
+        &self,
+        after: Position,
+        days: Option<Window>,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ScanError> {
+        let wanted = self.wanted(after, days);
         let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
         let result = self.engine.inner.history.read(&[wanted], &mut |piece: HistoryPiece| {
@@ -97,11 +122,46 @@ impl Scan<'_> {
         self.hand_over(&mut batch, visit).map(drop)
     }
 
-    fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    /// Passes the events after a position to `tally`, the sealed ones by column; those of row groups without events on `days` are skipped.
+    pub(super) fn tally(&self, after: Position, days: Option<Window>, tally: &mut dyn Tally) -> Result<(), ScanError> {
+        let wanted = self.wanted(after, days);
+        let mut outcome = Ok(());
+        let mut batch = Batch::default();
+        let visit = &mut |part: HistoryPart<'_>| {
+            let counted = match part {
+                HistoryPart::Columns(columns) => self.take_columns(columns, tally),
+                HistoryPart::Events(piece) => {
+                    self.take(piece, &mut batch, &mut passed_to(tally)).map(drop).map_err(TallyError::Scan)
+                }
+            };
+            match counted {
+                Ok(()) => Ok(ControlFlow::Continue(())),
+                Err(TallyError::Archive(error)) => Err(error),
+                Err(TallyError::Scan(error)) => {
+                    outcome = Err(error);
+                    Ok(ControlFlow::Break(()))
+                }
+            }
+        };
+        let result = self.engine.inner.history.read_columns(self.project, &wanted, visit);
+        outcome?;
+        result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
+        self.hand_over(&mut batch, &mut passed_to(tally)).map(drop)
+    }
+
+    fn take_columns(&self, columns: SealedColumns<'_>, tally: &mut dyn Tally) -> Result<(), TallyError> {
+        self.check_goes_on()?;
+        let dead = self.engine.inner.dead.within(columns.reader.positions());
+        tally.group(&SealedGroup::new(columns, dead))
+    }
+
+    fn check_goes_on(&self) -> Result<(), ScanError> {
         check(self.cancelled)?;
-        if self.engine.inner.admission.is_closing() {
-            return Err(AskError::NoAnswer.into());
-        }
+        if self.engine.inner.admission.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
+    }
+
+    fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+        self.check_goes_on()?;
         for (position, event) in piece.events {
             if self.engine.inner.dead.contains(position) {
                 continue;
@@ -157,6 +217,9 @@ impl Scan<'_> {
     }
 }
 
-pub(super) fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
-    if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
+fn passed_to(tally: &mut dyn Tally) -> impl FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> {
+    |position, event| {
+        tally.event(position, &event)?;
+        Ok(ControlFlow::Continue(()))
+    }
 }

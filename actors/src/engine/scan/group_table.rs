@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Ranking, Total};
 
-use super::events::{ScanError, check};
+use super::error::{ScanError, check};
 use super::record_sort::RecordSorter;
 
 /// Memory of a group besides its key, roughly: its entry in the table, and the allocation of its key.
@@ -49,6 +49,21 @@ impl GroupTable {
         Ok(())
     }
 
+    /// The bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the first `limit` groups, or `None` if some groups are on disk, so that only [`GroupTable::finish`] can tell.
+    pub(super) fn answer(&self, sums: bool, limit: usize) -> Option<Aggregate> {
+        if self.has_spilled {
+            return None;
+        }
+        let mut ranking = Ranking::new(sums, limit);
+        self.groups.iter().for_each(|(key, group)| ranking.add(GroupKey::read(key), *group));
+        Some(ranking.finish())
+    }
+
     fn spill(&mut self) -> io::Result<()> {
         (self.bytes, self.has_spilled) = (0, true);
         for (key, group) in self.groups.drain() {
@@ -61,11 +76,10 @@ impl GroupTable {
 
     /// Returns the first `limit` groups: by sum if `sums`, else by count.
     pub(super) fn finish(mut self, sums: bool, limit: usize, cancelled: &AtomicBool) -> Result<Aggregate, ScanError> {
-        let mut ranking = Ranking::new(sums, limit);
-        if !self.has_spilled {
-            self.groups.iter().for_each(|(key, group)| ranking.add(GroupKey::read(key), *group));
-            return Ok(ranking.finish());
+        if let Some(answer) = self.answer(sums, limit) {
+            return Ok(answer);
         }
+        let mut ranking = Ranking::new(sums, limit);
         self.spill()?;
         let mut sorted = self.spilled.finish()?;
         let mut open: Option<(Vec<u8>, GroupFigures)> = None;

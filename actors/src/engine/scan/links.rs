@@ -28,14 +28,17 @@ impl<'h> Links<'h> {
     /// Records the link of an event, if it has one. Returns the keys of the ids that it names.
     pub(super) fn see(&mut self, position: Position, event: &Event) -> io::Result<SentKeys> {
         let keys = SentKeys::of(&event.who, self.hasher);
-        if let Some(IdentityLink { anonymous, position, user }) = keys.link(position) {
-            let mut link = [0; LINK];
-            link[..KEY].copy_from_slice(&bytes(anonymous));
-            link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
-            link[KEY + 8..].copy_from_slice(&bytes(user));
-            self.links.push(link)?;
-        }
+        keys.link(position).map_or(Ok(()), |link| self.push(link))?;
         Ok(keys)
+    }
+
+    /// Records a link.
+    pub(super) fn push(&mut self, IdentityLink { anonymous, position, user }: IdentityLink) -> io::Result<()> {
+        let mut link = [0; LINK];
+        link[..KEY].copy_from_slice(&bytes(anonymous));
+        link[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());
+        link[KEY + 8..].copy_from_slice(&bytes(user));
+        self.links.push(link)
     }
 
     /// Returns what resolves ascending keys.

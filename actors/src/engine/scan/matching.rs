@@ -7,7 +7,8 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::time::Window;
 
-use super::events::{Scan, ScanError};
+use super::error::ScanError;
+use super::events::Scan;
 use super::record_sort::{RecordSorter, SortedRecords};
 use super::sessions::{InSession, Sessions, ends_before};
 
@@ -54,7 +55,7 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
     let mut found = RecordSorter::new(dir, sort_bytes);
     scan.visit_events(&mut |position, event| {
         let keys = sessions.keys(position, event)?;
-        if window.is_some_and(|window| ends_before(window, event)) {
+        if window.is_some_and(|window| ends_before(window, event.day)) {
             return Ok(());
         }
         let matches = is_on_day(window, event) && predicate.matches_event(event);
@@ -65,7 +66,7 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
         // Only events that match carry their position.
         let mut carried = [flags; 1 + size_of::<Position>()];
         carried[1..].copy_from_slice(&position.to_be_bytes());
-        sessions.add(named, position, event, if matches { &carried } else { &carried[..1] })
+        sessions.add(named, position, event.time.0, if matches { &carried } else { &carried[..1] })
     })?;
     let mut entry_matches = false;
     sessions.visit(scan.cancelled, &mut |InSession { is_entry, carried, .. }| {

@@ -4,22 +4,32 @@
 //! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
 //! for duplicates, and sorts identities, sessions and groups on disk. It ends when nobody waits for it any more.
 
+mod active_users;
 mod aggregate;
 mod ask;
+mod error;
 mod events;
 mod export;
 mod external_sort;
+mod group_ids;
 mod group_table;
+mod kept;
+mod kept_figures;
 mod links;
 mod matching;
 mod page;
 mod record_sort;
+mod sealed_group;
+mod session_events;
 mod sessions;
 #[cfg(test)]
 mod tests;
 mod turns;
 mod unique_users;
+mod views;
 
 pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use turns::ScanTurns;
+pub use views::ViewFigures;
+pub(super) use views::Views;

@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::facts::SESSION_GAP_MS;
-use headcount_domain::identity::SentKeys;
+use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::time::{Day, Window};
 
-use super::events::{ScanError, check};
+use super::error::{ScanError, check};
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
 
@@ -52,9 +52,14 @@ impl<'h> Sessions<'h> {
         self.links.see(position, event)
     }
 
+    /// Records a link.
+    pub(super) fn link(&mut self, link: IdentityLink) -> io::Result<()> {
+        self.links.push(link)
+    }
+
     /// Adds an event that names `key`.
-    pub(super) fn add(&mut self, key: RecordKey, position: Position, event: &Event, carried: &[u8]) -> io::Result<()> {
-        self.sent.push(&[&bytes(key), &ordered(event.time.0), &position.to_be_bytes(), carried])
+    pub(super) fn add(&mut self, key: RecordKey, position: Position, time_ms: i64, carried: &[u8]) -> io::Result<()> {
+        self.sent.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), carried])
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
@@ -92,11 +97,11 @@ impl<'h> Sessions<'h> {
     }
 }
 
-/// Whether `window` ends before `event`, so that sessions of events in the window don't need it.
+/// Whether `window` ends before an event of this day, so that sessions of events in the window don't need it.
 ///
 /// Where clocks are set back at midnight, an instant of the day before can follow one of the day.
-pub(super) fn ends_before(window: Window, event: &Event) -> bool {
-    event.day.0 > window.end.0.saturating_add(1)
+pub(super) fn ends_before(window: Window, day: Day) -> bool {
+    day.0 > window.end.0.saturating_add(1)
 }
 
 /// A time as bytes that are ordered as the times are.

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -7,8 +8,12 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
 
-use super::events::{IDS_A_QUESTION, Scan, ScanError};
+use super::error::ScanError;
+use super::events::{IDS_A_QUESTION, Scan};
+use super::kept::KeptQuestion;
+use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
+use super::views::{ViewRoom, Views};
 use crate::engine::handle::MAX_SCANS;
 use crate::engine::{Engine, EngineConfig};
 use crate::ingest::NewEvent;
@@ -50,13 +55,19 @@ async fn send(engine: &Engine, project: ProjectId, batch: usize) {
     assert!(engine.track_batch(project, &events).await.unwrap().errors.is_empty());
 }
 
-async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize) -> UniqueUsers {
+/// Scans with sorts of `sort_bytes`. Up to `room` bytes of users are in memory.
+async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize, room: usize) -> UniqueUsers {
     let until = engine.last(project).await.unwrap();
     let known = engine.known_ids(project).await.unwrap();
     let engine = engine.clone();
     let scan = move || {
         let scan = Scan { engine: &engine, project, until, known, cancelled: &AtomicBool::new(false) };
-        unique_users(&scan, window(), &everything(), sort_bytes).unwrap()
+        let views = Views::new(room);
+        let question = KeptQuestion::UniqueUsers { window: window(), predicate: everything() };
+        let view = views.open(project, &Arc::new(question));
+        let mut kept = KeptFigures::None;
+        let room = &mut ViewRoom::new(&views, view);
+        unique_users(&scan, window(), &everything(), (&mut kept, room), sort_bytes).unwrap()
     };
     tokio::task::spawn_blocking(scan).await.unwrap()
 }
@@ -74,8 +85,9 @@ async fn a_scan_counts_what_the_rollups_count() {
             }
             let expected = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
             assert!(expected.total > 20);
-            for sort_bytes in [200, 4 << 20] {
-                assert_eq!(scan(&engine, project, sort_bytes).await, expected, "batch {batch}, {sort_bytes} bytes");
+            // In memory, on disk, and on disk from the middle on.
+            for (sort_bytes, room) in [(4 << 20, 4 << 20), (200, 0), (4 << 20, 0), (200, 280_000)] {
+                assert_eq!(scan(&engine, project, sort_bytes, room).await, expected, "batch {batch}, {sort_bytes} bytes");
             }
             let public = engine.scan_unique_users(project, window(), everything()).await.unwrap();
             assert_eq!(public, expected);

@@ -1,54 +1,187 @@
 //! Unique users of the events that match a predicate.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::filter::Predicate;
+use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::fields::Entry;
+use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 
-use super::events::{Scan, ScanError, check};
+use super::active_users::ActiveUsers;
+use super::error::{ScanError, check};
+use super::events::{Scan, Tally, TallyError};
 use super::external_sort::Sorter;
+use super::group_ids::GroupIds;
+use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
-use super::sessions::{InSession, Sessions, ends_before};
+use super::sealed_group::{Rows, SealedGroup};
+use super::session_events::SessionQuestion;
+use super::sessions::{InSession, Sessions};
+use super::views::ViewRoom;
 
 /// An identity and a day.
 const ACTIVE: usize = KEY + 4;
 
-/// Counts the users with an event that matches `predicate`, in sorts of `sort_bytes` each.
+/// Counts the users with an event that matches `predicate`, in sorts of `sort_bytes` each. Days of users that are kept are advanced, and kept
+/// again if there is room.
 pub(super) fn unique_users(
     scan: &Scan<'_>,
     window: Window,
     predicate: &Predicate,
+    (kept, room): (&mut KeptFigures, &mut ViewRoom<'_>),
     sort_bytes: usize,
 ) -> Result<UniqueUsers, ScanError> {
-    let active = if predicate.needs_session() {
-        by_session(scan, window, predicate, sort_bytes)?
-    } else {
-        by_event(scan, window, predicate, sort_bytes)?
+    if predicate.needs_session() {
+        return count(by_session(scan, window, predicate, sort_bytes)?, window, scan.cancelled);
+    }
+    let users = match std::mem::take(kept) {
+        KeptFigures::Users(users) => users,
+        KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window)),
     };
-    count(active, window, scan.cancelled)
+    let after = users.until();
+    let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
+    let outcome = scan.tally(after, None, &mut tally);
+    let UsersTally { mut users, on_disk, .. } = tally;
+    if let Some(on_disk) = on_disk {
+        outcome?;
+        return count(on_disk.identities(scan.cancelled, sort_bytes)?, window, scan.cancelled);
+    }
+    if outcome.is_ok() {
+        users.seen_until(scan.until);
+    }
+    let answer = users.answer();
+    // What was counted before a failure is counted.
+    *kept = KeptFigures::Users(users);
+    outcome.map(|()| answer)
 }
 
-/// Returns the identities and days of matching events.
-fn by_event(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
-    let dir = scan.engine.data_dir();
-    let mut links = Links::new(scan.engine.hasher(), dir, sort_bytes);
-    let mut active: Sorter<ACTIVE> = Sorter::new(dir, ACTIVE, sort_bytes);
-    scan.visit_events(&mut |position, event| match links.see(position, event)?.named() {
-        Some(key) if window.contains(event.day) && predicate.matches_event(event) => active.push(on_day(key, event.day)),
-        _ => Ok(()),
-    })?;
-    let mut links = links.sorted()?;
-    let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
-    for active in active.finish()? {
-        check(scan.cancelled)?;
-        let (key, day) = read(&active?);
-        identities.push(on_day(links.resolve(key)?, day))?;
+/// Collects the links of all events, and the days of those that match. It goes on on disk when there is no room in memory.
+struct UsersTally<'t, 's, 'v> {
+    scan: &'t Scan<'s>,
+    window: Window,
+    predicate: &'t Predicate,
+    sort_bytes: usize,
+    room: &'t mut ViewRoom<'v>,
+    users: Box<ActiveUsers>,
+    on_disk: Option<ActiveOnDisk<'s>>,
+}
+
+impl UsersTally<'_, '_, '_> {
+    fn make_room(&mut self) -> Result<(), ScanError> {
+        if self.on_disk.is_none() && !self.room.has(self.users.bytes()) {
+            let users = std::mem::replace(&mut *self.users, ActiveUsers::new(self.window));
+            self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
+        }
+        Ok(())
     }
-    Ok(identities)
+
+    fn link(&mut self, link: IdentityLink) -> io::Result<()> {
+        let Some(on_disk) = &mut self.on_disk else {
+            self.users.link(link);
+            return Ok(());
+        };
+        on_disk.links.push(link)
+    }
+
+    fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
+        let Some(on_disk) = &mut self.on_disk else {
+            self.users.add(named, day);
+            return Ok(());
+        };
+        on_disk.active.push(on_day(named, day))
+    }
+
+    /// Adds the days of the ids that these rows name.
+    fn add_days(&mut self, group: &SealedGroup<'_>, rows: &Rows, ids: &mut GroupIds<'_>) -> Result<(), TallyError> {
+        let days = group.days()?;
+        let mut visitors = None;
+        let mut outcome = Ok(());
+        rows.for_each(|row| {
+            let day = days.as_ref().map_or_else(|day| *day, |days| days[row]);
+            let named = match ids.codes(row) {
+                (Some(user), _) => ids.user_on(user, day),
+                (None, Some(anonymous)) => ids.anonymous_on(anonymous, day),
+                (None, None) => {
+                    let visitors = visitors.get_or_insert_with(|| group.visitors());
+                    visitors.as_ref().ok().and_then(|visitors| Some(self.scan.engine.hasher().visitor(visitors[row]?)))
+                }
+            };
+            if let Some(named) = named.filter(|_| outcome.is_ok()) {
+                outcome = self.add(named, day);
+            }
+        });
+        if let Some(Err(error)) = visitors {
+            return Err(error.into());
+        }
+        Ok(outcome?)
+    }
+}
+
+impl Tally for UsersTally<'_, '_, '_> {
+    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+        self.make_room()?;
+        let mut rows = group.counted()?;
+        let mut ids = GroupIds::read(group, self.scan.engine.hasher())?;
+        ids.links(group, &rows, |link| self.link(link))?;
+        group.retain_days(&mut rows, self.window)?;
+        group.retain_matching(&mut rows, self.predicate)?;
+        if !rows.is_empty() {
+            self.add_days(group, &rows, &mut ids)?;
+        }
+        self.users.seen_until(group.last());
+        Ok(())
+    }
+
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+        self.make_room()?;
+        let keys = SentKeys::of(&event.who, self.scan.engine.hasher());
+        keys.link(position).map_or(Ok(()), |link| self.link(link))?;
+        if let Some(named) = keys.named()
+            && self.window.contains(event.day)
+            && self.predicate.matches_event(event)
+        {
+            self.add(named, event.day)?;
+        }
+        self.users.seen_until(position);
+        Ok(())
+    }
+}
+
+/// The ids of matching events, and all links, on disk.
+struct ActiveOnDisk<'h> {
+    dir: &'h Path,
+    links: Links<'h>,
+    active: Sorter<ACTIVE>,
+}
+
+impl<'h> ActiveOnDisk<'h> {
+    /// Begins with what was collected in memory.
+    fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
+        let dir = scan.engine.data_dir();
+        let mut links = Links::new(scan.engine.hasher(), dir, sort_bytes);
+        let mut active: Sorter<ACTIVE> = Sorter::new(dir, ACTIVE, sort_bytes);
+        // The links in memory come before all others.
+        let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
+        users.drain(link, |key, day| active.push(on_day(key, day)))?;
+        Ok(Self { dir, links, active })
+    }
+
+    /// Returns the identities with their days.
+    fn identities(self, cancelled: &AtomicBool, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+        let mut links = self.links.sorted()?;
+        let mut identities = Sorter::new(self.dir, ACTIVE, sort_bytes);
+        for active in self.active.finish()? {
+            check(cancelled)?;
+            let (key, day) = read(&active?);
+            identities.push(on_day(links.resolve(key)?, day))?;
+        }
+        Ok(identities)
+    }
 }
 
 /// The event itself matches, apart from its session.
@@ -60,13 +193,13 @@ const ENTRY_MATCHES: u8 = 2;
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
     let dir = scan.engine.data_dir();
     let mut sessions = Sessions::new(scan.engine.hasher(), dir, sort_bytes);
-    scan.visit_events(&mut |position, event| {
-        let Some(named) = sessions.keys(position, event)?.named().filter(|_| !ends_before(window, event)) else { return Ok(()) };
-        let matches = window.contains(event.day) && predicate.matches_event(event);
-        let entry_matches = predicate.matches_entry(Some(&Entry::of(event)));
-        let flags = if matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
+    let question = SessionQuestion { window, predicate, grouping: None };
+    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
+        let Some(named) = event.named else { return Ok(()) };
+        let entry_matches = predicate.matches_entry(Some(event.entry));
+        let flags = if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
         let [a, b, c, d] = event.day.0.to_be_bytes();
-        sessions.add(named, position, event, &[flags, a, b, c, d])
+        sessions.add(named, event.order, event.time_ms, &[flags, a, b, c, d])
     })?;
     let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
     let mut entry_matches = false;

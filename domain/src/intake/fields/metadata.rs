@@ -39,6 +39,12 @@ impl<'v> Scalar<'v> {
         }
     }
 
+    /// The bytes of its text; 0 for other types.
+    #[must_use]
+    pub(crate) fn text_bytes(&self) -> usize {
+        if let Scalar::Text(text) = self { text.len() } else { 0 }
+    }
+
     /// Converts the value into one that borrows nothing.
     #[must_use]
     pub fn into_owned(self) -> Scalar<'static> {

@@ -90,42 +90,61 @@ impl BuiltIn {
     /// Returns the field's value for `event`, whose session has this `entry`. An event without a session has no entry.
     #[must_use]
     pub fn value<'e>(self, event: &'e Event, entry: Option<&'e Entry>) -> Option<Cow<'e, str>> {
-        let details = &event.details;
-        let url = details.url.as_deref();
-        let agent = |pick: fn(&Agent) -> Option<&str>| details.agent.as_ref().and_then(pick);
-        let sent = match self {
-            BuiltIn::Name => Some(&*event.name),
-            BuiltIn::Browser => agent(|agent| agent.browser.as_deref()),
-            BuiltIn::BrowserVersion => agent(|agent| agent.browser_version.as_deref()),
-            BuiltIn::Os => agent(|agent| agent.os.as_deref()),
-            BuiltIn::Device => agent(|agent| Some(agent.device.name())),
-            BuiltIn::LocationCountry => details.country.as_ref().map(Country::as_str),
-            BuiltIn::Language => details.language.as_deref(),
-            BuiltIn::Screen => details.screen.as_deref(),
-            BuiltIn::Hostname => match details.hostname.as_deref() {
-                None => return url.and_then(text::host_of).map(Cow::Owned),
-                hostname => hostname,
-            },
-            BuiltIn::Url => return url.and_then(page).map(Cow::Owned),
-            BuiltIn::Path => url.and_then(text::path_of),
-            BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => self.value_of_session(entry),
-            BuiltIn::Referrer => {
-                let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), url);
-                return host.map(Cow::Owned);
-            }
-            BuiltIn::UtmSource => return utm(url, |utm| utm.source),
-            BuiltIn::UtmMedium => return utm(url, |utm| utm.medium),
-            BuiltIn::UtmCampaign => return utm(url, |utm| utm.campaign),
-            BuiltIn::UtmTerm => return utm(url, |utm| utm.term),
-            BuiltIn::UtmContent => return utm(url, |utm| utm.content),
-            BuiltIn::Channel => details.channel.as_deref(),
-            BuiltIn::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
-            BuiltIn::GroupType => details.group_type.as_deref(),
-            BuiltIn::GroupId => details.group_id.as_deref(),
-            BuiltIn::UserId => event.who.user_id.as_deref(),
-            BuiltIn::ConsentSource => details.consent_source.as_deref(),
-        };
-        sent.map(Cow::Borrowed)
+        match self {
+            BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => self.value_of_session(entry).map(Cow::Borrowed),
+            _ => self.value_of(|text| text.of(event)),
+        }
+    }
+
+    /// The texts of an event that the field is made of. Those of the session are made of the texts of other events.
+    #[must_use]
+    pub const fn reads(self) -> &'static [EventText] {
+        use EventText as Text;
+        match self {
+            BuiltIn::Name => &[Text::Name],
+            BuiltIn::Browser => &[Text::Browser],
+            BuiltIn::BrowserVersion => &[Text::BrowserVersion],
+            BuiltIn::Os => &[Text::Os],
+            BuiltIn::Device => &[Text::Device],
+            BuiltIn::LocationCountry => &[Text::Country],
+            BuiltIn::Language => &[Text::Language],
+            BuiltIn::Screen => &[Text::Screen],
+            BuiltIn::Hostname => &[Text::Hostname, Text::Url],
+            BuiltIn::Url
+            | BuiltIn::Path
+            | BuiltIn::UtmSource
+            | BuiltIn::UtmMedium
+            | BuiltIn::UtmCampaign
+            | BuiltIn::UtmTerm
+            | BuiltIn::UtmContent => &[Text::Url],
+            BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => &[],
+            BuiltIn::Referrer => &[Text::Referrer, Text::Hostname, Text::Url],
+            BuiltIn::Channel => &[Text::Channel],
+            BuiltIn::Currency => &[Text::Currency],
+            BuiltIn::GroupType => &[Text::GroupType],
+            BuiltIn::GroupId => &[Text::GroupId],
+            BuiltIn::UserId => &[Text::UserId],
+            BuiltIn::ConsentSource => &[Text::ConsentSource],
+        }
+    }
+
+    /// Returns the field's value for an event with these texts; `None` for fields of the session. Asks only for those that [`BuiltIn::reads`]
+    /// lists.
+    #[must_use]
+    pub fn value_of<'e>(self, text: impl Fn(EventText) -> Option<&'e str>) -> Option<Cow<'e, str>> {
+        let url = || text(EventText::Url);
+        match self {
+            BuiltIn::Hostname => text(EventText::Hostname).map(Cow::Borrowed).or_else(|| text::host_of(url()?).map(Cow::Owned)),
+            BuiltIn::Url => page(url()?).map(Cow::Owned),
+            BuiltIn::Path => text::path_of(url()?).map(Cow::Borrowed),
+            BuiltIn::Referrer => text::referrer_host(text(EventText::Referrer), text(EventText::Hostname), url()).map(Cow::Owned),
+            BuiltIn::UtmSource => utm(url(), |utm| utm.source),
+            BuiltIn::UtmMedium => utm(url(), |utm| utm.medium),
+            BuiltIn::UtmCampaign => utm(url(), |utm| utm.campaign),
+            BuiltIn::UtmTerm => utm(url(), |utm| utm.term),
+            BuiltIn::UtmContent => utm(url(), |utm| utm.content),
+            _ => self.reads().first().and_then(|one| text(*one)).map(Cow::Borrowed),
+        }
     }
 
     /// Returns the value of a field of the session that has this `entry`; `None` for other fields.
@@ -135,6 +154,73 @@ impl BuiltIn {
             BuiltIn::EntryUrl => entry?.url.as_deref(),
             BuiltIn::AcquisitionChannel => entry?.channel.map(Channel::name),
             _ => None,
+        }
+    }
+}
+
+/// A text of an event, as recorded, that built-in fields are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventText {
+    /// The name.
+    Name,
+    /// The browser.
+    Browser,
+    /// The browser's version.
+    BrowserVersion,
+    /// The operating system.
+    Os,
+    /// The kind of device.
+    Device,
+    /// The country's code.
+    Country,
+    /// The language.
+    Language,
+    /// The screen.
+    Screen,
+    /// The host, as sent.
+    Hostname,
+    /// The page's address.
+    Url,
+    /// The referrer's address.
+    Referrer,
+    /// The notification channel.
+    Channel,
+    /// The currency.
+    Currency,
+    /// The type of the group.
+    GroupType,
+    /// The group.
+    GroupId,
+    /// The user.
+    UserId,
+    /// The source of the consent.
+    ConsentSource,
+}
+
+impl EventText {
+    /// Returns the text of `event`.
+    #[must_use]
+    pub fn of(self, event: &Event) -> Option<&str> {
+        let details = &event.details;
+        let agent = |pick: fn(&Agent) -> Option<&str>| details.agent.as_ref().and_then(pick);
+        match self {
+            EventText::Name => Some(&*event.name),
+            EventText::Browser => agent(|agent| agent.browser.as_deref()),
+            EventText::BrowserVersion => agent(|agent| agent.browser_version.as_deref()),
+            EventText::Os => agent(|agent| agent.os.as_deref()),
+            EventText::Device => agent(|agent| Some(agent.device.name())),
+            EventText::Country => details.country.as_ref().map(Country::as_str),
+            EventText::Language => details.language.as_deref(),
+            EventText::Screen => details.screen.as_deref(),
+            EventText::Hostname => details.hostname.as_deref(),
+            EventText::Url => details.url.as_deref(),
+            EventText::Referrer => details.referrer.as_deref(),
+            EventText::Channel => details.channel.as_deref(),
+            EventText::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
+            EventText::GroupType => details.group_type.as_deref(),
+            EventText::GroupId => details.group_id.as_deref(),
+            EventText::UserId => event.who.user_id.as_deref(),
+            EventText::ConsentSource => details.consent_source.as_deref(),
         }
     }
 }
@@ -157,14 +243,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns the entry of a session whose earliest event has this address and this channel.
+    #[must_use]
+    pub fn new(url: Option<&str>, channel: Option<Channel>) -> Entry {
+        Entry { url: url.and_then(page).map(Into::into), channel }
+    }
+
     /// Returns the entry of a session whose earliest event is `event`.
     #[must_use]
     pub fn of(event: &Event) -> Entry {
         let details = &event.details;
-        Entry {
-            url: details.url.as_deref().and_then(page).map(Into::into),
-            channel: details.acquisition.as_ref().map(|acquisition| acquisition.channel),
-        }
+        Self::new(details.url.as_deref(), details.acquisition.as_ref().map(|acquisition| acquisition.channel))
     }
 }
 

@@ -179,3 +179,24 @@ fn a_field_of_the_metadata_keeps_its_json_type() {
     assert_eq!(value("name"), Scalar::Text("x".into()));
     assert_eq!(value("url"), Scalar::Null);
 }
+
+#[test]
+fn fields_are_made_of_the_texts_that_they_read() {
+    let bodies = [
+        r#"{"name": "a", "url": "https://Shop.example/a?utm_source=X&utm_medium=m&utm_term=t#f", "referrer": "https://www.google.com/", "user_id": "u"}"#,
+        r#"{"name": "b", "url": "https://shop.example", "hostname": "other.example", "referrer": "https://other.example/", "language": "de",
+            "screen": "1x1", "channel": "c", "consent_source": "banner"}"#,
+        r#"{"name": "c", "value": 5, "group_id": "g", "group_type": "team", "referrer": "no address"}"#,
+    ];
+    for body in bodies {
+        let event = event(body);
+        for field in BuiltIn::ALL.iter().copied().filter(|field| !field.of_session()) {
+            let text = |text: EventText| {
+                assert!(field.reads().contains(&text), "{field} reads {text:?}");
+                text.of(&event)
+            };
+            assert_eq!(field.value_of(text), field.value(&event, None), "{field} of {body}");
+        }
+    }
+    assert!(BuiltIn::ALL.iter().all(|field| field.reads().is_empty() == field.of_session()));
+}

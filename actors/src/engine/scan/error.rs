@@ -1,0 +1,24 @@
+//! Why a scan has no answer.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::engine::shard_client::AskError;
+
+/// Why a scan has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScanError {
+    #[error("nobody waits for it any more")]
+    Cancelled,
+    #[error("a file could not be sorted: {0}")]
+    Sort(#[from] io::Error),
+    #[error("{0}")]
+    Read(String),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+/// Whether somebody still waits for a scan.
+pub(super) fn check(cancelled: &AtomicBool) -> Result<(), ScanError> {
+    if cancelled.load(Ordering::Acquire) { Err(ScanError::Cancelled) } else { Ok(()) }
+}

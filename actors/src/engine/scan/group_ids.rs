@@ -1,0 +1,111 @@
+//! The ids of a row group's events. Each distinct id is hashed once.
+
+use std::io;
+use std::rc::Rc;
+
+use headcount_archive::error::ArchiveError;
+use headcount_archive::file::TextColumn;
+use headcount_domain::identity::{IdentityLink, SentKeys};
+use headcount_domain::ids::{KeyHasher, RecordKey};
+use headcount_domain::time::Day;
+
+use super::sealed_group::{Rows, SealedGroup};
+
+/// See the module.
+pub(super) struct GroupIds<'h> {
+    hasher: &'h KeyHasher,
+    users: IdColumn,
+    anonymous: IdColumn,
+}
+
+/// A column of ids, with what is known of each code.
+struct IdColumn {
+    texts: Rc<TextColumn>,
+    keys: Vec<Option<RecordKey>>,
+    /// The day for which each id was last asked.
+    last_days: Vec<Day>,
+}
+
+impl IdColumn {
+    fn read(group: &SealedGroup<'_>, name: &str) -> Result<Self, ArchiveError> {
+        let texts = group.texts(name)?;
+        let count = texts.null() as usize;
+        Ok(Self { texts, keys: vec![None; count], last_days: vec![Day(i32::MIN); count] })
+    }
+
+    fn code(&self, row: usize) -> Option<u32> {
+        Some(self.texts.codes()[row]).filter(|code| *code < self.texts.null())
+    }
+
+    fn key(&mut self, code: u32, hash: impl Fn(&str) -> RecordKey) -> Option<RecordKey> {
+        let known = self.keys.get_mut(code as usize)?;
+        if known.is_none() {
+            *known = self.texts.value(code).map(hash);
+        }
+        *known
+    }
+
+    /// Whether the day differs from that of the last call for this id.
+    fn is_another_day(&mut self, code: u32, day: Day) -> bool {
+        self.last_days.get_mut(code as usize).is_some_and(|last| std::mem::replace(last, day) != day)
+    }
+}
+
+impl<'h> GroupIds<'h> {
+    pub(super) fn read(group: &SealedGroup<'_>, hasher: &'h KeyHasher) -> Result<Self, ArchiveError> {
+        Ok(Self { hasher, users: IdColumn::read(group, "user_id")?, anonymous: IdColumn::read(group, "anonymous_id")? })
+    }
+
+    /// The codes of the user and of the anonymous id of a row.
+    pub(super) fn codes(&self, row: usize) -> (Option<u32>, Option<u32>) {
+        (self.users.code(row), self.anonymous.code(row))
+    }
+
+    /// Passes the first link of each anonymous id of these rows to `link`, in order.
+    pub(super) fn links(
+        &mut self,
+        group: &SealedGroup<'_>,
+        rows: &Rows,
+        mut link: impl FnMut(IdentityLink) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut is_linked = vec![false; self.anonymous.keys.len()];
+        let mut outcome = Ok(());
+        rows.for_each(|row| {
+            let (Some(user), Some(anonymous)) = self.codes(row) else { return };
+            if outcome.is_ok() && !std::mem::replace(&mut is_linked[anonymous as usize], true) {
+                let keys = SentKeys { user: self.user(user), other: self.anonymous(anonymous) };
+                outcome = keys.link(group.order_of(row)).map_or(Ok(()), &mut link);
+            }
+        });
+        outcome
+    }
+
+    /// The key of the user or the anonymous id of a row.
+    pub(super) fn named(&mut self, row: usize) -> Option<RecordKey> {
+        match self.codes(row) {
+            (Some(user), _) => self.user(user),
+            (None, Some(anonymous)) => self.anonymous(anonymous),
+            (None, None) => None,
+        }
+    }
+
+    /// The key of a user.
+    pub(super) fn user(&mut self, code: u32) -> Option<RecordKey> {
+        self.users.key(code, |id| self.hasher.user(id))
+    }
+
+    /// The key of an anonymous id.
+    pub(super) fn anonymous(&mut self, code: u32) -> Option<RecordKey> {
+        self.anonymous.key(code, |id| self.hasher.anonymous(id))
+    }
+
+    /// The key of a user, unless the last call for it was for the same day.
+    pub(super) fn user_on(&mut self, code: u32, day: Day) -> Option<RecordKey> {
+        if self.users.is_another_day(code, day) { self.user(code) } else { None }
+    }
+
+    /// The key of an anonymous id, unless the last call for it was for the same day.
+    pub(super) fn anonymous_on(&mut self, code: u32, day: Day) -> Option<RecordKey> {
+        if self.anonymous.is_another_day(code, day) { self.anonymous(code) } else { None }
+    }
+}

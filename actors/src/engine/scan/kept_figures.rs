@@ -1,0 +1,45 @@
+//! The figures that an answer is made of.
+
+use headcount_domain::intake::event::Position;
+
+use super::active_users::ActiveUsers;
+use super::group_table::GroupTable;
+
+/// What an answer is made of, up to a position.
+#[derive(Default)]
+pub(super) enum KeptFigures {
+    /// Nothing: the answer needs a whole scan.
+    #[default]
+    None,
+    /// Groups of events.
+    Groups(CountedGroups),
+    /// The days of users.
+    Users(Box<ActiveUsers>),
+}
+
+/// The groups of the events up to a position.
+pub(super) struct CountedGroups {
+    /// The last event that is counted.
+    pub(super) until: Position,
+    pub(super) table: GroupTable,
+}
+
+impl KeptFigures {
+    /// Their memory, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Groups(groups) => groups.table.bytes(),
+            Self::Users(users) => users.bytes(),
+        }
+    }
+
+    /// The position of the last event that they count.
+    pub(super) fn until(&self) -> Position {
+        match self {
+            Self::None => 0,
+            Self::Groups(groups) => groups.until,
+            Self::Users(users) => users.until(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The events of a scan that makes sessions: what each brings to its session, read by column where events are sealed.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
+use std::io;
+use std::rc::Rc;
+
+use headcount_archive::error::ArchiveError;
+use headcount_archive::file::TextColumn;
+use headcount_domain::acquisition::Channel;
+use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
+use headcount_domain::filter::Predicate;
+use headcount_domain::identity::SentKeys;
+use headcount_domain::ids::RecordKey;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar};
+use headcount_domain::time::{Day, Window};
+
+use super::error::ScanError;
+use super::events::{Scan, Tally, TallyError};
+use super::group_ids::GroupIds;
+use super::sealed_group::{PropertyColumn, SealedGroup};
+use super::sessions::{Sessions, ends_before};
+
+/// An event, as sessions see it.
+pub(super) struct SessionEvent<'e> {
+    /// Rises from event to event.
+    pub(super) order: Position,
+    /// In milliseconds since 1970.
+    pub(super) time_ms: i64,
+    pub(super) day: Day,
+    /// The id that it names.
+    pub(super) named: Option<RecordKey>,
+    /// Whether it is in the window and matches, apart from its session.
+    pub(super) matches: bool,
+    /// The entry of its session, if it is the earliest event.
+    pub(super) entry: &'e Entry,
+    /// The value that it is grouped by and its contribution, if it matches and is grouped by itself.
+    pub(super) group: Option<(Scalar<'e>, GroupFigures)>,
+}
+
+/// What is asked of each event.
+pub(super) struct SessionQuestion<'q> {
+    pub(super) window: Window,
+    pub(super) predicate: &'q Predicate,
+    /// What matching events are grouped by, unless it belongs to the session.
+    pub(super) grouping: Option<&'q Grouping>,
+}
+
+/// Receives the events, with the sessions to add them to.
+pub(super) type SessionVisitor<'v, 'h> = dyn FnMut(&mut Sessions<'h>, &SessionEvent<'_>) -> io::Result<()> + 'v;
+
+impl<'s> Scan<'s> {
+    /// Passes all events to `visit`, in order, after their links were recorded in `sessions`. Those of days after the window, which no session of
+    /// the window needs, are left out.
+    pub(super) fn visit_sessions(
+        &self,
+        question: &SessionQuestion<'_>,
+        sessions: &mut Sessions<'s>,
+        visit: &mut SessionVisitor<'_, 's>,
+    ) -> Result<(), ScanError> {
+        self.tally(0, None, &mut SessionTally { scan: self, question, sessions, visit })
+    }
+}
+
+struct SessionTally<'t, 's, 'v> {
+    scan: &'t Scan<'s>,
+    question: &'t SessionQuestion<'t>,
+    sessions: &'t mut Sessions<'s>,
+    visit: &'t mut SessionVisitor<'v, 's>,
+}
+
+/// The entries that events of a row group are, by the codes of address and channel.
+struct GroupEntries {
+    urls: PropertyColumn,
+    channels: Rc<TextColumn>,
+    known: HashMap<(u32, u32), Entry>,
+}
+
+impl GroupEntries {
+    fn read(group: &SealedGroup<'_>) -> Result<Self, ArchiveError> {
+        let urls = group.property(&Field::BuiltIn(BuiltIn::Url))?;
+        Ok(Self { urls, channels: group.texts("event_channel")?, known: HashMap::new() })
+    }
+
+    fn of(&mut self, row: usize) -> &Entry {
+        let (url, channel) = (self.urls.codes()[row], self.channels.codes()[row]);
+        match self.known.entry((url, channel)) {
+            Place::Occupied(known) => known.into_mut(),
+            Place::Vacant(place) => {
+                let name = self.channels.value(channel);
+                let channel = name.and_then(|name| Channel::ALL.iter().copied().find(|channel| channel.name() == name));
+                let url = if let Scalar::Text(url) = self.urls.value(url) { Some(url.into()) } else { None };
+                place.insert(Entry { url, channel })
+            }
+        }
+    }
+}
+
+/// The groups and contributions of a row group's events.
+struct Contributions {
+    by: PropertyColumn,
+    summed: Option<(PropertyColumn, Vec<Option<GroupFigures>>)>,
+}
+
+impl Contributions {
+    fn read(group: &SealedGroup<'_>, grouping: &Grouping) -> Result<Self, ArchiveError> {
+        let summed = grouping.sum().map(|path| group.property(&Field::Metadata(path.clone()))).transpose()?;
+        let known = |column: PropertyColumn| {
+            let known = vec![None; column.count()];
+            (column, known)
+        };
+        Ok(Self { by: group.property(grouping.by())?, summed: summed.map(known) })
+    }
+
+    fn of(&mut self, row: usize) -> (Scalar<'_>, GroupFigures) {
+        let figures = self.summed.as_mut().map(|(column, known)| {
+            let code = column.codes()[row];
+            *known[code as usize].get_or_insert_with(|| GroupFigures::of(Summand::of(&column.value(code))))
+        });
+        (self.by.value(self.by.codes()[row]), figures.unwrap_or_else(|| GroupFigures::of(Summand::None)))
+    }
+}
+
+impl SessionTally<'_, '_, '_> {
+    /// Returns for each row whether it matches.
+    fn matching(&self, group: &SealedGroup<'_>) -> Result<Vec<bool>, ArchiveError> {
+        let mut matches = vec![false; group.rows()];
+        let mut rows = group.counted()?;
+        group.retain_days(&mut rows, self.question.window)?;
+        group.retain_matching(&mut rows, self.question.predicate)?;
+        rows.for_each(|row| matches[row] = true);
+        Ok(matches)
+    }
+}
+
+impl Tally for SessionTally<'_, '_, '_> {
+    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+        let window = self.question.window;
+        let hasher = self.scan.engine.hasher();
+        let mut rows = group.counted()?;
+        let mut ids = GroupIds::read(group, hasher)?;
+        ids.links(group, &rows, |link| self.sessions.link(link))?;
+        let days = group.days()?;
+        let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
+        rows.retain(|row| !ends_before(window, day_of(row)));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (times, visitors, matching) = (group.times()?, group.visitors()?, self.matching(group)?);
+        let mut entries = GroupEntries::read(group)?;
+        let mut contributions = self.question.grouping.map(|grouping| Contributions::read(group, grouping)).transpose()?;
+        let mut outcome = Ok(());
+        rows.for_each(|row| {
+            let named = ids.named(row).or_else(|| visitors[row].map(|visitor| hasher.visitor(visitor)));
+            let (order, time_ms, day, matches) = (group.order_of(row), times[row], day_of(row), matching[row]);
+            let group = contributions.as_mut().filter(|_| matches).map(|contributions| contributions.of(row));
+            let event = SessionEvent { order, time_ms, day, named, matches, entry: entries.of(row), group };
+            if outcome.is_ok() {
+                outcome = (self.visit)(self.sessions, &event);
+            }
+        });
+        Ok(outcome?)
+    }
+
+    fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
+        let SessionQuestion { window, predicate, grouping } = self.question;
+        let keys = SentKeys::of(&event.who, self.scan.engine.hasher());
+        keys.link(position).map_or(Ok(()), |link| self.sessions.link(link))?;
+        if ends_before(*window, event.day) {
+            return Ok(());
+        }
+        let matches = window.contains(event.day) && predicate.matches_event(event);
+        let group = grouping.filter(|_| matches).map(|by| (by.by().value(event, None), by.contribution(event)));
+        let (time_ms, day, entry) = (event.time.0, event.day, &Entry::of(event));
+        let event = SessionEvent { order: position, time_ms, day, named: keys.named(), matches, entry, group };
+        Ok((self.visit)(self.sessions, &event)?)
+    }
+}
