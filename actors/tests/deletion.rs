@@ -335,7 +335,7 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
     for (area, least) in [("archive", 6), ("store/tables", 3), ("fingerprints", 3), ("dead-letters.ndjson", 0), ("imports", 0)] {
         let mut failures = 0;
         // Deletions repeat the same operations for each of the projects.
-        for at in (1..10_u64).chain((10..60).step_by(7)) {
+        for at in [1_u64, 2, 3, 4, 5, 6, 7, 9, 12, 17, 25] {
             let data = dir.path().join("data");
             let _ = fs::remove_dir_all(&data);
             copy(&base, &data);

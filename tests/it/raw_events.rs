@@ -48,6 +48,36 @@ fn key(event: &Value) -> (String, u64) {
     (event["timestamp"].as_str().expect("an instant").to_owned(), event["position"].as_u64().expect("a position"))
 }
 
+/// Row groups of other days are skipped, and no event of the pages with them.
+#[test]
+fn sealing_changes_no_page() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let day_ms = 86_400_000;
+    let window = "start_date=2024-03-03&end_date=2024-03-05";
+    let queries = [WINDOW.to_owned(), window.to_owned(), format!("{window}&event_name=order")];
+    let all = |limit: usize| -> Vec<Vec<Value>> {
+        let pages = |query: &String| pages(&tenant, &format!("{query}&limit={limit}")).concat();
+        queries.iter().map(pages).collect()
+    };
+    // Each file has events of two days, and some of a day long before.
+    for file in 0..6 {
+        let event = |number: i64| {
+            let day = if number % 10 == 9 { 1 } else { file + number % 2 };
+            json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": BASE_MS + day * day_ms + number * 1_000,
+                   "anonymous_id": format!("a{}", number % 4), "metadata": {"file": file, "number": number}})
+        };
+        let events: Vec<Value> = (0..30).map(event).collect();
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({"events": events})));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+        let logged = all(7);
+        assert!(crate::archive::seal(&server).is_some());
+        assert_eq!((all(7), all(1_000)), (logged.clone(), logged), "file {file}");
+    }
+    let found = all(1_000);
+    assert!((20..180).contains(&found[1].len()) && found[0].len() == 180, "{} and {}", found[1].len(), found[0].len());
+}
+
 #[test]
 fn pages_are_the_whole_in_order() {
     let tenant = Tenant::new();

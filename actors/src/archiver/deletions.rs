@@ -23,6 +23,8 @@ use crate::admission_gate::Holder;
 use crate::fault;
 use crate::partitions::partition_of;
 
+/// How long a checkpoint without the project is waited for before one is asked for again.
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(5);
 /// The pause before the next attempt, if something must be waited for.
 const WAIT: Duration = Duration::from_millis(200);
 /// The pause after a failure, which doubles with each further one.
@@ -50,6 +52,8 @@ struct Deletion {
     /// The position after which no event of the project can follow.
     until: Option<Position>,
     removed: BTreeSet<Part>,
+    /// When checkpoints were asked for.
+    asked: Option<Stopwatch>,
 }
 
 /// See the module.
@@ -113,7 +117,7 @@ impl Deletions {
             if deletion.removed.contains(&part) || (part == Part::Log && must_seal && sealed_lately) {
                 continue;
             }
-            match remove_part(sources, project, part, until) {
+            match remove_part(sources, project, part, until, &mut deletion.asked) {
                 Ok(true) => {
                     if part == Part::Log && must_seal {
                         self.sealed_at = Some(Stopwatch::now());
@@ -134,11 +138,17 @@ impl Deletions {
     }
 }
 
-fn remove_part(sources: &Sources, project: ProjectId, part: Part, until: Position) -> Result<bool, Fault> {
+fn remove_part(
+    sources: &Sources,
+    project: ProjectId,
+    part: Part,
+    until: Position,
+    asked: &mut Option<Stopwatch>,
+) -> Result<bool, Fault> {
     match part {
         Part::Archive => remove_archive(sources, project),
-        Part::Store => remove_from_store(sources, project),
-        Part::ExternalIds => remove_external_ids(sources, project),
+        Part::Store => remove_from_store(sources, project, asked),
+        Part::ExternalIds => remove_external_ids(sources, project, asked),
         Part::Log => remove_from_log(sources, until),
         Part::SmallFiles => remove_small_files(sources, project),
     }
@@ -159,16 +169,17 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
 }
 
 /// Has the project's shard forget it. `None`: there is no checkpoint of that yet.
-fn forgotten(sources: &Sources, project: ProjectId) -> Option<PartitionId> {
+fn forgotten(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Option<PartitionId> {
     let stored_as = sources.shards.forget(project);
-    if stored_as.is_none() {
+    if stored_as.is_none() && asked.is_none_or(|at| at.elapsed() >= CHECKPOINT_WAIT) {
+        *asked = Some(Stopwatch::now());
         sources.shards.want_checkpoints();
     }
     stored_as
 }
 
-fn remove_from_store(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Some(stored_as) = forgotten(sources, project) else { return Ok(false) };
+fn remove_from_store(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Result<bool, Fault> {
+    let Some(stored_as) = forgotten(sources, project, asked) else { return Ok(false) };
     if stored_as.number() != partition_of(project) {
         // Its own part of the store is damaged. The next start rebuilds the store without the project.
         return Ok(false);
@@ -184,9 +195,9 @@ fn remove_from_store(sources: &Sources, project: ProjectId) -> Result<bool, Faul
     }
 }
 
-fn remove_external_ids(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Result<bool, Fault> {
     // The checkpoint has the number of the ids that stay, and made the others durable.
-    if forgotten(sources, project).is_none() {
+    if forgotten(sources, project, asked).is_none() {
         return Ok(false);
     }
     let Some(purge) = sources.shards.purge_ids(project) else { return Ok(false) };

@@ -34,12 +34,14 @@ pub(crate) struct Wanted {
     pub(crate) after: Position,
     /// The last wanted position.
     pub(crate) until: Position,
+    /// Days that are enough: files and row groups of the archive without events on them are skipped.
+    pub(crate) days: Option<Window>,
 }
 
 impl Wanted {
     /// Selects all events of a partition after a position.
     pub(crate) fn partition(partition: u16, after: Position) -> Self {
-        Self { partition, project: None, after, until: Position::MAX }
+        Self { partition, project: None, after, until: Position::MAX, days: None }
     }
 
     fn contains(&self, position: Position, event: &Event) -> bool {
@@ -104,15 +106,9 @@ pub(crate) trait History: Send + Sync {
     /// [`HistoryError`]: pieces before the failure have been visited.
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
 
-    /// Passes the wanted events of one project to `visit`, the sealed ones by column. Row groups without events on `days` are skipped.
+    /// Passes the wanted events of one project to `visit`, the sealed ones by column.
     ///
     /// # Errors
     /// As [`History::read`].
-    fn read_columns(
-        &self,
-        project: ProjectId,
-        wanted: &Wanted,
-        days: Option<Window>,
-        visit: &mut PartVisitor<'_>,
-    ) -> Result<(), HistoryError>;
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError>;
 }

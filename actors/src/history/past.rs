@@ -6,7 +6,6 @@ use std::sync::Arc;
 use headcount_archive::catalog::Catalog;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use headcount_domain::time::Window;
 
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
@@ -87,18 +86,12 @@ impl History for Past {
         self.read_logged(wanted, &hold.catalog, visit)
     }
 
-    fn read_columns(
-        &self,
-        project: ProjectId,
-        wanted: &Wanted,
-        days: Option<Window>,
-        visit: &mut PartVisitor<'_>,
-    ) -> Result<(), HistoryError> {
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
         let hold = self.sealed.hold();
         if let Some(last) = hold.catalog.last_of(project).filter(|last| *last > wanted.after) {
             // The project's list may have more files by now, whose events the log has too.
             let part = Wanted { until: wanted.until.min(sealed_until(&hold.catalog, wanted)), ..*wanted };
-            match self.sealed.read_columns(project, last, &part, days, visit) {
+            match self.sealed.read_columns(project, last, &part, visit) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return Ok(()),
                 Err(_) if self.sealed.is_deleted(project) => return Err(HistoryError::Deleted { project }),

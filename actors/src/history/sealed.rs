@@ -148,8 +148,9 @@ impl SealedEvents {
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let after = Cell::new(wanted.after);
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
-        self.for_each_file(project, last, (&after, wanted.until), None, &mut |file| {
-            for row in file.rows(after.get() + 1) {
+        let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
+        self.for_each_file(project, last, (&after, wanted.until), wanted.days, &mut |file| {
+            for row in file.rows_of_groups(after.get() + 1, days.clone()) {
                 let row = row?;
                 if row.position > pass.wanted.until {
                     break;
@@ -163,17 +164,16 @@ impl SealedEvents {
         })
     }
 
-    /// Passes the row groups with wanted events of a project to `visit`, those without events on `days` excepted.
+    /// Passes the row groups with wanted events of a project to `visit`.
     pub(super) fn read_columns(
         &self,
         project: ProjectId,
         last: Position,
         wanted: &Wanted,
-        days: Option<Window>,
         visit: &mut PartVisitor<'_>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let after = Cell::new(wanted.after);
-        let until = wanted.until;
+        let Wanted { until, days, .. } = *wanted;
         self.for_each_file(project, last, (&after, until), days, &mut |file| {
             for reader in file.groups() {
                 let (positions, is_on) = (reader.positions(), overlaps(days, *reader.days().start(), *reader.days().end()));

@@ -1,6 +1,9 @@
 //! Iterates over the rows of a file.
 
+use std::ops::RangeInclusive;
+
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 
 use super::reader::{ArchiveFile, Batches, Columns, Selection};
 use crate::error::ArchiveError;
@@ -22,7 +25,13 @@ impl ArchiveFile {
     /// Returns the rows from the position `from` on.
     #[must_use]
     pub fn rows(&self, from: Position) -> Rows<'_> {
-        let selection = Selection { positions: from..=Position::MAX, ..Selection::all(Columns::Row) };
+        self.rows_of_groups(from, Day(i32::MIN)..=Day(i32::MAX))
+    }
+
+    /// Returns the rows from the position `from` on of the row groups that have rows on one of these days.
+    #[must_use]
+    pub fn rows_of_groups(&self, from: Position, days: RangeInclusive<Day>) -> Rows<'_> {
+        let selection = Selection { columns: Columns::Row, positions: from..=Position::MAX, days };
         let batch = Vec::new().into_iter();
         Rows { file: self, batches: self.batches(&selection), batch, from, last: None, has_failed: false }
     }

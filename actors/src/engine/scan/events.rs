@@ -89,15 +89,26 @@ impl Scan<'_> {
     /// Passes every recorded event of the project to `visit`, in order, without duplicates and without events that were set
     /// aside.
     pub(super) fn visit_events(&self, visit: &mut dyn FnMut(Position, &Event) -> io::Result<()>) -> Result<(), ScanError> {
-        self.visit_after(0, &mut |position, event| {
+        self.visit_after(0, None, &mut |position, event| {
             visit(position, &event)?;
             Ok(ControlFlow::Continue(()))
         })
     }
 
-    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off.
-    pub(super) fn visit_after(&self, after: Position, visit: &mut EventVisitor<'_>) -> Result<(), ScanError> {
-        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
+    /// The events after a position. Those of files and row groups without events on `days` are not wanted.
+    fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
+        Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
+    }
+
+    /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off. Some events of other days than `days` are
+    /// skipped.
+    pub(super) fn visit_after(
+        &self,
+        after: Position,
+        days: Option<Window>,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ScanError> {
+        let wanted = self.wanted(after, days);
         let mut outcome = Ok(ControlFlow::Continue(()));
         let mut batch = Batch::default();
         let result = self.engine.inner.history.read(&[wanted], &mut |piece: HistoryPiece| {
@@ -113,7 +124,7 @@ impl Scan<'_> {
 
     /// Passes the events after a position to `tally`, the sealed ones by column; those of row groups without events on `days` are skipped.
     pub(super) fn tally(&self, after: Position, days: Option<Window>, tally: &mut dyn Tally) -> Result<(), ScanError> {
-        let wanted = Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until };
+        let wanted = self.wanted(after, days);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
         let visit = &mut |part: HistoryPart<'_>| {
@@ -132,7 +143,7 @@ impl Scan<'_> {
                 }
             }
         };
-        let result = self.engine.inner.history.read_columns(self.project, &wanted, days, visit);
+        let result = self.engine.inner.history.read_columns(self.project, &wanted, visit);
         outcome?;
         result.map_err(|error| AskError::Lost(fault::of_history(error)))?;
         self.hand_over(&mut batch, &mut passed_to(tally)).map(drop)

@@ -35,7 +35,7 @@ impl Engine {
         let turn = self.inner.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
         self.scan_with(turn, project, move |scan, sort_bytes| {
             let mut matching = Matching::new(&scan, window, &predicate, sort_bytes)?;
-            scan.visit_after(0, &mut |position, event| {
+            scan.visit_after(0, window, &mut |position, event| {
                 Ok(if matching.has(position, &event)? { sink.take(position, event) } else { ControlFlow::Continue(()) })
             })?;
             Ok(sink)

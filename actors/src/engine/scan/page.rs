@@ -10,7 +10,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
-use headcount_domain::time::Window;
+use headcount_domain::time::{Day, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::Scan;
@@ -93,19 +93,28 @@ impl Engine {
     }
 }
 
+/// The days of a window's events before a moment; `None` for all.
+fn days_before(window: Option<Window>, before: Option<Moment>) -> Option<Window> {
+    let Some(before) = before else { return window };
+    // In no timezone is it later than a day after that of UTC.
+    let end = Timezone::UTC.day_of(before.time).plus(1);
+    let Window { start, end: last } = window.unwrap_or(Window { start: Day(i32::MIN), end });
+    Some(Window { start, end: last.min(end) })
+}
+
 fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<EventsPage, ScanError> {
     let PageQuestion { predicate, window, limit, .. } = question;
     let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
     let mut kept = Kept::new(*limit);
     match question.order {
-        PageOrder::LatestFirst { before } => scan.visit_after(0, &mut |position, event| {
+        PageOrder::LatestFirst { before } => scan.visit_after(0, days_before(*window, before), &mut |position, event| {
             let at = Moment { time: event.time, position };
             if before.is_none_or(|before| at < before) && matching.has(position, &event)? {
                 kept.offer(at, event);
             }
             Ok(ControlFlow::Continue(()))
         })?,
-        PageOrder::Recorded { after } => scan.visit_after(after, &mut |position, event| {
+        PageOrder::Recorded { after } => scan.visit_after(after, *window, &mut |position, event| {
             if matching.has(position, &event)? {
                 kept.append(position, event);
             }
@@ -224,7 +233,7 @@ fn entries(
         }
     }
     let Some(first) = missing.first().copied() else { return Ok(entries) };
-    scan.visit_after(first.saturating_sub(1), &mut |position, event| {
+    scan.visit_after(first.saturating_sub(1), None, &mut |position, event| {
         if missing.remove(&position) {
             entries.insert(position, Entry::of(&event));
         }
