@@ -4,7 +4,7 @@ equivalent SQL over the same Parquet files.
 
 First compares every answer, cell by cell; if one differs, measures nothing and exits with code 1.
 
-usage: scans.py N DIR [--bin FILE] [--rounds 5] [--memory 1GiB]      (requires duckdb; a release build of headcount)
+usage: scans.py N DIR [--bin FILE] [--rounds 5] [--memory 1GiB] [--only REGEX]      (requires duckdb; a release build of headcount)
 
 N events of N / 7 people over 60 days are generated, imported and sealed; DIR is used again by the next run. In each round the server is started anew,
 so that nothing is kept, each question is asked once, then five times again, and DuckDB answers it on a connection of its own.
@@ -13,6 +13,7 @@ import argparse
 import datetime
 import json
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -73,12 +74,12 @@ def generate(n, file):
 class Server:
     def __init__(self, binary, data, memory):
         self.binary, self.data = binary, data
-        arguments = [binary, "serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--memory", memory, "--seal-after", "1000h"]
+        arguments = [binary, "serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--memory", memory, "--seal-after", "1000h", "--question-timeout", "10m"]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = next((line for line in self.process.stdout if "listening on" in line), None)
         if line is None:
             raise SystemExit("the server did not start")
-        self.connection = http.client.HTTPConnection(line.split("//")[-1].strip().rstrip("/"), timeout=120)
+        self.connection = http.client.HTTPConnection(line.split("//")[-1].strip().rstrip("/"), timeout=600)
         keys = json.loads((data / "credentials.json").read_text())
         self.token, self.project = keys["api_token"], keys["project_id"]
         while self.request("GET", "/readyz")[0] != 200:
@@ -98,6 +99,9 @@ class Server:
         if status != 200:
             raise SystemExit(f"{question}: {status} {body}")
         return took, json.loads(body, parse_float=Decimal)
+
+    def peak_mb(self):
+        return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) / 1024
 
     def stop(self):
         self.process.terminate()
@@ -188,9 +192,10 @@ def main():
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     data = prepare(options)
-    questions = [question for question in QUESTIONS if options.only in question[0]]
+    questions = [question for question in QUESTIONS if re.search(options.only, question[0])]
     first, again, sql_times = ({name: [] for name, _, _ in questions} for _ in range(3))
-    for number in range(options.rounds):
+    peak = 0
+    for _ in range(options.rounds):
         server = Server(options.bin, data, options.memory)
         try:
             database = DuckDb(data / "archive" / f"project={server.project}")
@@ -204,8 +209,10 @@ def main():
                 sql_times[name].append(took)
                 if not same(question, answer, rows):
                     raise SystemExit(f"{name}: the answers differ: {str(answer)[:400]} {rows[:5]}")
+            peak = max(peak, server.peak_mb())
         finally:
             server.stop()
+    print(f"peak memory of the server: {peak:.0f} MB\n")
     print("| question | DuckDB | first | first / DuckDB | again | DuckDB / again |\n|---|---|---|---|---|---|")
     for name, _, _ in questions:
         sql, one, more = (statistics.median(times[name]) for times in (sql_times, first, again))

@@ -35,6 +35,15 @@ fn config(dir: &Path) -> EngineConfig {
     config
 }
 
+/// Waits until a condition holds.
+async fn until(is_so: impl AsyncFn() -> bool) {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not happen");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
 
 /// Events of this name take so long to fold, each; others take none.
@@ -91,10 +100,7 @@ async fn costly_events_of_one_project_do_not_delay_another_of_the_same_partition
 
     let (busy, batch) = (engine.clone(), orders("slow", 600));
     let sender = tokio::spawn(async move { busy.track_batch(costly, &batch).await });
-    let begun = || engine.vitals().log_position > 0;
-    while !begun() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || engine.vitals().log_position > 0).await;
     for number in 0..20 {
         engine.track(neighbour, &order("quick", number)).await.unwrap();
     }
@@ -184,12 +190,8 @@ async fn a_partition_that_is_rebuilt_takes_nothing_and_its_neighbours_are_served
     let before = engine.version(broken, &Depends::Everything).await.unwrap();
     let (sending, poison) = (engine.clone(), order("poison", 0));
     let sender = tokio::spawn(async move { sending.track(broken, &poison).await });
-    while panics.load(Ordering::SeqCst) == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    while engine.ready().await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(async || panics.load(Ordering::SeqCst) > 0).await;
+    until(async || engine.ready().await.is_err()).await;
     let logged = engine.vitals().log_position;
     let began = Instant::now();
     for number in 0..3 {

@@ -28,6 +28,8 @@ use crate::history::{History, LoggedEvents, Past, SealedEvents};
 
 /// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A shard with all partitions.
 struct Rig<S = FaultyStore> {
@@ -69,7 +71,9 @@ impl<S: Store + Clone> Rig<S> {
 
     /// Handles checkpoints as the actor does, beginning with `next`, until there is nothing left to do.
     fn go_on(&mut self, mut next: Next) {
+        let began = Stopwatch::now();
         while next != Next::Rest {
+            assert!(began.elapsed() < PATIENCE, "checkpoints come to no end");
             next = if next.is_step() {
                 self.shard.step_checkpoint()
             } else {
