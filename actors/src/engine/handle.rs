@@ -22,7 +22,7 @@ use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
 use super::open::{self, Opened};
-use super::scan::{ScanTurns, Views};
+use super::scan::{ScanTurns, Scratch, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use super::verifications::Verifications;
@@ -73,6 +73,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
+    pub(super) scratch: Scratch,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
@@ -193,6 +194,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
+            scratch: Scratch::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
@@ -229,6 +231,11 @@ impl Engine {
     #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.inner.config.data_dir
+    }
+
+    /// The temporary files of scans.
+    pub(super) fn scratch(&self) -> &Scratch {
+        &self.inner.scratch
     }
 
     /// The country of an address. `None`: it is not known, or the engine has no database ([`EngineConfig::geo_db`]).

@@ -46,6 +46,8 @@ pub struct Vitals {
     pub seal_waiting_projects: u64,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
+    /// Bytes that scans have written to temporary files since the start.
+    pub scan_spilled_bytes: u64,
     /// Kept answers.
     pub views: ViewFigures,
     /// Number of deleted projects of which something recorded is left.
@@ -72,6 +74,7 @@ impl Engine {
             deletions_pending: self.inner.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
+            scan_spilled_bytes: self.inner.scratch.written(),
             views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),

@@ -104,7 +104,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
         refusals.with_label_values(&[quota.name()]).inc_by(count);
     }
     registry.register(Box::new(refusals))?;
-    for (name, help, value) in view_counters(vitals) {
+    for (name, help, value) in scan_counters(vitals) {
         let counter = IntCounter::new(name, help)?;
         counter.inc_by(value);
         registry.register(Box::new(counter))?;
@@ -120,9 +120,11 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
     TextEncoder::new().encode_to_string(&registry.gather())
 }
 
-/// The counters of kept answers: name, meaning and value.
-fn view_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 3] {
+/// The counters of scans and kept answers: name, meaning and value.
+fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
+    let spilled = "Bytes that scans wrote to temporary files, since they did not fit into their memory.";
     [
+        ("headcount_scan_spilled_bytes_total", spilled, vitals.scan_spilled_bytes),
         ("headcount_view_hits_total", "Questions that a kept answer spared a whole scan.", vitals.views.hits),
         ("headcount_view_misses_total", "Questions that needed a whole scan.", vitals.views.misses),
         ("headcount_view_evictions_total", "Kept answers that were removed: idle, or for room.", vitals.views.evictions),

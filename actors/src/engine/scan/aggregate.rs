@@ -33,7 +33,7 @@ pub(super) fn aggregate(
     sort_bytes: usize,
 ) -> Result<Aggregate, ScanError> {
     let (sums, limit) = (question.grouping.sums(), question.limit);
-    let new = || GroupTable::new(scan.engine.data_dir(), sort_bytes);
+    let new = || GroupTable::new(scan.engine.scratch(), sort_bytes);
     if question.predicate.needs_session() || question.grouping.is_by_session() {
         return by_session(scan, question, new(), sort_bytes)?.finish(sums, limit, scan.cancelled);
     }
@@ -132,7 +132,7 @@ fn by_session(
     sort_bytes: usize,
 ) -> Result<GroupTable, ScanError> {
     let AggregateQuestion { window, predicate, grouping, .. } = *question;
-    let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.data_dir(), sort_bytes);
+    let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.scratch(), sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
     let mut carried = Vec::new();
     scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Ranking, Total};
 
 use super::error::{ScanError, check};
 use super::record_sort::RecordSorter;
+use super::scratch::Scratch;
 
 /// Memory of a group besides its key, roughly: its entry in the table, and the allocation of its key.
 const OVERHEAD: usize = 128;
@@ -29,9 +29,9 @@ pub(super) struct GroupTable {
 }
 
 impl GroupTable {
-    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, with its files in `dir`.
-    pub(super) fn new(dir: &Path, most: usize) -> Self {
-        Self { groups: HashMap::default(), bytes: 0, most, spilled: RecordSorter::new(dir, most / 2), has_spilled: false }
+    /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the others in `scratch`.
+    pub(super) fn new(scratch: &Scratch, most: usize) -> Self {
+        Self { groups: HashMap::default(), bytes: 0, most, spilled: RecordSorter::new(scratch, most / 2), has_spilled: false }
     }
 
     /// Adds events to the group of `key`.
@@ -138,7 +138,8 @@ mod tests {
     fn groups_that_do_not_fit_are_merged() {
         let dir = tempfile::tempdir().unwrap();
         for most in [600, 20_000, 1 << 20] {
-            let mut table = GroupTable::new(dir.path(), most);
+            let scratch = Scratch::new(dir.path());
+            let mut table = GroupTable::new(&scratch, most);
             let mut expected: BTreeMap<Vec<u8>, GroupFigures> = BTreeMap::new();
             for number in 0..5_000_i128 {
                 // Keys that are prefixes of each other, and sums that are out of range in between.
@@ -154,10 +155,11 @@ mod tests {
             }
             assert_eq!(table.has_spilled, most < 1 << 20);
             assert!(table.spilled.runs() > 0 || most > 600);
+            assert_eq!(scratch.written() > 0, table.spilled.runs() > 0, "{most} bytes");
             for sums in [false, true] {
                 let mut ranking = Ranking::new(sums, 1_000);
                 expected.iter().for_each(|(key, group)| ranking.add(GroupKey::read(key), *group));
-                let mut copy = GroupTable::new(dir.path(), most);
+                let mut copy = GroupTable::new(&scratch, most);
                 if sums {
                     std::mem::swap(&mut copy, &mut table);
                 } else {

@@ -1,13 +1,13 @@
 //! The links from anonymous ids to users, sorted on disk.
 
 use std::io;
-use std::path::Path;
 
 use headcount_domain::identity::{IdentityLink, SentKeys, SortedLinks};
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 
 use super::external_sort::Sorter;
+use super::scratch::Scratch;
 
 /// Length of a key in a sort.
 pub(super) const KEY: usize = 16;
@@ -21,8 +21,8 @@ pub(super) struct Links<'h> {
 }
 
 impl<'h> Links<'h> {
-    pub(super) fn new(hasher: &'h KeyHasher, dir: &Path, sort_bytes: usize) -> Self {
-        Self { hasher, links: Sorter::new(dir, KEY, sort_bytes) }
+    pub(super) fn new(hasher: &'h KeyHasher, scratch: &Scratch, sort_bytes: usize) -> Self {
+        Self { hasher, links: Sorter::new(scratch, KEY, sort_bytes) }
     }
 
     /// Records the link of an event, if it has one. Returns the keys of the ids that it names.

@@ -50,9 +50,9 @@ fn is_on_day(window: Option<Window>, event: &Event) -> bool {
 
 /// Returns the positions of matching events in matching sessions. An event without ids has no session.
 fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions, ScanError> {
-    let dir = scan.engine.data_dir();
-    let mut sessions = Sessions::new(scan.engine.hasher(), dir, sort_bytes);
-    let mut found = RecordSorter::new(dir, sort_bytes);
+    let scratch = scan.engine.scratch();
+    let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
+    let mut found = RecordSorter::new(scratch, sort_bytes);
     scan.visit_events(&mut |position, event| {
         let keys = sessions.keys(position, event)?;
         if window.is_some_and(|window| ends_before(window, event.day)) {

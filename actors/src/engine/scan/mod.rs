@@ -19,6 +19,7 @@ mod links;
 mod matching;
 mod page;
 mod record_sort;
+mod scratch;
 mod sealed_group;
 mod session_events;
 mod sessions;
@@ -30,6 +31,7 @@ mod views;
 
 pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
+pub(super) use scratch::Scratch;
 pub(super) use turns::ScanTurns;
 pub use views::ViewFigures;
 pub(super) use views::Views;

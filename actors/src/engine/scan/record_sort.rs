@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
+
+use super::scratch::{Scratch, ScratchWriter};
 
 /// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
 const MERGE_AT: usize = 16;
@@ -14,7 +15,7 @@ const OVERHEAD: usize = size_of::<(u64, usize, usize)>();
 
 /// Collects records, which are ordered as bytes.
 pub(super) struct RecordSorter {
-    dir: PathBuf,
+    scratch: Scratch,
     /// Maximum number of bytes in memory. One record may exceed it.
     most: usize,
     bytes: Vec<u8>,
@@ -25,9 +26,9 @@ pub(super) struct RecordSorter {
 }
 
 impl RecordSorter {
-    /// Creates a sorter that keeps at most `most` bytes in memory, with its files in `dir`.
-    pub(super) fn new(dir: &Path, most: usize) -> Self {
-        Self { dir: dir.to_owned(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
+    /// Creates a sorter that keeps at most `most` bytes in memory, and the others in `scratch`.
+    pub(super) fn new(scratch: &Scratch, most: usize) -> Self {
+        Self { scratch: scratch.clone(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
     }
 
     /// Adds the record that consists of these parts.
@@ -51,7 +52,7 @@ impl RecordSorter {
 
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
-        let mut out = Run::create(&self.dir)?;
+        let mut out = Run(self.scratch.create()?);
         self.records.iter().try_for_each(|(_, start, end)| out.push(&self.bytes[*start..*end]))?;
         self.bytes.clear();
         self.records.clear();
@@ -67,7 +68,7 @@ impl RecordSorter {
             return Ok(());
         }
         let mut merged = SortedRecords::new(std::mem::take(&mut self.tiers[tier]), Memory::default())?;
-        let mut out = Run::create(&self.dir)?;
+        let mut out = Run(self.scratch.create()?);
         while let Some(record) = merged.next()? {
             out.push(record)?;
         }
@@ -97,21 +98,17 @@ fn head(record: &[u8]) -> u64 {
 }
 
 /// A file of records in order, each after its length.
-struct Run(BufWriter<File>);
+struct Run(ScratchWriter);
 
 impl Run {
-    fn create(dir: &Path) -> io::Result<Self> {
-        Ok(Self(BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(dir)?)))
-    }
-
     fn push(&mut self, record: &[u8]) -> io::Result<()> {
         let length = u32::try_from(record.len()).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
-        self.0.write_all(&length.to_le_bytes())?;
-        self.0.write_all(record)
+        self.0.write(&length.to_le_bytes())?;
+        self.0.write(record)
     }
 
     fn finish(self) -> io::Result<File> {
-        self.0.into_inner().map_err(io::IntoInnerError::into_error)
+        self.0.finish()
     }
 }
 
@@ -191,7 +188,7 @@ mod tests {
     fn records_come_back_in_order_and_few_are_in_memory() {
         let dir = tempfile::tempdir().unwrap();
         for (count, most) in [(0_u32, 400), (5, 400), (3_000, 400), (3_000, 1 << 20)] {
-            let mut sorter = RecordSorter::new(dir.path(), most);
+            let mut sorter = RecordSorter::new(&Scratch::new(dir.path()), most);
             let mut expected = Vec::new();
             for number in 0..count {
                 let number = number.wrapping_mul(2_654_435_761);

@@ -5,7 +5,6 @@
 //! has its entry.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::facts::SESSION_GAP_MS;
@@ -17,6 +16,7 @@ use headcount_domain::time::{Day, Window};
 use super::error::{ScanError, check};
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
+use super::scratch::Scratch;
 
 /// A key, a time and a position.
 const MOMENT: usize = KEY + 8 + 8;
@@ -41,10 +41,10 @@ pub(super) struct InSession<'r> {
 }
 
 impl<'h> Sessions<'h> {
-    /// Creates a collection with sorts of `sort_bytes` in memory and with files in `dir`.
-    pub(super) fn new(hasher: &'h KeyHasher, dir: &Path, sort_bytes: usize) -> Self {
-        let sorter = || RecordSorter::new(dir, sort_bytes);
-        Self { links: Links::new(hasher, dir, sort_bytes), sent: sorter(), resolved: sorter() }
+    /// Creates a collection with sorts of `sort_bytes` in memory and with files in `scratch`.
+    pub(super) fn new(hasher: &'h KeyHasher, scratch: &Scratch, sort_bytes: usize) -> Self {
+        let sorter = || RecordSorter::new(scratch, sort_bytes);
+        Self { links: Links::new(hasher, scratch, sort_bytes), sent: sorter(), resolved: sorter() }
     }
 
     /// Returns the keys of the ids that an event names, and records its link.

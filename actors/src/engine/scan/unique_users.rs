@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::filter::Predicate;
@@ -19,6 +18,7 @@ use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
+use super::scratch::Scratch;
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::SessionQuestion;
 use super::sessions::{InSession, Sessions};
@@ -154,7 +154,7 @@ impl Tally for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    dir: &'h Path,
+    scratch: &'h Scratch,
     links: Links<'h>,
     active: Sorter<ACTIVE>,
 }
@@ -162,19 +162,19 @@ struct ActiveOnDisk<'h> {
 impl<'h> ActiveOnDisk<'h> {
     /// Begins with what was collected in memory.
     fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
-        let dir = scan.engine.data_dir();
-        let mut links = Links::new(scan.engine.hasher(), dir, sort_bytes);
-        let mut active: Sorter<ACTIVE> = Sorter::new(dir, ACTIVE, sort_bytes);
+        let scratch = scan.engine.scratch();
+        let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
+        let mut active: Sorter<ACTIVE> = Sorter::new(scratch, ACTIVE, sort_bytes);
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
         users.drain(link, |key, day| active.push(on_day(key, day)))?;
-        Ok(Self { dir, links, active })
+        Ok(Self { scratch, links, active })
     }
 
     /// Returns the identities with their days.
     fn identities(self, cancelled: &AtomicBool, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
         let mut links = self.links.sorted()?;
-        let mut identities = Sorter::new(self.dir, ACTIVE, sort_bytes);
+        let mut identities = Sorter::new(self.scratch, ACTIVE, sort_bytes);
         for active in self.active.finish()? {
             check(cancelled)?;
             let (key, day) = read(&active?);
@@ -191,8 +191,8 @@ const ENTRY_MATCHES: u8 = 2;
 
 /// Returns the identities and days of matching events in matching sessions.
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
-    let dir = scan.engine.data_dir();
-    let mut sessions = Sessions::new(scan.engine.hasher(), dir, sort_bytes);
+    let scratch = scan.engine.scratch();
+    let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
         let Some(named) = event.named else { return Ok(()) };
@@ -201,7 +201,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
         let [a, b, c, d] = event.day.0.to_be_bytes();
         sessions.add(named, event.order, event.time_ms, &[flags, a, b, c, d])
     })?;
-    let mut identities = Sorter::new(dir, ACTIVE, sort_bytes);
+    let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
     sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {
         let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
