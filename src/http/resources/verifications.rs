@@ -32,6 +32,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(300);
 /// A project whose figures were recomputed and compared.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct VerifiedProjectAnswer {
+    /// The project.
     project_id: String,
     /// The position of the last event that the figures reflect.
     position: u64,
@@ -46,6 +47,7 @@ pub(crate) struct VerifiedProjectAnswer {
 /// A cell whose stored value differs from the recomputed one.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DifferingCellAnswer {
+    /// The project.
     pub(crate) project_id: String,
     /// The rollup, index or kind of record.
     pub(crate) rollup: String,
@@ -62,6 +64,7 @@ pub(crate) struct DifferingCellAnswer {
 pub(crate) struct DamagedFileAnswer {
     /// Its path in the data directory.
     pub(crate) file: String,
+    /// What is wrong with it.
     pub(crate) reason: String,
 }
 

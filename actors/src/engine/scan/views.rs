@@ -1,4 +1,4 @@
-//! ViewState answers, so that a question that is asked again costs little.
+//! Kept answers, so that a question that is asked again costs little.
 //!
 //! A view is a question with its last answer, the version of the days that it read, and if there is room, the figures that the answer was made
 //! of. While the version stays, the answer is that of a new scan. When it changed, the figures are advanced by the events that were
