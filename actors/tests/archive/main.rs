@@ -231,7 +231,8 @@ async fn a_damaged_file_is_named_where_it_is_needed_and_heals_when_it_is_restore
     let file = files(&archive, "parquet").swap_remove(0);
     let intact = fs::read(&file).unwrap();
     let mut damaged = intact.clone();
-    damaged[intact.len() / 3] ^= 1;
+    // A question reads the columns that it needs, and no others: the first half has some that all of them need.
+    damaged[..intact.len() / 2].iter_mut().skip(64).step_by(16).for_each(|byte| *byte ^= 1);
     fs::write(&file, &damaged).unwrap();
 
     let everything = || Predicate::new(Some("pageview"), Vec::new()).unwrap();
