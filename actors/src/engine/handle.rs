@@ -22,7 +22,7 @@ use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
 use super::open::{self, Opened};
-use super::scan::{ScanTurns, Scratch, Views};
+use super::scan::{ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use super::verifications::Verifications;
@@ -73,7 +73,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
-    pub(super) scratch: Scratch,
+    pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
     pub(super) log_reader: LogReader,
@@ -153,9 +153,8 @@ impl Engine {
         let failed = |error: std::io::Error| OpenError::Start(error.to_string());
         let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(failed)?);
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let (backups, verifications) = (Arc::new(Semaphore::new(1)), Verifications::default());
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
-        let shards = Arc::new(ShardClient::new(addresses, map));
+        let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
             settings: archive_settings(&config),
             sealed: Arc::clone(&sealed),
@@ -194,12 +193,12 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
-            scratch: Scratch::new(&config.data_dir),
+            scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
             log_reader,
             backups,
-            verifications,
+            verifications: Verifications::default(),
             delivered,
             draining: AtomicBool::new(false),
             threads: Mutex::new(Some(threads)),
@@ -234,7 +233,7 @@ impl Engine {
     }
 
     /// The temporary files of scans.
-    pub(super) fn scratch(&self) -> &Scratch {
+    pub(super) fn scratch(&self) -> &SpillDir {
         &self.inner.scratch
     }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
-use super::scratch::Scratch;
+use super::spill_dir::SpillDir;
 
 /// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
 const MERGE_AT: usize = 16;
@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// Collects keys of `N` bytes. Of keys with the same first `prefix` bytes only the smallest is kept.
 pub(crate) struct Sorter<const N: usize> {
-    scratch: Scratch,
+    scratch: SpillDir,
     prefix: usize,
     /// Maximum number of keys in memory.
     most: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Sorter<const N: usize> {
 
 impl<const N: usize> Sorter<N> {
     /// Creates a sorter that keeps at most `bytes` of keys in memory, and the others in `scratch`.
-    pub(crate) fn new(scratch: &Scratch, prefix: usize, bytes: usize) -> Self {
+    pub(crate) fn new(scratch: &SpillDir, prefix: usize, bytes: usize) -> Self {
         Self { scratch: scratch.clone(), prefix, most: (bytes / N).max(2), keys: Vec::new(), tiers: Vec::new() }
     }
 
@@ -159,7 +159,7 @@ mod tests {
     fn keys_come_back_in_order_and_few_are_in_memory() {
         let dir = tempfile::tempdir().unwrap();
         for (keys, bytes) in [(0, 80), (5, 80), (3_000, 80), (3_000, 1 << 20)] {
-            let mut sorter: Sorter<8> = Sorter::new(&Scratch::new(dir.path()), 4, bytes);
+            let mut sorter: Sorter<8> = Sorter::new(&SpillDir::new(dir.path()), 4, bytes);
             let mut expected: BTreeMap<u32, u32> = BTreeMap::new();
             for number in 0..keys {
                 let (head, tail) = (number * 7919 % 1_009, number * 31 % 257);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn repeated_keys_need_no_file() {
         let dir = tempfile::tempdir().unwrap();
-        let mut sorter: Sorter<8> = Sorter::new(&Scratch::new(dir.path()), 8, 800);
+        let mut sorter: Sorter<8> = Sorter::new(&SpillDir::new(dir.path()), 8, 800);
         for number in 0..100_000_u64 {
             sorter.push((number % 10).to_be_bytes()).unwrap();
         }

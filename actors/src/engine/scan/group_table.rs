@@ -9,7 +9,7 @@ use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Ranking, To
 
 use super::error::{ScanError, check};
 use super::record_sort::RecordSorter;
-use super::scratch::Scratch;
+use super::spill_dir::SpillDir;
 
 /// Memory of a group besides its key, roughly: its entry in the table, and the allocation of its key.
 const OVERHEAD: usize = 128;
@@ -30,7 +30,7 @@ pub(super) struct GroupTable {
 
 impl GroupTable {
     /// Creates a table that keeps at most `most` bytes in memory, and half as many to sort, and the others in `scratch`.
-    pub(super) fn new(scratch: &Scratch, most: usize) -> Self {
+    pub(super) fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { groups: HashMap::default(), bytes: 0, most, spilled: RecordSorter::new(scratch, most / 2), has_spilled: false }
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn groups_that_do_not_fit_are_merged() {
         let dir = tempfile::tempdir().unwrap();
         for most in [600, 20_000, 1 << 20] {
-            let scratch = Scratch::new(dir.path());
+            let scratch = SpillDir::new(dir.path());
             let mut table = GroupTable::new(&scratch, most);
             let mut expected: BTreeMap<Vec<u8>, GroupFigures> = BTreeMap::new();
             for number in 0..5_000_i128 {

@@ -7,7 +7,7 @@ use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 
 use super::external_sort::Sorter;
-use super::scratch::Scratch;
+use super::spill_dir::SpillDir;
 
 /// Length of a key in a sort.
 pub(super) const KEY: usize = 16;
@@ -21,7 +21,7 @@ pub(super) struct Links<'h> {
 }
 
 impl<'h> Links<'h> {
-    pub(super) fn new(hasher: &'h KeyHasher, scratch: &Scratch, sort_bytes: usize) -> Self {
+    pub(super) fn new(hasher: &'h KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
         Self { hasher, links: Sorter::new(scratch, KEY, sort_bytes) }
     }
 

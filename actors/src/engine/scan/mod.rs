@@ -19,10 +19,10 @@ mod links;
 mod matching;
 mod page;
 mod record_sort;
-mod scratch;
 mod sealed_group;
 mod session_events;
 mod sessions;
+mod spill_dir;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -31,7 +31,7 @@ mod views;
 
 pub use export::ExportSink;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
-pub(super) use scratch::Scratch;
+pub(super) use spill_dir::SpillDir;
 pub(super) use turns::ScanTurns;
 pub use views::ViewFigures;
 pub(super) use views::Views;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
-use super::scratch::{Scratch, ScratchWriter};
+use super::spill_dir::{SpillDir, SpillWriter};
 
 /// Number of runs of one size that are merged into one of the next: it bounds open files and their buffers.
 const MERGE_AT: usize = 16;
@@ -15,7 +15,7 @@ const OVERHEAD: usize = size_of::<(u64, usize, usize)>();
 
 /// Collects records, which are ordered as bytes.
 pub(super) struct RecordSorter {
-    scratch: Scratch,
+    scratch: SpillDir,
     /// Maximum number of bytes in memory. One record may exceed it.
     most: usize,
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct RecordSorter {
 
 impl RecordSorter {
     /// Creates a sorter that keeps at most `most` bytes in memory, and the others in `scratch`.
-    pub(super) fn new(scratch: &Scratch, most: usize) -> Self {
+    pub(super) fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { scratch: scratch.clone(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
     }
 
@@ -98,7 +98,7 @@ fn head(record: &[u8]) -> u64 {
 }
 
 /// A file of records in order, each after its length.
-struct Run(ScratchWriter);
+struct Run(SpillWriter);
 
 impl Run {
     fn push(&mut self, record: &[u8]) -> io::Result<()> {
@@ -188,7 +188,7 @@ mod tests {
     fn records_come_back_in_order_and_few_are_in_memory() {
         let dir = tempfile::tempdir().unwrap();
         for (count, most) in [(0_u32, 400), (5, 400), (3_000, 400), (3_000, 1 << 20)] {
-            let mut sorter = RecordSorter::new(&Scratch::new(dir.path()), most);
+            let mut sorter = RecordSorter::new(&SpillDir::new(dir.path()), most);
             let mut expected = Vec::new();
             for number in 0..count {
                 let number = number.wrapping_mul(2_654_435_761);

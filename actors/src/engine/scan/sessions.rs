@@ -16,7 +16,7 @@ use headcount_domain::time::{Day, Window};
 use super::error::{ScanError, check};
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
-use super::scratch::Scratch;
+use super::spill_dir::SpillDir;
 
 /// A key, a time and a position.
 const MOMENT: usize = KEY + 8 + 8;
@@ -42,7 +42,7 @@ pub(super) struct InSession<'r> {
 
 impl<'h> Sessions<'h> {
     /// Creates a collection with sorts of `sort_bytes` in memory and with files in `scratch`.
-    pub(super) fn new(hasher: &'h KeyHasher, scratch: &Scratch, sort_bytes: usize) -> Self {
+    pub(super) fn new(hasher: &'h KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
         let sorter = || RecordSorter::new(scratch, sort_bytes);
         Self { links: Links::new(hasher, scratch, sort_bytes), sent: sorter(), resolved: sorter() }
     }

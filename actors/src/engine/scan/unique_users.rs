@@ -18,10 +18,10 @@ use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
-use super::scratch::Scratch;
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::SessionQuestion;
 use super::sessions::{InSession, Sessions};
+use super::spill_dir::SpillDir;
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -154,7 +154,7 @@ impl Tally for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    scratch: &'h Scratch,
+    scratch: &'h SpillDir,
     links: Links<'h>,
     active: Sorter<ACTIVE>,
 }

@@ -10,21 +10,21 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// The directory for temporary files of scans, and how much was written to them.
 #[derive(Debug, Clone)]
-pub(crate) struct Scratch {
+pub(crate) struct SpillDir {
     dir: PathBuf,
     written: Arc<AtomicU64>,
 }
 
-impl Scratch {
+impl SpillDir {
     /// Creates files in `dir`.
     pub(crate) fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), written: Arc::default() }
     }
 
     /// Creates an unnamed file, which is gone once it is closed.
-    pub(super) fn create(&self) -> io::Result<ScratchWriter> {
+    pub(super) fn create(&self) -> io::Result<SpillWriter> {
         let file = tempfile::tempfile_in(&self.dir)?;
-        Ok(ScratchWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0, written: Arc::clone(&self.written) })
+        Ok(SpillWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0, written: Arc::clone(&self.written) })
     }
 
     /// Returns the number of bytes written to all files so far.
@@ -34,13 +34,13 @@ impl Scratch {
 }
 
 /// Writes a temporary file.
-pub(super) struct ScratchWriter {
+pub(super) struct SpillWriter {
     out: BufWriter<File>,
     bytes: u64,
     written: Arc<AtomicU64>,
 }
 
-impl ScratchWriter {
+impl SpillWriter {
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         self.out.write_all(bytes)
