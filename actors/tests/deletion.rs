@@ -107,7 +107,7 @@ impl Rig {
 
     /// Waits until nothing of the deleted projects is left.
     async fn finish(&self, what: &str) {
-        let until = Stopwatch::now() + Duration::from_secs(60);
+        let until = Stopwatch::now() + Duration::from_secs(240);
         while self.engine.vitals().deletions_pending > 0 {
             assert!(Stopwatch::now() < until, "{what}: the deletion does not end");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -251,7 +251,7 @@ async fn a_deletion_waits_for_events_under_way() {
     let body = format!("{{\"name\":\"order\",\"value\":3,\"user_id\":\"{MARK}\"}}");
     let prepared = rig.engine.prepare(&held.policy, body.as_bytes(), &headcount_actors::ingest::Origin::SERVER).unwrap();
     (0..3).for_each(|project| rig.delete(project));
-    let until = Stopwatch::now() + Duration::from_secs(60);
+    let until = Stopwatch::now() + Duration::from_secs(240);
     while rig.engine.vitals().deletions_pending > 1 {
         assert!(Stopwatch::now() < until, "the others wait, too");
         tokio::time::sleep(Duration::from_millis(20)).await;
