@@ -68,7 +68,7 @@ pub(crate) struct Partition {
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
     durable: u64,
-    /// The deleted projects that are no part of the state any more, each with the serial number of the checkpoint that says so.
+    /// The deleted projects that are no longer part of the state, each with the serial number of the checkpoint that says so.
     forgotten: BTreeMap<ProjectId, u64>,
 }
 
@@ -217,7 +217,7 @@ impl Partition {
     }
 
     /// Removes a deleted project from the state. Returns whether the checkpoint that says so is durable: then no other one has anything of the project,
-    /// its external ids are in tables, and it is no part of the number of external ids.
+    /// its external ids are in tables, and it is not counted in the number of external ids.
     pub(crate) fn forget(&mut self, id: ProjectId) -> Result<bool, Fault> {
         if let Some(serial) = self.forgotten.get(&id) {
             return Ok(*serial <= self.durable);

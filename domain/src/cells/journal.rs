@@ -23,7 +23,7 @@ pub(super) struct Journal {
     dated: bool,
     /// Keys, with their values before the change. The first entry of a key counts.
     rows: Vec<(KeyBytes, Option<Columns>)>,
-    /// The days of the rows that were drained half-way; `None` is no day.
+    /// The days of the rows that were drained half-way; `None` stands for rows without a day.
     days: BTreeSet<Option<Day>>,
 }
 

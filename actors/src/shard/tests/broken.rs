@@ -120,10 +120,7 @@ fn an_io_error_while_applying_costs_a_rebuild_that_is_tried_until_it_succeeds() 
     rig.restart();
     rig.store.change(partition, |faults| faults.reads = Some(ReadFault::Io));
     let answered = hand_over(&mut rig, project, users(project, 315..325));
-    for _ in 0..20 {
-        rig.shard.advance();
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    work_until(&mut rig, |rig| rig.store.change(partition, |faults| faults.failed_reads) >= 3);
     assert!(!is_well(&rig, project));
     assert!(matches!(answered.try_recv(), Err(TryRecvError::Empty)), "it waits");
     rig.send(other, users(other, 20..30));
