@@ -33,6 +33,16 @@ impl utoipa::PartialSchema for Timestamp {
 
 impl utoipa::ToSchema for Timestamp {}
 
+/// An answer about an organization, which has no days that a project no longer keeps.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Completed<A> {
+    #[serde(flatten)]
+    pub(crate) answer: A,
+    /// From this day on, the answer has all events of the window: the latest day from which on a project keeps them. Null: all days have all events.
+    #[schema(required, value_type = Option<String>, format = Date)]
+    pub(crate) complete_from: Option<String>,
+}
+
 /// Defines an answer, and how it is made of a value of the engine.
 macro_rules! answer {
     (

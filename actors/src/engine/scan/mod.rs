@@ -15,6 +15,7 @@ mod group_ids;
 mod group_table;
 mod kept;
 mod kept_figures;
+mod linked_ids;
 mod links;
 mod matching;
 mod page;

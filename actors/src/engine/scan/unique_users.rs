@@ -13,10 +13,11 @@ use headcount_domain::time::{Day, Window};
 
 use super::active_users::ActiveUsers;
 use super::error::{ScanError, check};
-use super::events::{Scan, Tally, TallyError};
+use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
+use super::linked_ids::LinkedIds;
 use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::SessionQuestion;
@@ -39,18 +40,22 @@ pub(super) fn unique_users(
     if predicate.needs_session() {
         return count(by_session(scan, window, predicate, sort_bytes)?, window, scan.cancelled);
     }
-    let users = match std::mem::take(kept) {
+    let mut users = match std::mem::take(kept) {
         KeptFigures::Users(users) => users,
         KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window)),
     };
+    if scan.floor.is_some() {
+        users.collect_new_ids();
+    }
     let after = users.until();
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
     let outcome = scan.tally(after, None, &mut tally);
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
-        return count(on_disk.identities(scan.cancelled, sort_bytes)?, window, scan.cancelled);
+        return count(on_disk.identities(scan, sort_bytes)?, window, scan.cancelled);
     }
+    let outcome = outcome.and_then(|()| link_new(scan, &mut users));
     if outcome.is_ok() {
         users.seen_until(scan.until);
     }
@@ -58,6 +63,17 @@ pub(super) fn unique_users(
     // What was counted before a failure is counted.
     *kept = KeptFigures::Users(users);
     outcome.map(|()| answer)
+}
+
+/// Links the ids that are new, for a project whose first events may be gone.
+fn link_new(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<(), ScanError> {
+    loop {
+        let ids = users.take_new_ids(IDS_A_QUESTION);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        scan.linked(ids)?.for_each(|link| users.link(link));
+    }
 }
 
 /// Collects the links of all events, and the days of those that match. It goes on on disk when there is no room in memory.
@@ -93,7 +109,7 @@ impl UsersTally<'_, '_, '_> {
             self.users.add(named, day);
             return Ok(());
         };
-        on_disk.active.push(on_day(named, day))
+        on_disk.add(named, day)
     }
 
     /// Adds the days of the ids that these rows name.
@@ -157,6 +173,7 @@ struct ActiveOnDisk<'h> {
     scratch: &'h SpillDir,
     links: Links<'h>,
     active: Sorter<ACTIVE>,
+    ids: Option<LinkedIds>,
 }
 
 impl<'h> ActiveOnDisk<'h> {
@@ -165,18 +182,30 @@ impl<'h> ActiveOnDisk<'h> {
         let scratch = scan.engine.scratch();
         let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
         let mut active: Sorter<ACTIVE> = Sorter::new(scratch, ACTIVE, sort_bytes);
+        let mut ids = LinkedIds::of(scan, sort_bytes);
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
-        users.drain(link, |key, day| active.push(on_day(key, day)))?;
-        Ok(Self { scratch, links, active })
+        users.drain(link, |key, day| {
+            ids.as_mut().map_or(Ok(()), |ids| ids.add(key))?;
+            active.push(on_day(key, day))
+        })?;
+        Ok(Self { scratch, links, active, ids })
+    }
+
+    fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
+        self.ids.as_mut().map_or(Ok(()), |ids| ids.add(named))?;
+        self.active.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
-    fn identities(self, cancelled: &AtomicBool, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+    fn identities(mut self, scan: &Scan<'_>, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
+        if let Some(ids) = self.ids {
+            ids.link(scan, &mut self.links)?;
+        }
         let mut links = self.links.sorted()?;
         let mut identities = Sorter::new(self.scratch, ACTIVE, sort_bytes);
         for active in self.active.finish()? {
-            check(cancelled)?;
+            check(scan.cancelled)?;
             let (key, day) = read(&active?);
             identities.push(on_day(links.resolve(key)?, day))?;
         }
@@ -192,7 +221,7 @@ const ENTRY_MATCHES: u8 = 2;
 /// Returns the identities and days of matching events in matching sessions.
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
     let scratch = scan.engine.scratch();
-    let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
+    let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
         let Some(named) = event.named else { return Ok(()) };
@@ -203,10 +232,13 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     })?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
-    sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {
+    sessions.visit(scan, &mut |InSession { identity, is_entry, earlier_entry, carried }| {
         let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
         if is_entry {
-            entry_matches = flags & ENTRY_MATCHES > 0;
+            entry_matches = match earlier_entry {
+                Some(entry) => predicate.matches_entry(Some(&entry)),
+                None => flags & ENTRY_MATCHES > 0,
+            };
         }
         match flags & MATCHES > 0 && entry_matches {
             true => identities.push(on_day(identity, Day(i32::from_be_bytes(day)))),
