@@ -129,10 +129,7 @@ impl TestServer {
 
     /// Stops it as an operator would, and starts it again on the same data.
     pub(crate) fn restart(&self) {
-        let mut process = lock(&self.process);
-        let status = process.stop();
-        assert!(status.success(), "stopped with {status}\n{}", self.log());
-        self.start_again(&mut process);
+        self.change_data(|_| {});
     }
 
     /// Kills it without warning, and starts it again on the same data.
@@ -148,6 +145,15 @@ impl TestServer {
         process.kill();
         std::fs::remove_dir_all(self.dir.path()).expect("its data is removed");
         self.run("restore", &[backup.to_str().expect("a path in text")]);
+        self.start_again(&mut process);
+    }
+
+    /// Stops it, changes the data directory, and starts it again.
+    pub(crate) fn change_data(&self, change: impl FnOnce(&Path)) {
+        let mut process = lock(&self.process);
+        let status = process.stop();
+        assert!(status.success(), "stopped with {status}\n{}", self.log());
+        change(self.dir.path());
         self.start_again(&mut process);
     }
 

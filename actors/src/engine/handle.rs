@@ -12,6 +12,7 @@ use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -89,6 +90,7 @@ pub(super) struct Inner {
     geo: Option<GeoDatabase>,
     ingest: Addr<IngestActor>,
     incarnation: u128,
+    starts: Starts,
 }
 
 fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
@@ -144,7 +146,7 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
+        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -209,6 +211,7 @@ impl Engine {
             geo,
             ingest,
             incarnation,
+            starts,
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -257,6 +260,22 @@ impl Engine {
 
     pub(super) fn incarnation(&self) -> u128 {
         self.inner.incarnation
+    }
+
+    /// The number of this start. A position means the same event for as long as [`Engine::has_position`] holds for both.
+    #[must_use]
+    pub fn start_number(&self) -> u64 {
+        self.inner.starts.present()
+    }
+
+    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore, or
+    /// where an earlier copy of the data directory lacks it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn has_position(&self, project: ProjectId, position: Position, start_number: u64) -> Result<bool, AskError> {
+        let (_, last) = self.version(project, &Depends::Everything).await?;
+        Ok(position <= last && self.inner.starts.has(start_number, position))
     }
 
     /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
