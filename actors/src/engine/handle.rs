@@ -99,6 +99,10 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
 }
 
+fn not_started(error: std::io::Error) -> OpenError {
+    OpenError::Start(error.to_string())
+}
+
 fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
     ArchiveSettings {
         policy: config.archive,
@@ -152,8 +156,7 @@ impl Engine {
         let (system, system_thread, addresses) = start_system(shards)?;
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let failed = |error: std::io::Error| OpenError::Start(error.to_string());
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(failed)?);
+        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?);
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
@@ -171,7 +174,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(failed)?;
+        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
         let threads = Threads {
             system,
