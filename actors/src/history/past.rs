@@ -52,6 +52,7 @@ impl Past {
             let end = HistoryPiece {
                 partition: wanted.partition,
                 events: Vec::new(),
+                floor: None,
                 bytes: 0,
                 origin: PieceOrigin::EndOfArchive(until),
             };

@@ -17,12 +17,13 @@ fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
 /// Logs events and hands them over, without waiting until they are applied.
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
-    let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-    let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+    let record = LogRecord::Events(events);
+    let (partition, payload) = (partition_of(project), record.encode().unwrap());
+    let share = AppendEntry { partition, count: u32::try_from(record.count()).unwrap(), payload: &payload };
     let first = rig.log.append(&[share]).unwrap();
     let (answer, answered) = channel();
     let reply = Box::new(move |outcomes| drop(answer.send(outcomes)));
-    rig.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply });
+    rig.shard.enqueue(Work { partition, project, first, record, permits: Vec::new(), reply });
     answered
 }
 
