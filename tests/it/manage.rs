@@ -51,7 +51,19 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
         answer(dir, &["project", "list"])["projects"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
     assert_eq!(names, ["default", "Store"]);
 
-    let former = shop["public_key"].as_str().unwrap();
+    keys(dir, id, shop["public_key"].as_str().unwrap());
+    tokens(dir, id);
+    organization(dir);
+    let (is_ok, text, _) = run(dir, &["project", "list"]);
+    assert!(is_ok && text.lines().count() == 3 && text.lines().nth(1).unwrap().contains(&initial("project_id")), "{text}");
+    assert_eq!(answer(dir, &["project", "delete", "Store"]), Value::Null);
+    refused(dir, &["project", "show", id], "not_found");
+    refused(dir, &["project", "set", "default", "--bots", "eat"], "bots");
+    refused(dir, &["project", "create", "--name", ""], "name");
+}
+
+/// The keys of the project `Store`, which has the key `former`.
+fn keys(dir: &Path, id: &str, former: &str) {
     let made = answer(dir, &["key", "create", "--project", "Store"]);
     let key = made["public_key"].as_str().unwrap();
     let limited = answer(dir, &["key", "set", key, "--project", "Store", "--rate-limit", "5", "--burst", "9"]);
@@ -62,7 +74,10 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     refused(dir, &["key", "show", former, "--project", id], former);
     refused(dir, &["key", "delete", key, "--project", id], "last_public_key");
     refused(dir, &["key", "list"], "--project: which one?");
+}
 
+/// A token of the project `Store`.
+fn tokens(dir: &Path, id: &str) {
     let flags = [
         "--role",
         "member",
@@ -83,7 +98,9 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     assert_eq!(listed["api_tokens"].as_array().unwrap().len(), 2, "the first one, and this: {listed}");
     assert_eq!(answer(dir, &["token", "revoke", token_id]), Value::Null);
     refused(dir, &["token", "revoke", token_id], "not_found");
+}
 
+fn organization(dir: &Path) {
     let flags = [
         "--name",
         "Acme",
@@ -101,13 +118,6 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     let cleared = answer(dir, &["organization", "set", "--fx-rates", "", "--capabilities", ""]);
     assert_eq!((&cleared["fx_rates"], &cleared["capabilities"]), (&json!({}), &json!([])));
     refused(dir, &["organization", "set", "--fx-rates", "EUR:1"], "EUR=1.08");
-
-    let (is_ok, text, _) = run(dir, &["project", "list"]);
-    assert!(is_ok && text.lines().count() == 3 && text.lines().nth(1).unwrap().contains(&initial("project_id")), "{text}");
-    assert_eq!(answer(dir, &["project", "delete", "Store"]), Value::Null);
-    refused(dir, &["project", "show", id], "not_found");
-    refused(dir, &["project", "set", "default", "--bots", "eat"], "bots");
-    refused(dir, &["project", "create", "--name", ""], "name");
 }
 
 #[test]

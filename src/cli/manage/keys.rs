@@ -1,7 +1,7 @@
 //! `headcount key`.
 
 use super::ManagementCommand;
-use super::connection::Connection;
+use super::managed_server::ManagedServer;
 use super::request::{Body, Reply, find};
 use crate::cli::failure::Failure;
 
@@ -56,8 +56,8 @@ pub(crate) enum KeyCommand {
 }
 
 impl ManagementCommand for KeyCommand {
-    fn send(&self, connection: &Connection) -> Result<Reply, Failure> {
-        let client = &connection.client;
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
         let (Self::List { of } | Self::Create { of } | Self::Show { of, .. } | Self::Set { of, .. } | Self::Delete { of, .. }) =
             self;
         let path = format!("/projects/{}/keys", client.project(of.project.as_deref())?);

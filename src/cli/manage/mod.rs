@@ -3,8 +3,8 @@
 //! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
 //! the data directory, or, if none does, to a server in this process, which ends with the command.
 
-mod connection;
 mod keys;
+mod managed_server;
 mod organizations;
 mod projects;
 mod request;
@@ -19,8 +19,8 @@ use headcount_domain::ids::OrganizationId;
 use super::client::ServerFlags;
 use super::failure::Failure;
 use crate::config::Settings;
-use connection::{Connection, Rights};
 pub(crate) use keys::KeyCommand;
+use managed_server::{ManagedServer, Rights};
 pub(crate) use organizations::OrganizationCommand;
 pub(crate) use projects::ProjectCommand;
 use request::Reply;
@@ -49,14 +49,14 @@ pub(crate) trait ManagementCommand {
     }
 
     /// Sends the request.
-    fn send(&self, connection: &Connection) -> Result<Reply, Failure>;
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure>;
 }
 
 /// Runs the command.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {
-    let connection = Connection::open(settings, &args.server, args.organization, args.command.rights())?;
-    let reply = args.command.send(&connection);
-    connection.close();
+    let server = ManagedServer::open(settings, &args.server, args.organization, args.command.rights())?;
+    let reply = args.command.send(&server);
+    server.close();
     reply?.print(args.json)?;
     Ok(ExitCode::SUCCESS)
 }

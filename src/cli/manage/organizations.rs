@@ -6,7 +6,7 @@ use headcount_domain::money::Rate;
 use serde_json::value::RawValue;
 
 use super::ManagementCommand;
-use super::connection::{Connection, Rights};
+use super::managed_server::{ManagedServer, Rights};
 use super::request::{Body, Reply};
 use crate::cli::failure::Failure;
 
@@ -82,8 +82,8 @@ impl ManagementCommand for OrganizationCommand {
         }
     }
 
-    fn send(&self, connection: &Connection) -> Result<Reply, Failure> {
-        let client = &connection.client;
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
         match self {
             Self::Show => client.get(PATH).map(Reply::Object),
             Self::Set(flags) => client.patch(PATH, &flags.body()?.json()?).map(Reply::Object),

@@ -1,7 +1,7 @@
 //! `headcount project`.
 
 use super::ManagementCommand;
-use super::connection::Connection;
+use super::managed_server::ManagedServer;
 use super::request::{Body, Reply};
 use crate::cli::failure::Failure;
 
@@ -78,8 +78,8 @@ impl ProjectFlags {
 }
 
 impl ManagementCommand for ProjectCommand {
-    fn send(&self, connection: &Connection) -> Result<Reply, Failure> {
-        let client = &connection.client;
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
         let path = |project: &str| client.project(Some(project)).map(|id| format!("/projects/{id}"));
         match self {
             Self::List => Ok(Reply::List {

@@ -1,13 +1,12 @@
 //! Bodies of requests, and replies.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::text::{fields, table};
+use super::text::{fields, table, unexpected};
 use crate::cli::failure::Failure;
 
 /// The body of a request: the fields whose flags are given.
@@ -81,11 +80,6 @@ impl Reply {
         }
         Ok(())
     }
-}
-
-/// An unexpected answer.
-pub(super) fn unexpected(error: impl Display) -> Failure {
-    Failure::new("the server's answer could not be read", error)
 }
 
 /// Returns the objects of the list in the field `list`.

@@ -1,42 +1,46 @@
 //! Answers as text for people.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::request::unexpected;
 use crate::cli::failure::Failure;
 
 /// The fields of an object, in their order.
-struct Fields(Vec<(String, Value)>);
+struct ObjectFields(Vec<(String, Value)>);
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for ObjectFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct FieldsVisitor;
         impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields;
+            type Value = ObjectFields;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectFields, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(ObjectFields(fields))
             }
         }
         deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
+/// The error for an answer that is not as expected.
+pub(super) fn unexpected(error: impl Display) -> Failure {
+    Failure::new("the server's answer could not be read", error)
+}
+
 /// Formats an object: a line for each field.
 pub(super) fn fields(object: &RawValue) -> Result<String, Failure> {
-    let Fields(fields) = serde_json::from_str(object.get()).map_err(unexpected)?;
+    let ObjectFields(fields) = serde_json::from_str(object.get()).map_err(unexpected)?;
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {}", text(value)).trim_end().to_owned());
     Ok(lines.collect::<Vec<_>>().join("\n"))

@@ -3,7 +3,7 @@
 use headcount_actors::registry::Scope;
 
 use super::ManagementCommand;
-use super::connection::Connection;
+use super::managed_server::ManagedServer;
 use super::request::{Body, Reply, all, find};
 use crate::cli::failure::Failure;
 
@@ -46,8 +46,8 @@ pub(crate) enum TokenCommand {
 }
 
 impl ManagementCommand for TokenCommand {
-    fn send(&self, connection: &Connection) -> Result<Reply, Failure> {
-        let client = &connection.client;
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
         match self {
             Self::List => Ok(Reply::List {
                 answer: client.get(PATH)?,

@@ -23,7 +23,7 @@ pub(crate) enum Rights {
 }
 
 /// A client of a server, and the server if this process runs it.
-pub(crate) struct Connection {
+pub(crate) struct ManagedServer {
     pub(super) client: Client,
     own: Option<OwnServer>,
 }
@@ -35,7 +35,7 @@ struct OwnServer {
     server: RunningServer,
 }
 
-impl Connection {
+impl ManagedServer {
     /// Finds the server, or starts one on a data directory that no process has open.
     pub(super) fn open(
         settings: &Settings,
