@@ -232,7 +232,7 @@ fn kills_and_rebuilds_expire_no_cursor() {
     server.kill();
     send(&tenant, 20);
     cursors.push(cursor(&tenant));
-    server.change_data(|dir| {
+    server.stopped(|dir| {
         std::fs::remove_dir_all(dir.join("store")).expect("the store is removed");
     });
     cursors.push(cursor(&tenant));
@@ -275,10 +275,10 @@ fn an_earlier_copy_of_the_directory_expires_the_cursors_that_it_lacks() {
     let saved = place.path().join("saved");
     send(&tenant, 40);
     let before = cursor(&tenant);
-    server.change_data(|dir| copy(dir, &saved));
+    server.stopped(|dir| copy(dir, &saved));
     send(&tenant, 80);
     let after = cursor(&tenant);
-    server.change_data(|dir| {
+    server.stopped(|dir| {
         std::fs::remove_dir_all(dir).expect("the data is removed");
         copy(&saved, dir);
     });

@@ -129,7 +129,7 @@ impl TestServer {
 
     /// Stops it as an operator would, and starts it again on the same data.
     pub(crate) fn restart(&self) {
-        self.change_data(|_| {});
+        self.stopped(|_| ());
     }
 
     /// Kills it without warning, and starts it again on the same data.
@@ -148,13 +148,14 @@ impl TestServer {
         self.start_again(&mut process);
     }
 
-    /// Stops it, changes the data directory, and starts it again.
-    pub(crate) fn change_data(&self, change: impl FnOnce(&Path)) {
+    /// Stops it, does something to its data, and starts it again.
+    pub(crate) fn stopped<T>(&self, work: impl FnOnce(&Path) -> T) -> T {
         let mut process = lock(&self.process);
         let status = process.stop();
         assert!(status.success(), "stopped with {status}\n{}", self.log());
-        change(self.dir.path());
+        let result = work(self.dir.path());
         self.start_again(&mut process);
+        result
     }
 
     /// Stops it for good, so that its log is complete.
