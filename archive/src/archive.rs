@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 use headcount_storage::files;
 
 use crate::error::{ArchiveError, Damage};
@@ -96,12 +97,26 @@ impl Archive {
         &self.manifest
     }
 
-    /// Replaces the list of files. The files that it names must be durable.
+    /// Replaces the list of files. The files that it names must be durable. The floors stay.
     ///
     /// # Errors
     /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
     pub(crate) fn publish(&mut self, sealed_until: Position, files: Vec<FileEntry>) -> Result<(), ArchiveError> {
-        let manifest = Manifest::new(self.manifest.project(), sealed_until, files).map_err(ArchiveError::Encode)?;
+        self.publish_with(sealed_until, files, self.manifest.floors().to_vec())
+    }
+
+    /// Replaces the list of files and that of floors. The files must be durable.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    pub(crate) fn publish_with(
+        &mut self,
+        sealed_until: Position,
+        files: Vec<FileEntry>,
+        floors: Vec<(Position, Day)>,
+    ) -> Result<(), ArchiveError> {
+        let manifest = Manifest::new(self.manifest.project(), sealed_until, files);
+        let manifest = manifest.and_then(|manifest| manifest.with_floors(floors)).map_err(ArchiveError::Encode)?;
         manifest.write(&self.dir)?;
         self.manifest = manifest;
         Ok(())

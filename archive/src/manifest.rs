@@ -5,6 +5,7 @@ use std::path::Path;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +15,19 @@ use crate::file::FileEntry;
 
 /// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
-/// The version of the list's format.
+/// The version of the list's format while the project has no floor.
 const FORMAT: u32 = 1;
+/// The version of the list's format with floors. A program that does not know of them would rebuild another state.
+const FORMAT_FLOORS: u32 = 2;
+
 /// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     project: ProjectId,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    /// The floors that the project went through, with the positions of their records. Both rise.
+    floors: Vec<(Position, Day)>,
 }
 
 /// The list as JSON, without its checksum.
@@ -31,13 +37,15 @@ struct Json {
     project_id: String,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    floors: Vec<(Position, String)>,
 }
 
 impl Manifest {
     /// Creates the list of a project without sealed events.
     #[must_use]
     pub fn empty(project: ProjectId) -> Self {
-        Self { project, sealed_until: 0, files: Vec::new() }
+        Self { project, sealed_until: 0, files: Vec::new(), floors: Vec::new() }
     }
 
     /// Creates a list of `files`.
@@ -57,7 +65,21 @@ impl Manifest {
         if let Some(file) = files.iter().find(|file| file.rows == 0 || file.rows > file.name.last - file.name.first + 1) {
             return Err(format!("{} can't have {} rows", file.name, file.rows));
         }
-        Ok(Self { project, sealed_until, files })
+        Ok(Self { project, sealed_until, files, floors: Vec::new() })
+    }
+
+    /// Returns the list with the floors that the project went through.
+    ///
+    /// # Errors
+    /// A message if they don't rise, or exceed `sealed_until`.
+    pub fn with_floors(self, floors: Vec<(Position, Day)>) -> Result<Self, String> {
+        if !floors.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1) {
+            return Err("the floors are not in order".to_owned());
+        }
+        if let Some((position, _)) = floors.last().filter(|(position, _)| *position > self.sealed_until) {
+            return Err(format!("the floor at position {position} lies behind the position {}", self.sealed_until));
+        }
+        Ok(Self { floors, ..self })
     }
 
     /// The project.
@@ -70,6 +92,12 @@ impl Manifest {
     #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
+    }
+
+    /// The floors that the project went through, with the positions of their records. Both rise.
+    #[must_use]
+    pub fn floors(&self) -> &[(Position, Day)] {
+        &self.floors
     }
 
     /// The files.
@@ -104,21 +132,32 @@ impl Manifest {
     }
 
     fn text(&self) -> serde_json::Result<String> {
-        let Self { project, sealed_until, files } = self;
-        let json = Json { format: FORMAT, project_id: project.to_string(), sealed_until: *sealed_until, files: files.clone() };
+        let Self { project, sealed_until, files, floors } = self;
+        let json = Json {
+            format: if floors.is_empty() { FORMAT } else { FORMAT_FLOORS },
+            project_id: project.to_string(),
+            sealed_until: *sealed_until,
+            files: files.clone(),
+            floors: floors.iter().map(|(position, day)| (*position, day.to_string())).collect(),
+        };
         Ok(checksum::append(serde_json::to_string(&json)?))
     }
 }
 
 fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
     let json: Json = serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
-    if json.format != FORMAT {
+    if json.format != if json.floors.is_empty() { FORMAT } else { FORMAT_FLOORS } {
         return Err(format!("its format is {}, which this program does not know", json.format));
     }
     if json.project_id != project.to_string() {
         return Err(format!("it is the list of {}", json.project_id));
     }
-    Manifest::new(project, json.sealed_until, json.files)
+    let floor = |(position, day): (Position, String)| {
+        let day = Day::parse(&day).ok_or_else(|| format!("{day} is no day"))?;
+        Ok((position, day))
+    };
+    let floors = json.floors.into_iter().map(floor).collect::<Result<_, String>>()?;
+    Manifest::new(project, json.sealed_until, json.files)?.with_floors(floors)
 }
 
 #[cfg(test)]

@@ -151,6 +151,16 @@ impl TestServer {
         self.start_again(&mut process);
     }
 
+    /// Stops it, does something to its data, and starts it again.
+    pub(crate) fn stopped<T>(&self, work: impl FnOnce(&Path) -> T) -> T {
+        let mut process = lock(&self.process);
+        let status = process.stop();
+        assert!(status.success(), "stopped with {status}");
+        let result = work(self.dir.path());
+        self.start_again(&mut process);
+        result
+    }
+
     /// Stops it for good, so that its log is complete.
     pub(crate) fn stop(&self) -> ExitStatus {
         lock(&self.process).stop()

@@ -171,6 +171,7 @@ impl Opening<'_> {
             store: Arc::<DiskStore>::clone(store),
             hasher: self.derived.hasher.clone(),
             versions: Arc::new(Versions::new()),
+            floors: Arc::default(),
             external_ids_dir: self.derived.index_dir(),
             index: self.derived.index(format),
             health: Arc::default(),

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
@@ -44,8 +45,8 @@ impl Wanted {
         Self { partition, project: None, after, until: Position::MAX, days: None }
     }
 
-    fn contains(&self, position: Position, event: &Event) -> bool {
-        position > self.after && position <= self.until && self.project.is_none_or(|project| project == event.project)
+    fn contains(&self, position: Position, project: ProjectId) -> bool {
+        position > self.after && position <= self.until && self.project.is_none_or(|wanted| wanted == project)
     }
 }
 
@@ -55,6 +56,8 @@ pub(crate) struct HistoryPiece {
     pub(crate) partition: u16,
     /// The wanted events. There may be none.
     pub(crate) events: Recorded,
+    /// A floor that follows the events, with its position.
+    pub(crate) floor: Option<(Position, FloorMove)>,
     /// About how many bytes were decoded.
     pub(crate) bytes: usize,
     /// Where they were read.

@@ -35,7 +35,7 @@ impl Past {
             let part = Wanted { until, ..*wanted };
             let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
             for (project, last) in catalog.projects().filter(is_wanted) {
-                // Of a whole partition, those that are deleted are no part. A scan of one hears of it.
+                // A read of a whole partition leaves out deleted projects. A scan of a deleted project gets an error.
                 if self.sealed.is_deleted(project) && wanted.project.is_none() {
                     continue;
                 }
@@ -53,6 +53,7 @@ impl Past {
             let end = HistoryPiece {
                 partition: wanted.partition,
                 events: Vec::new(),
+                floor: None,
                 bytes: 0,
                 origin: PieceOrigin::EndOfArchive(until),
             };

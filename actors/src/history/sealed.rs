@@ -1,7 +1,7 @@
 //! The archive of all projects, as its readers see it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
 use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
@@ -147,10 +148,14 @@ impl SealedEvents {
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
-        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
+        // Later lists have the same floors up to `last`.
+        let floors = self.list(project, last)?.manifest().floors().to_vec();
+        let floors = floors.into_iter().filter(|(position, _)| *position > wanted.after && *position <= wanted.until);
+        let floors = floors.map(|(position, day)| (position, FloorMove { project, day })).collect();
+        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), floors, bytes: 0, visit };
         let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
         let is_wanted = |entry: &FileEntry| overlaps(wanted.days, entry.first_day, entry.last_day);
-        self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
+        let read = self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
             for row in file.rows_of_groups(after.get() + 1, days.clone()) {
                 let row = row?;
                 if row.position > pass.wanted.until {
@@ -161,8 +166,9 @@ impl SealedEvents {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Ok(pass.hand_over())
-        })
+            Ok(pass.hand_over(None))
+        })?;
+        Ok(if read.is_break() { read } else { pass.floors_before(Position::MAX) })
     }
 
     /// Passes the row groups with wanted events of a project to `visit`, those of a file together.
@@ -242,13 +248,11 @@ impl SealedEvents {
 
     fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         let archive = Archive::existing(&self.root, project)?;
-        match archive.manifest().files().last() {
-            Some(file) if file.name.last >= last => Ok(archive),
-            _ => {
-                let reason = Damage::Manifest(format!("the project has sealed events up to position {last}"));
-                Err(ArchiveError::Damaged { file: MANIFEST_NAME.to_owned(), reason })
-            }
+        if archive.manifest().sealed_until() >= last {
+            return Ok(archive);
         }
+        let reason = Damage::Manifest(format!("the project has sealed events up to position {last}"));
+        Err(ArchiveError::Damaged { file: MANIFEST_NAME.to_owned(), reason })
     }
 
     fn read_files(
@@ -299,20 +303,36 @@ fn overlaps(days: Option<Window>, first: Day, last: Day) -> bool {
 struct SealedRead<'v> {
     wanted: Wanted,
     events: Vec<(Position, Box<Event>)>,
+    /// The wanted floors that were not passed on yet.
+    floors: VecDeque<(Position, FloorMove)>,
     bytes: usize,
     visit: &'v mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
 }
 
 impl SealedRead<'_> {
     fn take(&mut self, position: Position, event: Event) -> ControlFlow<()> {
+        if self.floors_before(position).is_break() {
+            return ControlFlow::Break(());
+        }
         let texts = [&event.details.metadata, &event.details.url, &event.details.message, &event.details.referrer];
         self.bytes += EVENT_BYTES + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
         self.events.push((position, Box::new(event)));
-        if self.events.len() < PIECE_EVENTS { ControlFlow::Continue(()) } else { self.hand_over() }
+        if self.events.len() < PIECE_EVENTS { ControlFlow::Continue(()) } else { self.hand_over(None) }
     }
 
-    fn hand_over(&mut self) -> ControlFlow<()> {
+    /// Passes on the floors before a position, and the events before them.
+    fn floors_before(&mut self, position: Position) -> ControlFlow<()> {
+        while let Some(floor) = self.floors.front().copied().filter(|(floor, _)| *floor < position) {
+            self.floors.pop_front();
+            if self.hand_over(Some(floor)).is_break() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn hand_over(&mut self, floor: Option<(Position, FloorMove)>) -> ControlFlow<()> {
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
-        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, bytes, origin: PieceOrigin::Archive })
+        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, floor, bytes, origin: PieceOrigin::Archive })
     }
 }

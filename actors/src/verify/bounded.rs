@@ -65,6 +65,7 @@ impl History for BoundedHistory {
             }
             if let Some(bound) = bounds.get(&piece.partition) {
                 piece.events.retain(|(position, event)| bound.has(event.project, *position));
+                piece.floor = piece.floor.filter(|(position, floor)| bound.has(floor.project, *position));
             }
             visit(piece)
         };

@@ -211,7 +211,7 @@ impl GroupReader<'_> {
         Ok(Some((0..values.len()).map(|row| values.value(row)).collect()))
     }
 
-    /// Reads a column that is no text.
+    /// Reads a column that is not text.
     fn read(&self, name: &str, column: usize) -> Result<ArrayRef, ArchiveError> {
         let array = self.file.read_column(self.group, column, false)?;
         if array.len() == self.rows() { Ok(array) } else { Err(self.wrong(name)) }

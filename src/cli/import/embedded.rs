@@ -43,7 +43,7 @@ impl EmbeddedEngine {
         Self { engine, policy: Arc::new(policy), as_new, under_way: VecDeque::new() }
     }
 
-    /// Waits until another batch may begin. From time to time it waits for all batches, and starts the journal anew.
+    /// Waits until another batch may begin. From time to time it waits for all batches, and truncates the journal.
     async fn make_room(&mut self, session: &mut Session) -> Result<(), Failure> {
         let journal = session.journal.as_mut().filter(|journal| journal.is_long());
         let most = if journal.is_some() { 0 } else { MAX_UNDER_WAY - 1 };

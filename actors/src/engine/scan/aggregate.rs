@@ -52,7 +52,7 @@ pub(super) fn aggregate(
     }
 }
 
-/// Groups the events of which nothing but themselves is asked, and which `groups` does not count yet.
+/// Groups the events that `groups` does not count yet. For questions that need no sessions.
 fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<(), ScanError> {
     let after = groups.until;
     let read = |group: &SealedGroup<'_>| read_groups(question, group);

@@ -223,7 +223,7 @@ impl Scan<'_> {
         if batch.bytes >= BYTES_A_QUESTION { self.hand_over(batch, visit) } else { Ok(ControlFlow::Continue(())) }
     }
 
-    /// Asks the shard for ids that only it knows, and passes on the events that are no duplicates.
+    /// Asks the shard for ids that only it knows, and passes on the events that are not duplicates.
     pub(super) fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {

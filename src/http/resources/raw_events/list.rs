@@ -86,7 +86,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     if let Some(cursor) = &cursor {
         let (_, last) = state.engine.version(project, &Depends::Everything).await?;
         if cursor.until > last {
-            let message = "the cursor is of events that are no longer there: the data was restored from an earlier copy";
+            let message = "the cursor points at events that no longer exist: the data was restored from an earlier copy";
             return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
         }
     }
