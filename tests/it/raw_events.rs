@@ -56,16 +56,17 @@ fn sealing_changes_no_page() {
     let tenant = Tenant::on(&server);
     let day_ms = 86_400_000;
     let window = "start_date=2024-03-03&end_date=2024-03-05";
-    let queries = [WINDOW.to_owned(), window.to_owned(), format!("{window}&event_name=order")];
+    let filters = encoded(&json!([{"field": "metadata.number", "operator": "gte", "value": 11}]));
+    let queries = [WINDOW, window, &format!("{window}&event_name=order"), &format!("{WINDOW}&filters={filters}")];
     let all = |limit: usize| -> Vec<Vec<Value>> {
-        let pages = |query: &String| pages(&tenant, &format!("{query}&limit={limit}")).concat();
+        let pages = |query: &&str| pages(&tenant, &format!("{query}&limit={limit}")).concat();
         queries.iter().map(pages).collect()
     };
     // Each file has events of two days, and some of a day long before.
     for file in 0..6 {
         let event = |number: i64| {
             let day = if number % 10 == 9 { 1 } else { file + number % 2 };
-            json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": BASE_MS + day * day_ms + number * 1_000,
+            json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": BASE_MS + day * day_ms + number / 3 * 1_000,
                    "anonymous_id": format!("a{}", number % 4), "metadata": {"file": file, "number": number}})
         };
         let events: Vec<Value> = (0..30).map(event).collect();
@@ -77,6 +78,40 @@ fn sealing_changes_no_page() {
     }
     let found = all(1_000);
     assert!((20..180).contains(&found[1].len()) && found[0].len() == 180, "{} and {}", found[1].len(), found[0].len());
+}
+
+/// The latest events are read from the end, up to where no event of the page can be.
+#[test]
+fn a_page_of_the_latest_events_reads_no_file_of_earlier_ones() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    for file in 0..5 {
+        let event = |number: i64| {
+            let at = BASE_MS + file * 3 * 86_400_000 + number * 1_000;
+            json!({"name": "order", "timestamp": at, "anonymous_id": "a", "metadata": {"number": number}})
+        };
+        let events: Vec<Value> = (0..30).map(event).collect();
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({"events": events})));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+        assert!(crate::archive::seal(&server).is_some());
+    }
+    let number = encoded(&json!([{"field": "metadata.number", "operator": "is", "value": 7}]));
+    let queries = [format!("{WINDOW}&limit=20"), format!("{WINDOW}&limit=1&filters={number}")];
+    let first_pages = || queries.each_ref().map(|query| tenant.get(&tenant.path(&format!("events?{query}"))));
+    let expected = first_pages().map(|page| page.ok(200));
+    let folder = server.data_dir().join("archive").join(format!("project={}", tenant.project));
+    let listed: Value = serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).expect("a list")).expect("JSON");
+    let files = listed["files"].as_array().expect("files");
+    assert_eq!(files.len(), 5);
+    for file in &files[..3] {
+        std::fs::remove_file(folder.join(file["name"].as_str().expect("a name"))).expect("it is there");
+    }
+    assert_eq!(first_pages().map(|page| page.ok(200)), expected);
+    let cursor = expected[0]["next"].as_str().expect("a next page");
+    let second = tenant.get(&tenant.path(&format!("events?{}&cursor={cursor}", queries[0]))).ok(200);
+    assert_eq!(second["events"].as_array().map(Vec::len), Some(20));
+    let whole = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=1000")));
+    assert_eq!(whole.status, 500, "{}", whole.text());
 }
 
 #[test]

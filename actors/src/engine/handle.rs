@@ -23,7 +23,7 @@ use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
 use super::open::{self, Opened};
-use super::scan::{ScanTurns, SpillDir, Views};
+use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use super::verifications::Verifications;
@@ -42,7 +42,7 @@ use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
-/// How many scans run at once; each keeps a core busy.
+/// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
 /// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
 const MAX_EXPORTS: usize = 12;
@@ -74,6 +74,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
+    pub(super) scan_helpers: ScanHelpers,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
@@ -198,6 +199,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
+            scan_helpers: ScanHelpers::new(config.memory_bytes),
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
