@@ -14,7 +14,7 @@ use headcount_archive::file::GroupReader;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::time::{Day, Window};
 
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
@@ -77,13 +77,14 @@ pub(crate) enum PieceOrigin {
 
 /// A part of a project's recorded events.
 pub(crate) enum HistoryPart<'p> {
-    /// Sealed events, by column.
-    Columns(SealedColumns<'p>),
+    /// Sealed events, by column: row groups of a file, in order.
+    Columns(Vec<SealedColumns<'p>>),
     /// Events of the log, as [`History::read`] passes them.
     Events(HistoryPiece),
 }
 
 /// A row group of sealed events. Those with positions after `after`, up to `until`, are wanted.
+#[derive(Clone, Copy)]
 pub(crate) struct SealedColumns<'p> {
     /// Reads its columns.
     pub(crate) reader: GroupReader<'p>,
@@ -95,6 +96,15 @@ pub(crate) struct SealedColumns<'p> {
 
 /// Receives the parts of a project's history. An error of a column's reading ends it.
 pub(crate) type PartVisitor<'v> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError> + 'v;
+
+/// Receives the parts of a project's history, those of the latest positions first.
+pub(crate) trait LatestVisitor {
+    /// Whether a file with events from the first to the last of these days may have wanted events.
+    fn wants(&self, first: Day, last: Day) -> bool;
+
+    /// Takes a part. An error of a column's reading ends the reading.
+    fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError>;
+}
 
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
@@ -114,4 +124,10 @@ pub(crate) trait History: Send + Sync {
     /// # Errors
     /// As [`History::read`].
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError>;
+
+    /// Passes the wanted events of one project to `visitor`: those of the log in order, then those of the archive by column, the last file first.
+    ///
+    /// # Errors
+    /// As [`History::read`].
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError>;
 }

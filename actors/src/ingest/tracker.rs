@@ -19,6 +19,8 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Tracker {
     ingest: Addr<IngestActor>,
+    /// How long senders wait.
+    timeout: Duration,
 }
 
 impl std::fmt::Debug for Tracker {
@@ -29,7 +31,13 @@ impl std::fmt::Debug for Tracker {
 
 impl Tracker {
     pub(crate) fn new(ingest: Addr<IngestActor>) -> Self {
-        Self { ingest }
+        Self { ingest, timeout: APPLY_TIMEOUT }
+    }
+
+    /// Waits for as long as it takes. For those that send much ahead of what is applied: what they wait for is mostly their own work.
+    #[must_use]
+    pub fn without_timeout(self) -> Self {
+        Self { timeout: Duration::MAX, ..self }
     }
 
     /// Records events of one project; answers when they are durable and applied. The [`Permit`] for them is kept until then,
@@ -41,7 +49,7 @@ impl Tracker {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
         self.ingest.do_send(Track { events, permit, answer });
-        Self::answered(wait).await
+        self.answered(wait).await
     }
 
     /// Records a floor of a project; answers when it is durable and applied.
@@ -52,11 +60,11 @@ impl Tracker {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
         self.ingest.do_send(RaiseFloor { floor, permit, answer });
-        Self::answered(wait).await.map(drop)
+        self.answered(wait).await.map(drop)
     }
 
-    async fn answered(wait: oneshot::Receiver<Result<Vec<Outcome>, TrackError>>) -> Result<Vec<Outcome>, TrackError> {
-        match tokio::time::timeout(APPLY_TIMEOUT, wait).await {
+    async fn answered(&self, wait: oneshot::Receiver<Result<Vec<Outcome>, TrackError>>) -> Result<Vec<Outcome>, TrackError> {
+        match tokio::time::timeout(self.timeout, wait).await {
             Ok(Ok(result)) => result,
             _ => Err(TrackError::OutcomeUnknown),
         }
