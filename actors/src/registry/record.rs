@@ -11,8 +11,9 @@ use super::error::ControlError;
 use super::model::{ApiToken, Organization, Project, TokenId};
 use super::secret::SecretHash;
 
-/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects.
-pub(super) const RECORD_VERSION: u32 = 3;
+/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4
+/// the retention of projects.
+pub(super) const RECORD_VERSION: u32 = 4;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,10 +5,11 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 3] = [
+const VERSIONS: [(&str, &str); 4] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
+    (include_str!("fixtures/records-v4.ndjson"), include_str!("fixtures/snapshot-v4.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -46,7 +47,7 @@ fn records_of_every_version_are_read() {
 
 #[test]
 fn limits_of_keys_came_with_version_2() {
-    let [v1, v2, _] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
+    let [v1, v2, ..] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
     assert_eq!(v1, []);
     let key = |letter: &str| format!("pk_{}", letter.repeat(32));
     let limit = |per_second, burst| RateLimit { per_second, burst };
@@ -55,8 +56,16 @@ fn limits_of_keys_came_with_version_2() {
 
 #[test]
 fn deleted_projects_came_with_version_3() {
-    let [v1, v2, v3] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
+    let [v1, v2, v3, _] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
     assert_eq!((v1, v2, v3), (vec![], vec![], vec![(OrganizationId(1), ProjectId(4))]));
+}
+
+#[test]
+fn the_retention_of_projects_came_with_version_4() {
+    let days = |state: State| {
+        state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
+    };
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90]);
 }
 
 #[test]
