@@ -17,6 +17,10 @@ use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
+type CompletedCompany = Completed<CompanyAnswer>;
+type CompletedTopCompanies = Completed<TopCompaniesAnswer>;
+type CompletedTopUsers = Completed<TopUsersAnswer>;
+
 /// The thing that a 404 names.
 const COMPANY: &str = "company";
 
@@ -163,7 +167,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
     responses(
-        (status = 200, description = "The figures.", body = Completed<CompanyAnswer>),
+        (status = 200, description = "The figures.", body = CompletedCompany),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -180,7 +184,7 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
     get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
     params(TopParameters),
     responses(
-        (status = 200, description = "The companies.", body = Completed<TopCompaniesAnswer>),
+        (status = 200, description = "The companies.", body = CompletedTopCompanies),
         NotModified, QuestionErrors,
     ),
 )]
@@ -196,7 +200,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
     params(CompanyPath, CompanyParameters),
     responses(
-        (status = 200, description = "The figures.", body = Completed<CompanyAnswer>),
+        (status = 200, description = "The figures.", body = CompletedCompany),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -213,7 +217,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
     params(CompanyPath, TopParameters),
     responses(
-        (status = 200, description = "The users.", body = Completed<TopUsersAnswer>),
+        (status = 200, description = "The users.", body = CompletedTopUsers),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]

@@ -15,6 +15,9 @@ use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionError
 use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::error::ApiError;
 
+type CompletedGroup = Completed<GroupAnswer>;
+type CompletedTopGroups = Completed<TopGroupsAnswer>;
+
 query_parameters! {
     /// The group and the days that the figures are of.
     pub(crate) struct GroupParameters {
@@ -76,7 +79,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
     params(GroupParameters),
     responses(
-        (status = 200, description = "The figures.", body = Completed<GroupAnswer>),
+        (status = 200, description = "The figures.", body = CompletedGroup),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -92,7 +95,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/groups/top", tag = "groups", operation_id = "top_groups",
     params(TopGroupsParameters),
     responses(
-        (status = 200, description = "The groups.", body = Completed<TopGroupsAnswer>),
+        (status = 200, description = "The groups.", body = CompletedTopGroups),
         NotModified, QuestionErrors,
     ),
 )]

@@ -16,6 +16,10 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
+type CompletedProfile = Completed<ProfileAnswer>;
+type CompletedReferrers = Completed<ReferrersAnswer>;
+type CompletedTopPages = Completed<TopPagesAnswer>;
+
 /// The thing that a 404 names.
 const IDENTITY: &str = "identity";
 
@@ -147,7 +151,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
     params(ProfileParameters),
     responses(
-        (status = 200, description = "The figures.", body = Completed<ProfileAnswer>),
+        (status = 200, description = "The figures.", body = CompletedProfile),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -164,7 +168,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/identities/referrers", tag = "identities", operation_id = "identity_referrers",
     params(CountsParameters),
     responses(
-        (status = 200, description = "The referrers.", body = Completed<ReferrersAnswer>),
+        (status = 200, description = "The referrers.", body = CompletedReferrers),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -181,7 +185,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
     params(CountsParameters),
     responses(
-        (status = 200, description = "The pages.", body = Completed<TopPagesAnswer>),
+        (status = 200, description = "The pages.", body = CompletedTopPages),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
