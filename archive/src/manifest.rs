@@ -8,20 +8,24 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
+use crate::base::BaseEntry;
 use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
 
 /// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
-/// The version of the list's format.
+/// The version of the list's format while all rows are kept.
 const FORMAT: u32 = 1;
+/// The version of the list's format once there is a base. A program that does not know of bases would rebuild a state without what was removed.
+const FORMAT_WITH_BASE: u32 = 2;
 /// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     project: ProjectId,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    base: Option<BaseEntry>,
 }
 
 /// The list as JSON, without its checksum.
@@ -31,13 +35,15 @@ struct Json {
     project_id: String,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<BaseEntry>,
 }
 
 impl Manifest {
     /// Creates the list of a project without sealed events.
     #[must_use]
     pub fn empty(project: ProjectId) -> Self {
-        Self { project, sealed_until: 0, files: Vec::new() }
+        Self { project, sealed_until: 0, files: Vec::new(), base: None }
     }
 
     /// Creates a list of `files`.
@@ -57,7 +63,21 @@ impl Manifest {
         if let Some(file) = files.iter().find(|file| file.rows == 0 || file.rows > file.name.last - file.name.first + 1) {
             return Err(format!("{} can't have {} rows", file.name, file.rows));
         }
-        Ok(Self { project, sealed_until, files })
+        Ok(Self { project, sealed_until, files, base: None })
+    }
+
+    /// Returns the list with other files.
+    ///
+    /// # Errors
+    /// As [`Manifest::new`].
+    pub fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
+        Ok(Self { base: self.base.clone(), ..Self::new(self.project, sealed_until, files)? })
+    }
+
+    /// Returns the list with another base.
+    #[must_use]
+    pub fn with_base(&self, base: BaseEntry) -> Self {
+        Self { base: Some(base), ..self.clone() }
     }
 
     /// The project.
@@ -76,6 +96,12 @@ impl Manifest {
     #[must_use]
     pub fn files(&self) -> &[FileEntry] {
         &self.files
+    }
+
+    /// The saved state that a rebuild starts from, if rows up to its position may have been removed.
+    #[must_use]
+    pub fn base(&self) -> Option<&BaseEntry> {
+        self.base.as_ref()
     }
 
     /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
@@ -104,21 +130,31 @@ impl Manifest {
     }
 
     fn text(&self) -> serde_json::Result<String> {
-        let Self { project, sealed_until, files } = self;
-        let json = Json { format: FORMAT, project_id: project.to_string(), sealed_until: *sealed_until, files: files.clone() };
+        let Self { project, sealed_until, files, base } = self;
+        let json = Json {
+            format: format_of(base.as_ref()),
+            project_id: project.to_string(),
+            sealed_until: *sealed_until,
+            files: files.clone(),
+            base: base.clone(),
+        };
         Ok(checksum::append(serde_json::to_string(&json)?))
     }
 }
 
+fn format_of(base: Option<&BaseEntry>) -> u32 {
+    if base.is_some() { FORMAT_WITH_BASE } else { FORMAT }
+}
+
 fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
     let json: Json = serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
-    if json.format != FORMAT {
+    if json.format != format_of(json.base.as_ref()) {
         return Err(format!("its format is {}, which this program does not know", json.format));
     }
     if json.project_id != project.to_string() {
         return Err(format!("it is the list of {}", json.project_id));
     }
-    Manifest::new(project, json.sealed_until, json.files)
+    Ok(Manifest { base: json.base, ..Manifest::new(project, json.sealed_until, json.files)? })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Everything that reads the past reads it here: replays at a start, rebuilds while serving, and scans.
 
+mod bases;
 mod error;
 mod log;
 mod past;
@@ -15,6 +16,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
+pub(crate) use bases::Bases;
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
 pub(crate) use past::Past;
@@ -100,11 +102,15 @@ pub(crate) trait History: Send + Sync {
 
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///
-    /// The events of one project are visited in order; those of the log come after the sealed ones. `visit` ends the reading with [`ControlFlow::Break`].
+    /// The events of one project are visited in order; those of the log come after the sealed ones. Of a whole partition, sealed events are left out
+    /// that the base of their project has. `visit` ends the reading with [`ControlFlow::Break`].
     ///
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+
+    /// Returns the bases of projects, which stay as they are while the result exists. A replay needs them from before its first event to its end.
+    fn bases(&self) -> Bases<'_>;
 
     /// Passes the wanted events of one project to `visit`, the sealed ones by column.
     ///

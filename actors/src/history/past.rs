@@ -9,7 +9,7 @@ use headcount_domain::intake::event::Position;
 
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, Wanted};
+use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -84,6 +84,10 @@ impl History for Past {
             return Ok(());
         }
         self.read_logged(wanted, &hold.catalog, visit)
+    }
+
+    fn bases(&self) -> Bases<'_> {
+        self.sealed.bases()
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

@@ -14,8 +14,9 @@ use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
+use super::bases::Bases;
 use super::{HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
@@ -32,6 +33,8 @@ pub(crate) struct SealedEvents {
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
     deleted: Arc<DeletedProjects>,
+    /// Read-locked by replays, which need the bases and all events after them as they were when they began.
+    bases: RwLock<()>,
 }
 
 #[derive(Debug)]
@@ -63,7 +66,13 @@ impl SealedEvents {
     /// The catalog is damaged, or can't be read.
     pub(crate) fn open(root: &Path, deleted: Arc<DeletedProjects>) -> Result<Self, ArchiveError> {
         let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
-        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default(), deleted })
+        Ok(Self {
+            root: root.to_owned(),
+            shared: Mutex::new(shared),
+            damaged: Mutex::default(),
+            deleted,
+            bases: RwLock::default(),
+        })
     }
 
     /// The directory of the archive.
@@ -74,6 +83,17 @@ impl SealedEvents {
     /// Whether a project is being deleted.
     pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
         self.deleted.contains(project)
+    }
+
+    /// See [`History::bases`](super::History::bases).
+    pub(super) fn bases(&self) -> Bases<'_> {
+        // Nobody waits to write, so a thread can hold it twice.
+        Bases::new(self, self.bases.read_recursive())
+    }
+
+    /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
+    pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.bases.try_write()
     }
 
     /// The current catalog.
@@ -149,7 +169,7 @@ impl SealedEvents {
         let after = Cell::new(wanted.after);
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
         let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
-        self.for_each_file(project, last, (&after, wanted.until), wanted.days, &mut |file| {
+        let visit_file = &mut |file: &ArchiveFile| {
             for row in file.rows_of_groups(after.get() + 1, days.clone()) {
                 let row = row?;
                 if row.position > pass.wanted.until {
@@ -161,7 +181,10 @@ impl SealedEvents {
                 }
             }
             Ok(pass.hand_over())
-        })
+        };
+        // A replay has loaded the bases.
+        let with_base = wanted.project.is_some();
+        self.for_each_file(project, last, (&after, wanted.until), Selected { days: wanted.days, with_base }, visit_file)
     }
 
     /// Passes the row groups with wanted events of a project to `visit`.
@@ -174,7 +197,7 @@ impl SealedEvents {
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let after = Cell::new(wanted.after);
         let Wanted { until, days, .. } = *wanted;
-        self.for_each_file(project, last, (&after, until), days, &mut |file| {
+        self.for_each_file(project, last, (&after, until), Selected { days, with_base: true }, &mut |file| {
             for reader in file.groups() {
                 let (positions, is_on) = (reader.positions(), overlaps(days, *reader.days().start(), *reader.days().end()));
                 if !is_on || *positions.end() <= after.get() || *positions.start() > until {
@@ -189,19 +212,22 @@ impl SealedEvents {
         })
     }
 
-    /// Passes the files with positions after `after`, which `visit` advances, up to `until`, and with events on `days`.
+    /// Passes the files with positions after `after`, which `visit` advances, up to `until`, and with selected events.
     fn for_each_file(
         &self,
         project: ProjectId,
         last: Position,
         (after, until): (&Cell<Position>, Position),
-        days: Option<Window>,
+        selected: Selected,
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         loop {
             let archive = self.list(project, last)?;
+            if let Some(base) = archive.manifest().base().filter(|_| !selected.with_base) {
+                after.set(after.get().max(base.position));
+            }
             let is_wanted = |entry: &&FileEntry| {
-                let is_on = overlaps(days, entry.first_day, entry.last_day);
+                let is_on = overlaps(selected.days, entry.first_day, entry.last_day);
                 is_on && entry.name.last > after.get() && entry.name.first <= until
             };
             match self.read_files(&archive, project, &is_wanted, visit) {
@@ -223,13 +249,11 @@ impl SealedEvents {
 
     fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
         let archive = Archive::existing(&self.root, project)?;
-        match archive.manifest().files().last() {
-            Some(file) if file.name.last >= last => Ok(archive),
-            _ => {
-                let reason = Damage::Manifest(format!("the project has sealed events up to position {last}"));
-                Err(ArchiveError::Damaged { file: MANIFEST_NAME.to_owned(), reason })
-            }
+        if archive.manifest().sealed_until() >= last {
+            return Ok(archive);
         }
+        let reason = Damage::Manifest(format!("the project has sealed events up to position {last}"));
+        Err(ArchiveError::Damaged { file: MANIFEST_NAME.to_owned(), reason })
     }
 
     fn read_files(
@@ -257,6 +281,15 @@ impl SealedEvents {
 /// Whether a day of the window, if one is given, lies between two days.
 fn overlaps(days: Option<Window>, first: Day, last: Day) -> bool {
     days.is_none_or(|window| last >= window.start && first <= window.end)
+}
+
+/// Which files of a project are read.
+#[derive(Debug, Clone, Copy)]
+struct Selected {
+    /// Files without events on these days are skipped.
+    days: Option<Window>,
+    /// Whether events that the base has are read, too.
+    with_base: bool,
 }
 
 /// Reading of one project's events.

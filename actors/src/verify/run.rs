@@ -144,6 +144,8 @@ impl VerifyRun<'_, '_> {
     }
 
     fn recompute_all(&mut self) -> Result<(), VerifyError> {
+        // What is recomputed starts from the bases that are there now, which the stored state is not behind.
+        let _bases = self.sources.history.bases();
         self.sources.places.save()?;
         let scratch = Scratch::create(&self.sources.data_dir)?;
         let known = self.known_partitions();

@@ -61,7 +61,7 @@ pub(super) fn first_position(
         .transpose()
 }
 
-fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {
+pub(super) fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {
     if bytes.len() > 8 {
         return Err(ExternalIdsError::damaged("a position is too long"));
     }
