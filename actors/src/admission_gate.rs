@@ -1,6 +1,6 @@
 //! Bounds on what is under way: the bytes of admitted events, and the number of waiting queries.
 //!
-//! Mailboxes are no bound (an actor's capacity is per sender), so the bound is here: a sender takes its bytes from a pool
+//! Mailboxes are not bounded (an actor's capacity is per sender), so the bound is here: a sender takes its bytes from a pool
 //! first. They are returned when the events are applied, not when the sender stops waiting.
 //!
 //! A pool is shared. What one holder (a project, a network of addresses, an organization) has may not exceed a third of what is
@@ -26,9 +26,9 @@ const RESERVE: usize = 8;
 /// A holder of a bounded part of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// A project, whoever sends its events.
+    /// A project: all events that are sent to it.
     Project(ProjectId),
-    /// An organization, whoever asks about it.
+    /// An organization: all questions about it.
     Organization(OrganizationId),
     /// The addresses of one client: an IPv4 address, or the /64 network of an IPv6 address.
     Network(IpAddr),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use headcount_domain::ids::ProjectId;
 use parking_lot::RwLock;
 
-/// The deleted projects of which something recorded may be left. Their events count nowhere, whoever reads them.
+/// The deleted projects whose data may not yet be removed. All readers skip their events.
 ///
 /// A project is in it once its deletion is durable in the control log, and until that of everything else is.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl DeletedProjects {
         self.count.store(projects.len(), Ordering::Release);
     }
 
-    /// Removes a project of which nothing is left.
+    /// Removes a project whose data is gone.
     pub(crate) fn remove(&self, project: ProjectId) {
         let mut projects = self.projects.write();
         projects.remove(&project);

@@ -1,30 +1,72 @@
-//! The encoding of events in the log: writes the current version, reads every version.
+//! The encoding of the log's records: writes the current version, reads every version.
 
+use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
 /// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
 pub(crate) type Events = Vec<Box<Event>>;
 
+/// The version byte of a [`FloorMove`]. Events count theirs from 1.
+const FLOOR_VERSION: u8 = 128;
+
+/// A record of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LogRecord {
+    /// Events of one project, which have a position each.
+    Events(Events),
+    /// A floor of a project, which has one position.
+    Floor(FloorMove),
+}
+
+impl LogRecord {
+    /// The number of positions that it takes.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Events(events) => events.len(),
+            Self::Floor(_) => 1,
+        }
+    }
+
+    /// The payload in the log.
+    ///
+    /// # Errors
+    /// It is larger than what a record may hold.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, CodecError> {
+        match self {
+            Self::Events(events) => encode(events),
+            Self::Floor(floor) => codec::encode(FLOOR_VERSION, floor),
+        }
+    }
+}
+
 /// The payload of a log record with these events.
 ///
 /// # Errors
 /// They are larger than what a record may hold.
-pub(crate) fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
+fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
     codec::encode(EVENT_VERSION, events)
 }
 
-/// The events of a log record.
+/// Decodes a log record.
 ///
 /// # Errors
 /// The payload is damaged, or of a version that is not known here.
-pub(crate) fn decode(payload: &[u8]) -> Result<Events, CodecError> {
-    codec::decode_any(payload, &[(EVENT_VERSION, codec::payload), (1, version_1)])
+pub(crate) fn decode(payload: &[u8]) -> Result<LogRecord, CodecError> {
+    codec::decode_any(payload, &[(EVENT_VERSION, version_2), (1, version_1), (FLOOR_VERSION, floor)])
 }
 
-fn version_1(payload: &[u8]) -> Result<Events, CodecError> {
+fn version_2(payload: &[u8]) -> Result<LogRecord, CodecError> {
+    codec::payload(payload).map(LogRecord::Events)
+}
+
+fn version_1(payload: &[u8]) -> Result<LogRecord, CodecError> {
     let events: Vec<EventV1> = codec::payload(payload)?;
-    Ok(events.into_iter().map(|event| Box::new(Event::from(event))).collect())
+    Ok(LogRecord::Events(events.into_iter().map(|event| Box::new(Event::from(event))).collect()))
+}
+
+fn floor(payload: &[u8]) -> Result<LogRecord, CodecError> {
+    codec::payload(payload).map(LogRecord::Floor)
 }
 
 #[cfg(test)]
@@ -121,13 +163,22 @@ mod tests {
     fn events_of_version_1_are_read() {
         let mut expected = sample();
         expected[0].details.country = None;
-        assert_eq!(decode(V1).unwrap(), expected, "they had no country");
+        assert_eq!(decode(V1).unwrap(), LogRecord::Events(expected), "they had no country");
     }
 
     #[test]
     fn events_of_version_2_are_read_and_written() {
-        assert_eq!(decode(V2).unwrap(), sample());
-        assert_eq!(encode(&sample()).unwrap(), V2);
+        assert_eq!(decode(V2).unwrap(), LogRecord::Events(sample()));
+        assert_eq!(LogRecord::Events(sample()).encode().unwrap(), V2);
+    }
+
+    #[test]
+    fn floors_are_read_and_written() {
+        let floor = LogRecord::Floor(FloorMove { project: ProjectId(0x0123_4567_89ab_cdef), day: Day(19_675) });
+        let stored = [128, 253, 0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, 251, 0xb6, 0x99];
+        assert_eq!(floor.encode().unwrap(), stored);
+        assert_eq!((decode(&stored).unwrap(), floor.count()), (floor, 1));
+        assert!(matches!(decode(&stored[..stored.len() - 1]), Err(CodecError::Truncated)));
     }
 
     #[test]

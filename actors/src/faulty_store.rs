@@ -34,6 +34,8 @@ pub(crate) struct PartitionFaults {
     pub(crate) begun: u32,
     /// Number of attempted commits.
     pub(crate) commits: u32,
+    /// Number of reads that failed.
+    pub(crate) failed_reads: u32,
     stopped: bool,
     pending: Option<Box<dyn OpenCheckpoint>>,
 }
@@ -55,8 +57,10 @@ impl FaultyStore {
     }
 
     fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
-        let faults = PartitionId::of_key(key).and_then(|partition| self.partitions.lock().get(&partition)?.reads);
-        match faults {
+        let mut partitions = self.partitions.lock();
+        let Some(faults) = PartitionId::of_key(key).and_then(|partition| partitions.get_mut(&partition)) else { return Ok(()) };
+        faults.failed_reads += u32::from(faults.reads.is_some());
+        match faults.reads {
             None => Ok(()),
             Some(ReadFault::Io) => Err(StoreError::Io { action: "read".into(), source: io::Error::other("planted") }),
             Some(ReadFault::Damage) => Err(StoreError::Damaged { what: "planted".into() }),

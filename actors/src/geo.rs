@@ -29,7 +29,7 @@ pub enum GeoError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// It is no database, or incomplete.
+    /// It is not a database, or it is incomplete.
     #[error("the geo database {} is damaged, or no .mmdb file: {reason}", path.display())]
     Damaged {
         /// The file.

@@ -47,7 +47,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// Creates projects until there are some of which two share a partition.
+    /// Creates projects until two of them share a partition.
     fn new(config: EngineConfig) -> Self {
         let engine = Engine::open(config).unwrap();
         let now = engine.clock().now();
@@ -413,7 +413,7 @@ async fn a_backup_of_a_half_deleted_project_restores_to_none() {
     }
 }
 
-/// Below the minimum of free space the archive goes all the same; what has to be written anew waits.
+/// Below the minimum of free space the archive is removed; data that must be rewritten waits.
 #[tokio::test]
 async fn a_full_disk_is_no_reason_to_keep_a_project() {
     let dir = tempfile::tempdir().unwrap();

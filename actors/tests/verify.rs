@@ -250,7 +250,7 @@ async fn each_kind_of_cell_and_record_that_is_flipped_is_found_and_named() {
         set(dir.path(), key, None);
     }
     let report = verified(dir.path());
-    // All rows of the parts that were removed, of which the first thousand are named.
+    // All rows of the parts that were removed. The first thousand are named.
     assert!(report.differing > 1_000 && report.cells.len() == 1_000, "{}", report.differing);
     assert!(named(&report).is_subset(&expected), "{:?}", named(&report));
     let is_of_project = |cell: &&DifferingCell| cell.rollup == "project";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 use headcount_storage::files;
 
 use crate::base::{BASE_PREFIX, BaseEntry, BaseReader, verify_base};
@@ -97,7 +98,7 @@ impl Archive {
         &self.manifest
     }
 
-    /// Replaces the list of files. The files that it names must be durable.
+    /// Replaces the list of files. The files that it names must be durable. The floors stay.
     ///
     /// # Errors
     /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
@@ -105,10 +106,24 @@ impl Archive {
         self.replace_list(self.manifest.with_files(sealed_until, files).map_err(ArchiveError::Encode)?)
     }
 
+    /// Replaces the list of files and that of floors. The files must be durable.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    pub(crate) fn publish_with(
+        &mut self,
+        sealed_until: Position,
+        files: Vec<FileEntry>,
+        floors: Vec<(Position, Day)>,
+    ) -> Result<(), ArchiveError> {
+        let manifest = self.manifest.with_files(sealed_until, files).and_then(|manifest| manifest.with_floors(floors));
+        self.replace_list(manifest.map_err(ArchiveError::Encode)?)
+    }
+
     /// Names a base in the list. Its file must be durable. Rows up to its position may be removed afterwards.
     ///
     /// # Errors
-    /// As [`Archive::open`]. The folder then has the former list or the new one.
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
     pub fn set_base(&mut self, base: BaseEntry) -> Result<(), ArchiveError> {
         self.replace_list(self.manifest.with_base(base))
     }

@@ -160,7 +160,7 @@ fn parse(bytes: &[u8]) -> Result<Catalog, String> {
         return Err(format!("its format is {format}, which this program does not know"));
     }
     let entry = |(project_id, position): (String, Position)| {
-        let project = project_id.parse().map_err(|_| format!("{project_id} is no project"))?;
+        let project = project_id.parse().map_err(|_| format!("{project_id} is not a project id"))?;
         if position > sealed_until {
             return Err(format!("{project_id} ends behind the position {sealed_until}"));
         }

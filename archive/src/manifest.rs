@@ -5,6 +5,7 @@ use std::path::Path;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
@@ -15,16 +16,19 @@ use crate::file::FileEntry;
 
 /// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
-/// The version of the list's format while all rows are kept.
+/// The version of the list's format while the project has no floor.
 const FORMAT: u32 = 1;
-/// The version of the list's format once there is a base. A program that does not know of bases would rebuild a state without what was removed.
-const FORMAT_WITH_BASE: u32 = 2;
+/// The version of the list's format with floors or a base. A program that does not know of them would rebuild another state.
+const FORMAT_RETAINED: u32 = 2;
+
 /// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     project: ProjectId,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    /// The floors that the project went through, with the positions of their records. Both rise.
+    floors: Vec<(Position, Day)>,
     base: Option<BaseEntry>,
 }
 
@@ -35,6 +39,8 @@ struct Json {
     project_id: String,
     sealed_until: Position,
     files: Vec<FileEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    floors: Vec<(Position, String)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base: Option<BaseEntry>,
 }
@@ -43,7 +49,7 @@ impl Manifest {
     /// Creates the list of a project without sealed events.
     #[must_use]
     pub fn empty(project: ProjectId) -> Self {
-        Self { project, sealed_until: 0, files: Vec::new(), base: None }
+        Self { project, sealed_until: 0, files: Vec::new(), floors: Vec::new(), base: None }
     }
 
     /// Creates a list of `files`.
@@ -63,7 +69,7 @@ impl Manifest {
         if let Some(file) = files.iter().find(|file| file.rows == 0 || file.rows > file.name.last - file.name.first + 1) {
             return Err(format!("{} can't have {} rows", file.name, file.rows));
         }
-        Ok(Self { project, sealed_until, files, base: None })
+        Ok(Self { project, sealed_until, files, floors: Vec::new(), base: None })
     }
 
     /// Returns the list with other files.
@@ -71,13 +77,28 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::new`].
     pub fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
-        Ok(Self { base: self.base.clone(), ..Self::new(self.project, sealed_until, files)? })
+        let Self { floors, base, .. } = self.clone();
+        Ok(Self { floors, base, ..Self::new(self.project, sealed_until, files)? })
     }
 
     /// Returns the list with another base.
     #[must_use]
     pub fn with_base(&self, base: BaseEntry) -> Self {
         Self { base: Some(base), ..self.clone() }
+    }
+
+    /// Returns the list with the floors that the project went through.
+    ///
+    /// # Errors
+    /// A message if they don't rise, or exceed `sealed_until`.
+    pub fn with_floors(self, floors: Vec<(Position, Day)>) -> Result<Self, String> {
+        if !floors.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1) {
+            return Err("the floors are not in order".to_owned());
+        }
+        if let Some((position, _)) = floors.last().filter(|(position, _)| *position > self.sealed_until) {
+            return Err(format!("the floor at position {position} lies behind the position {}", self.sealed_until));
+        }
+        Ok(Self { floors, ..self })
     }
 
     /// The project.
@@ -90,6 +111,12 @@ impl Manifest {
     #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
+    }
+
+    /// The floors that the project went through, with the positions of their records. Both rise.
+    #[must_use]
+    pub fn floors(&self) -> &[(Position, Day)] {
+        &self.floors
     }
 
     /// The files.
@@ -130,31 +157,38 @@ impl Manifest {
     }
 
     fn text(&self) -> serde_json::Result<String> {
-        let Self { project, sealed_until, files, base } = self;
+        let Self { project, sealed_until, files, floors, base } = self;
         let json = Json {
-            format: format_of(base.as_ref()),
+            format: format_of(floors.is_empty() && base.is_none()),
             project_id: project.to_string(),
             sealed_until: *sealed_until,
             files: files.clone(),
+            floors: floors.iter().map(|(position, day)| (*position, day.to_string())).collect(),
             base: base.clone(),
         };
         Ok(checksum::append(serde_json::to_string(&json)?))
     }
 }
 
-fn format_of(base: Option<&BaseEntry>) -> u32 {
-    if base.is_some() { FORMAT_WITH_BASE } else { FORMAT }
+fn format_of(is_whole: bool) -> u32 {
+    if is_whole { FORMAT } else { FORMAT_RETAINED }
 }
 
 fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
     let json: Json = serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
-    if json.format != format_of(json.base.as_ref()) {
+    if json.format != format_of(json.floors.is_empty() && json.base.is_none()) {
         return Err(format!("its format is {}, which this program does not know", json.format));
     }
     if json.project_id != project.to_string() {
         return Err(format!("it is the list of {}", json.project_id));
     }
-    Ok(Manifest { base: json.base, ..Manifest::new(project, json.sealed_until, json.files)? })
+    let floor = |(position, day): (Position, String)| {
+        let day = Day::parse(&day).ok_or_else(|| format!("{day} is no day"))?;
+        Ok((position, day))
+    };
+    let floors = json.floors.into_iter().map(floor).collect::<Result<_, String>>()?;
+    let manifest = Manifest::new(project, json.sealed_until, json.files)?.with_floors(floors)?;
+    Ok(Manifest { base: json.base, ..manifest })
 }
 
 #[cfg(test)]

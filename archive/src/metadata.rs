@@ -77,7 +77,7 @@ fn shortest<'j>(json: &'j str, scalar: &Scalar<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
-/// The entries of a JSON object, with the last value of each key; `None` if `json` is no object.
+/// The entries of a JSON object, with the last value of each key; `None` if `json` is not an object.
 fn entries(json: &str) -> Option<BTreeMap<Cow<'_, str>, &str>> {
     struct Entries;
     impl<'de> Visitor<'de> for Entries {

@@ -35,6 +35,7 @@ impl Default for SealOptions {
 pub struct Sealer<A> {
     archive: A,
     files: FilesWriter,
+    floors: Vec<(Position, Day)>,
 }
 
 impl<A: BorrowMut<Archive>> Sealer<A> {
@@ -44,7 +45,7 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
         let manifest = archive.borrow().manifest();
         let month = manifest.files().last().map_or(Month(i32::MIN), |file| file.name.month);
         let files = FilesWriter::new(archive.borrow().dir().to_owned(), manifest.project(), month, None, options);
-        Self { archive, files }
+        Self { archive, files, floors: Vec::new() }
     }
 
     /// Adds the next row. Its position must be greater than that of every sealed row.
@@ -59,6 +60,14 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
         self.files.push(row)
     }
 
+    /// Adds the next floor, of a record behind every row so far. One that is no higher than the last is left out.
+    pub fn raise_floor(&mut self, position: Position, day: Day) {
+        let last = self.floors.last().or(self.archive.borrow().manifest().floors().last());
+        if last.is_none_or(|last| position > last.0 && day > last.1) {
+            self.floors.push((position, day));
+        }
+    }
+
     /// Makes the files durable and lists them. The archive then has every event up to the position `sealed_until`.
     ///
     /// # Errors
@@ -71,7 +80,8 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
             return Ok(());
         }
         let files = manifest.files().iter().cloned().chain(added).collect();
-        archive.publish(sealed_until, files)
+        let floors = manifest.floors().iter().copied().chain(self.floors).collect();
+        archive.publish_with(sealed_until, files, floors)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod contribution;
 pub mod facts;
 pub mod fault;
 pub mod filter;
+pub mod floor;
 pub mod fold;
 pub mod identity;
 pub mod ids;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// The error for a name that no value has; its message lists the allowed names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is none of: {allowed}")]
+#[error("is not one of: {allowed}")]
 pub struct UnknownName {
     /// The allowed names, separated by commas.
     pub allowed: String,

@@ -12,6 +12,7 @@ use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
 use crate::limits::Limits;
 use crate::records::Record;
 use crate::rollups::{self, Rollups};
+use crate::time::Day;
 use crate::versions::{DayVersions, Touched};
 
 /// The state of one project: a function of its recorded events, and of nothing else.
@@ -35,6 +36,8 @@ pub struct Project {
     pub rollups: Rollups,
     /// The versions of its days, which tell whether an answer can have changed.
     pub versions: DayVersions,
+    /// The first day whose figures still change. [`Project::restore_floor`] also sets that of the rollups.
+    pub(crate) floor: Option<Day>,
     /// What the event that is being folded touched.
     pub(crate) touched: Touched,
     /// Pages of removed records, by key space and key, until a checkpoint deletes them.
@@ -120,6 +123,7 @@ impl Project {
             dictionary: Dictionary::default(),
             rollups: Rollups::new(&limits),
             versions: DayVersions::default(),
+            floor: None,
             touched: Touched::default(),
             orphans: Vec::new(),
             frozen_parts: Vec::new(),

@@ -44,7 +44,7 @@ pub(crate) fn remove_address(data_dir: &Path) {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerFlags {
     /// URL of the server [default: the one that runs on the data directory]
-    #[arg(long, value_name = "URL", help_heading = "Through a running server")]
+    #[arg(long, value_name = "URL", help_heading = "Through a running server", global = true)]
     pub(crate) url: Option<String>,
     /// API token [default: the one that `init` saved in the data directory]
     #[arg(
@@ -52,7 +52,8 @@ pub(crate) struct ServerFlags {
         value_name = "TOKEN",
         help_heading = "Through a running server",
         env = "HEADCOUNT_TOKEN",
-        hide_env_values = true
+        hide_env_values = true,
+        global = true
     )]
     pub(crate) token: Option<String>,
 }
@@ -169,6 +170,30 @@ impl Client {
         })
     }
 
+    /// Posts JSON once: the request may create something, so it is not repeated.
+    pub(crate) fn post_once<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+        let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        let response = read_response(request.content_type("application/json").send(json));
+        self.parse(path, &response.map_err(|error| self.unreachable(&error))?)
+    }
+
+    /// Sends a PATCH request.
+    pub(crate) fn patch<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+        let request = self.agent.patch(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        let response = read_response(request.content_type("application/json").send(json));
+        self.parse(path, &response.map_err(|error| self.unreachable(&error))?)
+    }
+
+    /// Sends a DELETE request, which is answered without a body.
+    pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
+        let request = self.agent.delete(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+        let response = read_response(request.call()).map_err(|error| self.unreachable(&error))?;
+        if response.status == 204 {
+            return Ok(());
+        }
+        self.parse::<serde::de::IgnoredAny>(path, &response).map(drop)
+    }
+
     /// Posts JSON. Repeats the request for two minutes while the server can't take it, so it must be safe to repeat.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         let began = Instant::now();
@@ -225,7 +250,10 @@ impl Client {
         }
         let error = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
         Err(Failure(match (error["error"]["code"].as_str(), error["error"]["message"].as_str()) {
-            (Some(code), Some(message)) => format!("the server answered {status} {code}: {message}"),
+            (Some(code), Some(message)) => {
+                let parameter = error["error"]["param"].as_str().map_or_else(String::new, |name| format!("{name}: "));
+                format!("the server answered {status} {code}: {parameter}{message}")
+            }
             _ => format!("{}{path} answered {status}", self.url),
         }))
     }

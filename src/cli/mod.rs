@@ -14,6 +14,7 @@ mod flags;
 mod import;
 mod init;
 mod load;
+mod manage;
 mod output;
 mod runtime;
 mod serve;
@@ -63,8 +64,27 @@ enum Command {
     Export(export::ExportArgs),
     /// Seal events into the archive
     Archive(archive::ArchiveArgs),
+    /// Show and change the organization, or create another one
+    Organization(manage::ManageArgs<manage::OrganizationCommand>),
+    /// List, create, show, change and delete projects
+    Project(manage::ManageArgs<manage::ProjectCommand>),
+    /// List, create, show, change and delete the public keys of a project
+    Key(manage::ManageArgs<manage::KeyCommand>),
+    /// List, create, show and revoke API tokens
+    Token(manage::ManageArgs<manage::TokenCommand>),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
+}
+
+impl Command {
+    /// Whether the command may open the data directory itself.
+    fn opens_data(&self) -> bool {
+        match self {
+            Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
+            Self::Organization(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
+            Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
+        }
+    }
 }
 
 /// Runs the command line of the process.
@@ -92,7 +112,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     }
     // Whatever the umask of the shell, files of this process are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    if matches!(command, Command::Serve(_) | Command::Init(_) | Command::Import(_) | Command::Export(_) | Command::Archive(_)) {
+    if command.opens_data() {
         narrow(&settings.data_dir);
     }
     match command {
@@ -106,6 +126,10 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Verify(args) => Ok(verify::run(&settings, &args)),
         Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
+        Command::Organization(args) => manage::run(&settings, &args),
+        Command::Project(args) => manage::run(&settings, &args),
+        Command::Key(args) => manage::run(&settings, &args),
+        Command::Token(args) => manage::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

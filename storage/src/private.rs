@@ -18,7 +18,7 @@ pub struct Narrowed {
 }
 
 /// Removes all permissions of the group and of others from a data directory and everything in it. Links are not followed. A
-/// directory that is neither a data directory nor empty is left as it is; one that does not exist is no error.
+/// directory that is neither a data directory nor empty is left as it is. A missing directory is not an error.
 ///
 /// # Errors
 /// The directory can't be read.

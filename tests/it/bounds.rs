@@ -294,7 +294,7 @@ fn empty_texts_are_as_if_absent() {
         tenant.recorded(&json!({"name": "order", "user_id": "ada", "external_id": "", "value": 5, "currency": ""}));
     }
     let metrics = tenant.metrics(&tenant.project);
-    assert_eq!((&metrics["total_revenue"], &metrics["orders"]), (&json!(10), &json!(2)), "an empty external_id is none");
+    assert_eq!((&metrics["total_revenue"], &metrics["orders"]), (&json!(10), &json!(2)), "an empty external_id counts as none");
     tenant.recorded(&json!({"name": "order", "user_id": "dana", "value": 7, "pc": ""}));
     tenant.recorded(&json!({"name": "order", "user_id": "erin", "value": 7, "privacy_categories": ""}));
     assert_eq!(tenant.users(&tenant.project), 3, "nothing was granted: nobody more");

@@ -331,7 +331,7 @@ fn organization_wide_questions_are_answered_304_while_nothing_changed() {
     }
     for unknown in ["/identities/profile?user_id=zoe", "/companies/lookup?domain=unknown.example"] {
         let call = Call::get(unknown).bearer(&tenant.token).header("if-none-match", "*");
-        assert_eq!(tenant.send(call).status, 404, "there is no answer to have: {unknown}");
+        assert_eq!(tenant.send(call).status, 404, "an unknown project: {unknown}");
     }
 }
 

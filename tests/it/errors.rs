@@ -94,7 +94,7 @@ fn bodies_that_are_no_json_object_are_refused() {
         }
         let bytes = if path == "/i/batch" { &b"{\"events\": \"\xff\"}"[..] } else { &b"{\"name\": \"\xff\"}"[..] };
         let not_utf8 = tenant.send(Call::post(path).key(&tenant.key).text("application/json", bytes));
-        assert_refused(&format!("{path} with bytes that are no UTF-8"), &not_utf8, 400, "invalid_json", None);
+        assert_refused(&format!("{path} with bytes that are not UTF-8"), &not_utf8, 400, "invalid_json", None);
     }
     assert_eq!(tenant.users(&tenant.project), 0, "nothing was recorded");
 }
@@ -214,7 +214,7 @@ fn the_timezone_is_fixed_once_an_event_is_recorded() {
     assert_eq!(zone("Asia/Kolkata").status, 200, "nothing is recorded yet");
     tenant.recorded(&json!({"name": "a", "user_id": "ada"}));
     assert_refused("after an event", &zone("UTC"), 409, "timezone_fixed", None);
-    assert_eq!(zone("Asia/Kolkata").status, 200, "the same one is no change");
+    assert_eq!(zone("Asia/Kolkata").status, 200, "the same one changes nothing");
     assert_eq!(tenant.get("/organization").ok(200)["timezone"], "Asia/Kolkata");
 }
 

@@ -122,7 +122,7 @@ fn the_command_writes_the_same_beside_a_server_and_without_one() {
     assert_eq!(names, ["alone", "csv", "ndjson", "parquet"], "a failed export leaves no file");
 }
 
-/// The rows of an export, without what every recording decides anew.
+/// The rows of an export, without what each recording decides again.
 fn rows(ndjson: &[u8]) -> Vec<Value> {
     let mut rows = lines(std::str::from_utf8(ndjson).expect("UTF-8"));
     for row in &mut rows {

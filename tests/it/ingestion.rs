@@ -148,10 +148,10 @@ fn bots_are_dropped_unless_the_project_records_them() {
     assert_eq!((&answer["dropped"], &answer["recorded"], &answer["errors"][0]["index"]), (&json!(2), &json!(0), &json!(1)));
     for agent in ["curl/8.5.0", "python-requests/2.31.0", "Go-http-client/1.1"] {
         let answer = tenant.send(Call::post("/track").key(&tenant.key).agent(agent).json(&json!({"name": "a"}))).ok(202);
-        assert_eq!(answer["status"], "recorded", "{agent} is no bot");
+        assert_eq!(answer["status"], "recorded", "{agent} is not a bot");
     }
     let nobody = tenant.send(Call::post("/track").key(&tenant.key).json(&json!({"name": "a"}))).ok(202);
-    assert_eq!(nobody["status"], "recorded", "no agent is no bot");
+    assert_eq!(nobody["status"], "recorded", "no agent is not a bot");
 }
 
 #[test]

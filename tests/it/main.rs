@@ -15,6 +15,7 @@
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
+//! | [`manage`] | the management commands |
 //! | [`rate_limits`] | how much may be sent with a key |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
@@ -34,6 +35,7 @@ mod export;
 mod geo;
 mod histories;
 mod ingestion;
+mod manage;
 mod management;
 mod not_yet;
 mod ops;

@@ -107,7 +107,7 @@ fn a_secret_is_shown_once() {
     assert_eq!(tenant.get("/api-tokens").ok(200)["api_tokens"].as_array().unwrap().len(), 1);
 }
 
-/// Whoever is no owner can't make itself one.
+/// Only an owner can create an owner.
 #[test]
 fn an_admin_gives_no_more_than_it_has() {
     let tenant = Tenant::new();
@@ -176,7 +176,7 @@ fn a_currency_is_fixed_once_an_event_is_recorded() {
     tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5}));
     for path in ["/organization", &project] {
         assert_refused(path, &currency(path, "EUR"), 409, "currency_fixed", None);
-        assert_eq!(currency(path, "USD").status, 200, "the same one is no change");
+        assert_eq!(currency(path, "USD").status, 200, "the same one changes nothing");
     }
 }
 

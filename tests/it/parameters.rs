@@ -36,7 +36,7 @@ fn with(target: &str, parameter: &str) -> String {
     if parameter.is_empty() { target.to_owned() } else { format!("{target}{mark}{parameter}") }
 }
 
-/// The questions that have a parameter, all else of which is fine.
+/// The questions that have a parameter. Everything else about them is valid.
 fn targets(tenant: &Tenant, has_it: impl Fn(&str) -> bool) -> Vec<String> {
     let of_organization = OF_ORGANIZATION.iter().map(|operation| with(operation.path, operation.query));
     let of_project = ["by-attribution", "ltv-cohorts"].map(|name| tenant.path(&format!("revenue/{name}")));

@@ -154,7 +154,7 @@ fn any_page_may_send_unless_the_project_names_some() {
         assert!(!allows(&answer), "{path}: {:?}", answer.headers);
         assert_eq!(answer.status, 403, "{path}: {}", answer.text());
         let server = tenant.send(Call::post(*path).key(&closed.key).json(body));
-        assert_eq!(server.status, 202, "{path}: who is no page names no origin");
+        assert_eq!(server.status, 202, "{path}: a client that is not a page names no origin");
     }
     assert_eq!(tenant.users(&closed.id), 1, "nothing of the page was recorded");
     let pixel = tenant.send(Call::get(format!("/i?pk={}&d=eyJuYW1lIjoiYSJ9", named.key)).header("origin", PAGE));

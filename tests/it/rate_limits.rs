@@ -138,7 +138,7 @@ fn every_answer_of_a_limited_key_says_what_is_left() {
         ("no JSON", post("/i").text("application/json", "{"), 400, 1),
         ("no name", post("/track").json(&json!({})), 400, 1),
         ("a batch of nothing", post("/i/batch").json(&json!({"events": []})), 202, 1),
-        ("a batch that is none", post("/i/batch").json(&json!([])), 400, 1),
+        ("an empty batch", post("/i/batch").json(&json!([])), 400, 1),
         ("a batch with invalid events", post("/i/batch").json(&json!({"events": [event, 1, 2]})), 202, 3),
         ("another content type", post("/i").text("text/html", "<p>"), 415, 0),
         ("too long a body", post("/i").text("application/json", vec![b' '; 70 << 10]), 413, 0),
@@ -214,7 +214,7 @@ fn a_limit_is_set_shown_changed_and_taken_away() {
     let message = set(&tenant, &second, &json!({"rate_limit": 2_000_000})).json()["error"]["message"].clone();
     assert_eq!(message, "must be 0 (no limit) to 1000000 events a second, is 2000000");
     let unknown = set(&tenant, &format!("pk_{}", "0".repeat(32)), &json!({"rate_limit": 1}));
-    assert_refused("a key that is none", &unknown, 404, "not_found", None);
+    assert_refused("an unknown key", &unknown, 404, "not_found", None);
     assert_refused("another's key", &set(&tenant, &Tenant::new().key, &json!({"rate_limit": 1})), 404, "not_found", None);
 }
 

@@ -129,10 +129,7 @@ impl TestServer {
 
     /// Stops it as an operator would, and starts it again on the same data.
     pub(crate) fn restart(&self) {
-        let mut process = lock(&self.process);
-        let status = process.stop();
-        assert!(status.success(), "stopped with {status}\n{}", self.log());
-        self.start_again(&mut process);
+        self.stopped(|_| ());
     }
 
     /// Kills it without warning, and starts it again on the same data.
@@ -149,6 +146,16 @@ impl TestServer {
         std::fs::remove_dir_all(self.dir.path()).expect("its data is removed");
         self.run("restore", &[backup.to_str().expect("a path in text")]);
         self.start_again(&mut process);
+    }
+
+    /// Stops it, does something to its data, and starts it again.
+    pub(crate) fn stopped<T>(&self, work: impl FnOnce(&Path) -> T) -> T {
+        let mut process = lock(&self.process);
+        let status = process.stop();
+        assert!(status.success(), "stopped with {status}\n{}", self.log());
+        let result = work(self.dir.path());
+        self.start_again(&mut process);
+        result
     }
 
     /// Stops it for good, so that its log is complete.

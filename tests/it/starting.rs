@@ -107,7 +107,7 @@ fn a_start_can_be_stopped() {
     let mut held = Held::start();
     held.ask(&Call::get("/healthz")).ok(200);
     assert!(held.terminate().success());
-    // The next one is none the worse.
+    // The next one is unaffected.
     held.child = serve(held.dir.path(), held.address);
     held.ask(&Call::get("/healthz")).ok(200);
     held.release();

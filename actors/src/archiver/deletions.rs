@@ -1,7 +1,7 @@
 //! Removes what is recorded of deleted projects: archive, store, index of external ids, log, and smaller files.
 //!
-//! A project's deletion is durable before anything of it is removed, and whoever reads what is left skips it. So the parts go in any order, each attempt
-//! may end anywhere, and the next one repeats it. The deletion is over when all parts are gone; the control log says so last.
+//! A project's deletion is durable before any of its data is removed, and all readers skip what is left. So the parts can be removed in any order, and
+//! an attempt that ends half-way is repeated. When all parts are gone, a record in the control log ends the deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -15,8 +15,10 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::Sealer;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Day;
 use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::SealingError;
@@ -24,11 +26,25 @@ use super::sources::Sources;
 use crate::history::{HistoryPiece, Wanted};
 use crate::partitions::{PARTITIONS, partition_of};
 
-/// Rows that wait to be written.
+/// Rows that wait to be written, and floors among them.
 #[derive(Default)]
 struct WaitingRows {
-    rows: Vec<Row>,
+    rows: Vec<WaitingRow>,
     bytes: usize,
+}
+
+enum WaitingRow {
+    Event(Box<Row>),
+    Floor(Position, Day),
+}
+
+impl WaitingRow {
+    fn position(&self) -> Position {
+        match self {
+            Self::Event(row) => row.position,
+            Self::Floor(position, _) => *position,
+        }
+    }
 }
 
 /// The project whose file is open.
@@ -64,6 +80,8 @@ pub(super) struct SealingPass<'s> {
     open: Option<Open>,
     ids: HashMap<u16, ExternalIdsView>,
     currencies: HashMap<ProjectId, Currencies>,
+    /// The floors of the projects that were met, after what was read so far.
+    floors: HashMap<ProjectId, Option<Day>>,
     /// The last sealed position of each project that was written to.
     last: BTreeMap<ProjectId, Position>,
     events: u64,
@@ -72,10 +90,24 @@ pub(super) struct SealingPass<'s> {
 impl<'s> SealingPass<'s> {
     /// Prepares to seal the events up to `until` that `catalog` does not have. They are in durable checkpoints.
     pub(super) fn new(sources: &'s Sources, catalog: &'s Catalog, until: Position) -> Self {
-        let (waiting, ids, currencies, last) = (BTreeMap::new(), HashMap::new(), HashMap::new(), BTreeMap::new());
+        let (waiting, ids, currencies, floors, last) = Default::default();
         let can_go_on = |project: &ProjectId| sources.existing_archive(catalog, *project).is_none_or(|opened| opened.is_ok());
         let (healed, held) = catalog.waiting().iter().partition(|(project, _)| can_go_on(project));
-        Self { sources, catalog, until, healed, held, waiting, waiting_bytes: 0, open: None, ids, currencies, last, events: 0 }
+        Self {
+            sources,
+            catalog,
+            until,
+            healed,
+            held,
+            waiting,
+            waiting_bytes: 0,
+            open: None,
+            ids,
+            currencies,
+            floors,
+            last,
+            events: 0,
+        }
     }
 
     /// Whether there is nothing to seal.
@@ -110,7 +142,7 @@ impl<'s> SealingPass<'s> {
         }
         let event_bytes = size_of::<Row>() + 2 * piece.bytes / piece.events.len().max(1);
         for (position, event) in piece.events {
-            if !self.is_wanted(position, event.project) {
+            if !self.is_wanted(position, event.project) || self.is_dropped(position, &event) {
                 continue;
             }
             let set_aside = self.sources.dead.contains(position);
@@ -118,10 +150,17 @@ impl<'s> SealingPass<'s> {
                 continue;
             }
             let currencies = event.money.is_some().then(|| self.currencies(event.project)).transpose()?;
-            let waiting = self.waiting.entry(event.project).or_default();
-            waiting.rows.push(Row { position, event: *event, currencies, set_aside });
-            waiting.bytes += event_bytes;
-            self.waiting_bytes += event_bytes;
+            let project = event.project;
+            let row = Box::new(Row { position, event: *event, currencies, set_aside });
+            self.wait(project, WaitingRow::Event(row), event_bytes);
+        }
+        if let Some((position, FloorMove { project, day })) = piece.floor
+            && self.is_wanted(position, project)
+            && let Some(floor) = self.floor(position, project)
+            && floor < Some(day)
+        {
+            self.floors.insert(project, Some(day));
+            self.wait(project, WaitingRow::Floor(position, day), event_bytes);
         }
         while self.waiting_bytes > self.sources.buffer_bytes()
             && let Some(project) = self.largest()
@@ -129,6 +168,41 @@ impl<'s> SealingPass<'s> {
             self.write(project)?;
         }
         Ok(())
+    }
+
+    fn wait(&mut self, project: ProjectId, row: WaitingRow, bytes: usize) {
+        let waiting = self.waiting.entry(project).or_default();
+        waiting.rows.push(row);
+        waiting.bytes += bytes;
+        self.waiting_bytes += bytes;
+    }
+
+    /// The floor of a project before a position, unless its list of files can't be used: then it is held from the position on.
+    fn floor(&mut self, position: Position, project: ProjectId) -> Option<Option<Day>> {
+        if let Some(known) = self.floors.get(&project) {
+            return Some(*known);
+        }
+        let floor = match self.sources.existing_archive(self.catalog, project) {
+            None => None,
+            Some(Ok(archive)) => archive.manifest().floors().last().map(|(_, day)| *day),
+            Some(Err(error)) => {
+                self.hold(project, position - 1, &error);
+                return None;
+            }
+        };
+        self.floors.insert(project, floor);
+        Some(floor)
+    }
+
+    /// Whether the event did not count, since its day lay below the floor, or waits with its project.
+    fn is_dropped(&mut self, position: Position, event: &Event) -> bool {
+        self.floor(position, event.project).is_none_or(|floor| floor.is_some_and(|floor| event.day < floor))
+    }
+
+    /// Leaves the events of a project after a position in the log.
+    fn hold(&mut self, project: ProjectId, until: Position, error: &ArchiveError) {
+        tracing::error!(%project, %error, "the events of a project can't be sealed; they stay in the log");
+        self.held.insert(project, until);
     }
 
     /// Whether the event is to be sealed in this pass.
@@ -178,7 +252,7 @@ impl<'s> SealingPass<'s> {
                 match self.open_archive(project)? {
                     Some(open) => open,
                     None => {
-                        self.held.insert(project, rows.first().map_or(self.until, |row| row.position - 1));
+                        self.held.insert(project, rows.first().map_or(self.until, |row| row.position() - 1));
                         return Ok(());
                     }
                 }
@@ -190,10 +264,15 @@ impl<'s> SealingPass<'s> {
                 return Err(ArchiveError::Stopped.into());
             }
             // An attempt that failed later may have sealed it.
-            if row.position > open.last {
-                open.last = row.position;
-                open.sealer.push(&row)?;
-                self.events += 1;
+            if row.position() > open.last {
+                open.last = row.position();
+                match row {
+                    WaitingRow::Event(row) => {
+                        open.sealer.push(&row)?;
+                        self.events += 1;
+                    }
+                    WaitingRow::Floor(position, day) => open.sealer.raise_floor(position, day),
+                }
             }
         }
         self.open = Some(open);

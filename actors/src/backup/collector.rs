@@ -65,7 +65,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Takes a file that is replaced as a whole, if ever, or of which the first `bytes` never change. Returns `false` if there is none.
+    /// Takes a file that is only ever replaced as a whole, or whose first `bytes` never change. Returns `false` if there is none.
     pub(super) fn take(&mut self, name: &str, bytes: Option<u64>, sha256: Option<String>) -> Result<bool, BackupFailure> {
         let (from, path) = (self.data_dir.join(name), self.place(name)?);
         let found = if self.staging.is_some() { link(&from, &path) } else { from.metadata().map(drop) };

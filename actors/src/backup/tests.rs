@@ -19,7 +19,7 @@ fn entry(first: u64, last: u64) -> FileEntry {
     FileEntry { name, rows: 1, first_day: day, last_day: day, bytes: 4, sha256: "00".repeat(32) }
 }
 
-/// A data directory with an archive of these files, of which the ones named in `missing` do not exist.
+/// A data directory with an archive of these files. Those in `missing` do not exist.
 fn archived(files: &[FileEntry], missing: &[usize]) -> tempfile::TempDir {
     let data = tempfile::tempdir().unwrap();
     let folder = data.path().join(format!("archive/project={PROJECT}"));

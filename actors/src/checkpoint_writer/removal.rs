@@ -33,6 +33,6 @@ fn remove(store: &dyn Store, stored_as: PartitionId, prefixes: &[Vec<u8>]) -> Re
     }
     let mut checkpoint = store.begin(stored_as)?;
     keys.iter().try_for_each(|key| checkpoint.delete(key))?;
-    // Also without keys: it removes the files that were written anew.
+    // Also without keys: it removes the files that were rewritten.
     checkpoint.commit()
 }

@@ -11,6 +11,7 @@ use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
 use headcount_domain::records::Source;
+use headcount_domain::time::Day;
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId, Space};
 use headcount_storage::store::Store;
@@ -22,7 +23,7 @@ use crate::fault;
 
 /// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
 /// stores of an earlier version are rebuilt.
-pub(super) const META_VERSION: u8 = 2;
+pub(super) const META_VERSION: u8 = 3;
 pub(super) const PART_VERSION: u8 = 1;
 const FINGERPRINT_VERSION: u8 = 3;
 
@@ -49,6 +50,8 @@ pub(crate) struct ProjectMeta {
     pub(crate) names: TermCounts,
     /// The number of different external ids of its events.
     pub(crate) external_ids: u64,
+    /// The first day whose figures still change, if the project has a floor.
+    pub(crate) floor: Option<Day>,
 }
 
 /// The saved position of a partition; the last entry of each of its checkpoints.

@@ -3,7 +3,7 @@
 //! Both hold keyed hashes, so both belong to one hash key, and to one life of the data directory (its incarnation). A check value
 //! of the two says so: the index carries it in its list of runs and in every run, the store under a key of its own. A store
 //! gets its check value last, after the old index is out of the way and `FORMAT` has the incarnation. So a start that is cut
-//! short anywhere leaves a store without the right check value, and the next start begins anew.
+//! short anywhere leaves a store without the right check value, and the next start begins again.
 //!
 //! The store also has a schema fingerprint: the list of its spaces, kinds of records and rows, with their versions. A store whose
 //! list differs from the program's was made by another version and is rebuilt.
@@ -49,7 +49,7 @@ pub(crate) struct Derived<'a> {
 }
 
 impl Derived<'_> {
-    /// Opens the store, or begins store and index anew if the store is missing, damaged, or belongs to another key or life.
+    /// Opens the store, or creates both store and index again if the store is missing, damaged, or belongs to another key or life.
     /// `log_is_empty`: there is nothing to rebuild from the log.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Derived<'_> {
         }
     }
 
-    /// Moves the store aside because it can't be used, and begins anew. The store must be closed.
+    /// Moves the store aside because it can't be used, and creates it again. The store must be closed.
     ///
     /// # Errors
     /// The operating system refuses. What has been moved aside by then is still there.

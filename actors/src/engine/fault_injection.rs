@@ -66,13 +66,13 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
 
 fn number(variable: &str) -> Result<Option<u64>, OpenError> {
     let Ok(text) = std::env::var(variable) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is no number: {text:?}")))
+    text.parse().map(Some).map_err(|_| OpenError::Start(format!("{variable} is not a number: {text:?}")))
 }
 
 /// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later and finds nobody waiting.
 pub(crate) fn acknowledge_early(back: &Return, first: Position, count: usize) {
     if is_early() {
-        let outcomes = (first..).take(count).map(|position| Outcome { position, first: position }).collect();
+        let outcomes = (first..).take(count).map(Outcome::at).collect();
         back.finish_early(outcomes);
     }
 }

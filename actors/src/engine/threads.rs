@@ -122,13 +122,13 @@ pub(crate) fn sink(
         for outcome in outcomes {
             match outcome {
                 LogOutcome::Committed(committed) => {
-                    let Ticket { project, events, permits, back } = committed.ticket;
+                    let Ticket { project, record, permits, back } = committed.ticket;
                     #[cfg(feature = "fault-injection")]
-                    super::fault_injection::acknowledge_early(&back, committed.first, events.len());
+                    super::fault_injection::acknowledge_early(&back, committed.first, record.count());
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
-                    last = last.max(first + events.len() as u64 - 1);
-                    let work = Work { partition, project, first, events, permits, reply };
+                    last = last.max(first + u64::from(committed.count) - 1);
+                    let work = Work { partition, project, first, record, permits, reply };
                     works.entry(map.shard_of(partition)).or_default().push(work);
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),

@@ -22,7 +22,7 @@ use crate::registry::ProjectConfig;
 /// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;
 
-/// The largest event that is no row of an export, which has more fields.
+/// The largest event that is not a row of an export. A row has more fields.
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
 impl Engine {

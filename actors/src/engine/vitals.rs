@@ -52,7 +52,7 @@ pub struct Vitals {
     pub scan_spilled_bytes: u64,
     /// Kept answers.
     pub views: ViewFigures,
-    /// Number of deleted projects of which something recorded is left.
+    /// Number of deleted projects whose data is not yet removed.
     pub deletions_pending: usize,
     /// Number of projects that have reached a quota, of those that were used since the start.
     pub projects_at_quota: usize,

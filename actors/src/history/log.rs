@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::log::{LogReader, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
-use crate::event_codec;
+use crate::event_codec::{self, LogRecord};
 
 /// The events of the log.
 #[derive(Debug, Clone)]
@@ -56,7 +57,13 @@ impl LoggedEvents {
 }
 
 fn piece(record: &Record<'_>, wanted: &Wanted) -> Result<HistoryPiece, HistoryError> {
-    let events = event_codec::decode(record.payload)?;
-    let events = (record.first..).zip(events).filter(|(position, event)| wanted.contains(*position, event)).collect();
-    Ok(HistoryPiece { partition: record.partition, events, bytes: record.payload.len(), origin: PieceOrigin::Log })
+    let contains = |position: Position, project: ProjectId| wanted.contains(position, project);
+    let (mut events, mut floor) = (Vec::new(), None);
+    match event_codec::decode(record.payload)? {
+        LogRecord::Events(all) => {
+            events = (record.first..).zip(all).filter(|(position, event)| contains(*position, event.project)).collect();
+        }
+        LogRecord::Floor(one) => floor = Some((record.first, one)).filter(|(position, one)| contains(*position, one.project)),
+    }
+    Ok(HistoryPiece { partition: record.partition, events, floor, bytes: record.payload.len(), origin: PieceOrigin::Log })
 }

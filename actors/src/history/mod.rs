@@ -12,9 +12,10 @@ use std::ops::ControlFlow;
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::time::{Day, Window};
 
 pub(crate) use bases::Bases;
 pub(crate) use error::HistoryError;
@@ -46,8 +47,8 @@ impl Wanted {
         Self { partition, project: None, after, until: Position::MAX, days: None }
     }
 
-    fn contains(&self, position: Position, event: &Event) -> bool {
-        position > self.after && position <= self.until && self.project.is_none_or(|project| project == event.project)
+    fn contains(&self, position: Position, project: ProjectId) -> bool {
+        position > self.after && position <= self.until && self.project.is_none_or(|wanted| wanted == project)
     }
 }
 
@@ -57,6 +58,8 @@ pub(crate) struct HistoryPiece {
     pub(crate) partition: u16,
     /// The wanted events. There may be none.
     pub(crate) events: Recorded,
+    /// A floor that follows the events, with its position.
+    pub(crate) floor: Option<(Position, FloorMove)>,
     /// About how many bytes were decoded.
     pub(crate) bytes: usize,
     /// Where they were read.
@@ -76,13 +79,14 @@ pub(crate) enum PieceOrigin {
 
 /// A part of a project's recorded events.
 pub(crate) enum HistoryPart<'p> {
-    /// Sealed events, by column.
-    Columns(SealedColumns<'p>),
+    /// Sealed events, by column: row groups of a file, in order.
+    Columns(Vec<SealedColumns<'p>>),
     /// Events of the log, as [`History::read`] passes them.
     Events(HistoryPiece),
 }
 
 /// A row group of sealed events. Those with positions after `after`, up to `until`, are wanted.
+#[derive(Clone, Copy)]
 pub(crate) struct SealedColumns<'p> {
     /// Reads its columns.
     pub(crate) reader: GroupReader<'p>,
@@ -94,6 +98,15 @@ pub(crate) struct SealedColumns<'p> {
 
 /// Receives the parts of a project's history. An error of a column's reading ends it.
 pub(crate) type PartVisitor<'v> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError> + 'v;
+
+/// Receives the parts of a project's history, those of the latest positions first.
+pub(crate) trait LatestVisitor {
+    /// Whether a file with events from the first to the last of these days may have wanted events.
+    fn wants(&self, first: Day, last: Day) -> bool;
+
+    /// Takes a part. An error of a column's reading ends the reading.
+    fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError>;
+}
 
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
@@ -117,4 +130,10 @@ pub(crate) trait History: Send + Sync {
     /// # Errors
     /// As [`History::read`].
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError>;
+
+    /// Passes the wanted events of one project to `visitor`: those of the log in order, then those of the archive by column, the last file first.
+    ///
+    /// # Errors
+    /// As [`History::read`].
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError>;
 }

@@ -1,7 +1,7 @@
 //! The archive of all projects, as its readers see it.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,15 +9,16 @@ use std::sync::Arc;
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::file::{ArchiveFile, FileEntry};
+use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
 use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
 use super::bases::Bases;
-use super::{HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, SealedColumns, Wanted};
+use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
 /// How many events are passed on together.
@@ -166,10 +167,18 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let after = Cell::new(wanted.after);
-        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), bytes: 0, visit };
+        let archive = self.list(project, last)?;
+        // A replay has loaded the base, which stays the same until its end.
+        let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position);
+        let (after, until) = (Cell::new(wanted.after.max(base)), Cell::new(wanted.until));
+        // Later lists have the same floors up to `last`.
+        let floors = archive.manifest().floors().iter().copied();
+        let floors = floors.filter(|(position, _)| *position > after.get() && *position <= wanted.until);
+        let floors = floors.map(|(position, day)| (position, FloorMove { project, day })).collect();
+        let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), floors, bytes: 0, visit };
         let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
-        let visit_file = &mut |file: &ArchiveFile| {
+        let is_wanted = |entry: &FileEntry| overlaps(wanted.days, entry.first_day, entry.last_day);
+        let read = self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
             for row in file.rows_of_groups(after.get() + 1, days.clone()) {
                 let row = row?;
                 if row.position > pass.wanted.until {
@@ -180,14 +189,12 @@ impl SealedEvents {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Ok(pass.hand_over())
-        };
-        // A replay has loaded the bases.
-        let with_base = wanted.project.is_some();
-        self.for_each_file(project, last, (&after, wanted.until), Selected { days: wanted.days, with_base }, visit_file)
+            Ok(pass.hand_over(None))
+        })?;
+        Ok(if read.is_break() { read } else { pass.floors_before(Position::MAX) })
     }
 
-    /// Passes the row groups with wanted events of a project to `visit`.
+    /// Passes the row groups with wanted events of a project to `visit`, those of a file together.
     pub(super) fn read_columns(
         &self,
         project: ProjectId,
@@ -195,42 +202,57 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut PartVisitor<'_>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let after = Cell::new(wanted.after);
-        let Wanted { until, days, .. } = *wanted;
-        self.for_each_file(project, last, (&after, until), Selected { days, with_base: true }, &mut |file| {
-            for reader in file.groups() {
-                let (positions, is_on) = (reader.positions(), overlaps(days, *reader.days().start(), *reader.days().end()));
-                if !is_on || *positions.end() <= after.get() || *positions.start() > until {
-                    continue;
-                }
-                if visit(HistoryPart::Columns(SealedColumns { reader, after: after.get(), until }))?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                after.set(*positions.end());
-            }
-            Ok(ControlFlow::Continue(()))
+        let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
+        let days = wanted.days;
+        let is_wanted = |entry: &FileEntry| overlaps(days, entry.first_day, entry.last_day);
+        self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
+            let groups = wanted_groups(file, days, after.get(), until.get());
+            let flow = if groups.is_empty() { ControlFlow::Continue(()) } else { visit(HistoryPart::Columns(groups))? };
+            after.set(file.name().last);
+            Ok(flow)
         })
     }
 
-    /// Passes the files with positions after `after`, which `visit` advances, up to `until`, and with selected events.
+    /// Passes the row groups of a project's files to `visitor`, those of a file together, the last file first. Skips files that it does not want.
+    pub(super) fn read_latest(
+        &self,
+        project: ProjectId,
+        last: Position,
+        wanted: &Wanted,
+        visitor: &mut dyn LatestVisitor,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
+        let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
+        let visitor = RefCell::new(visitor);
+        let is_wanted = |entry: &FileEntry| visitor.borrow().wants(entry.first_day, entry.last_day);
+        self.for_each_file(project, last, Order::LastFirst, (&after, &until), &is_wanted, &mut |file| {
+            let groups = wanted_groups(file, wanted.days, after.get(), until.get());
+            let flow = match groups.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => visitor.borrow_mut().visit(HistoryPart::Columns(groups))?,
+            };
+            until.set(file.name().first.saturating_sub(1));
+            Ok(flow)
+        })
+    }
+
+    /// Passes the files for which `is_wanted`, with positions after `after` and up to `until`, to `visit`, which advances one of them.
     fn for_each_file(
         &self,
         project: ProjectId,
         last: Position,
-        (after, until): (&Cell<Position>, Position),
-        selected: Selected,
+        order: Order,
+        (after, until): (&Cell<Position>, &Cell<Position>),
+        is_wanted: &dyn Fn(&FileEntry) -> bool,
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         loop {
             let archive = self.list(project, last)?;
-            if let Some(base) = archive.manifest().base().filter(|_| !selected.with_base) {
-                after.set(after.get().max(base.position));
+            let mut entries: Vec<&FileEntry> = archive.manifest().files().iter().collect();
+            if order == Order::LastFirst {
+                entries.reverse();
             }
-            let is_wanted = |entry: &&FileEntry| {
-                let is_on = overlaps(selected.days, entry.first_day, entry.last_day);
-                is_on && entry.name.last > after.get() && entry.name.first <= until
-            };
-            match self.read_files(&archive, project, &is_wanted, visit) {
+            let is_left = |entry: &FileEntry| entry.name.last > after.get() && entry.name.first <= until.get();
+            match self.read_files(&archive, project, &entries, &|entry| is_left(entry) && is_wanted(entry), visit) {
                 // A merge has removed it: the files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
                     if Archive::existing(&self.root, project)?.manifest() != archive.manifest() => {}
@@ -260,10 +282,11 @@ impl SealedEvents {
         &self,
         archive: &Archive,
         project: ProjectId,
-        is_wanted: &dyn Fn(&&FileEntry) -> bool,
+        entries: &[&FileEntry],
+        is_wanted: &dyn Fn(&FileEntry) -> bool,
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        for entry in archive.manifest().files().iter().filter(is_wanted) {
+        for entry in entries.iter().filter(|entry| is_wanted(entry)) {
             let read = archive.file(entry).and_then(|file| visit(&file));
             if matches!(read, Err(ArchiveError::Damaged { reason: Damage::Missing, .. }))
                 && Archive::existing(&self.root, project)?.manifest() != archive.manifest()
@@ -278,38 +301,61 @@ impl SealedEvents {
     }
 }
 
+/// The order in which files are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    FirstFirst,
+    LastFirst,
+}
+
+/// The row groups of a file with positions after `after` and up to `until`, and with events on `days`.
+fn wanted_groups(file: &ArchiveFile, days: Option<Window>, after: Position, until: Position) -> Vec<SealedColumns<'_>> {
+    let is_wanted = |reader: &GroupReader<'_>| {
+        let (positions, on) = (reader.positions(), reader.days());
+        overlaps(days, *on.start(), *on.end()) && *positions.end() > after && *positions.start() <= until
+    };
+    file.groups().filter(is_wanted).map(|reader| SealedColumns { reader, after, until }).collect()
+}
+
 /// Whether a day of the window, if one is given, lies between two days.
 fn overlaps(days: Option<Window>, first: Day, last: Day) -> bool {
     days.is_none_or(|window| last >= window.start && first <= window.end)
-}
-
-/// Which files of a project are read.
-#[derive(Debug, Clone, Copy)]
-struct Selected {
-    /// Files without events on these days are skipped.
-    days: Option<Window>,
-    /// Whether events that the base has are read, too.
-    with_base: bool,
 }
 
 /// Reading of one project's events.
 struct SealedRead<'v> {
     wanted: Wanted,
     events: Vec<(Position, Box<Event>)>,
+    /// The wanted floors that were not passed on yet.
+    floors: VecDeque<(Position, FloorMove)>,
     bytes: usize,
     visit: &'v mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
 }
 
 impl SealedRead<'_> {
     fn take(&mut self, position: Position, event: Event) -> ControlFlow<()> {
+        if self.floors_before(position).is_break() {
+            return ControlFlow::Break(());
+        }
         let texts = [&event.details.metadata, &event.details.url, &event.details.message, &event.details.referrer];
         self.bytes += EVENT_BYTES + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
         self.events.push((position, Box::new(event)));
-        if self.events.len() < PIECE_EVENTS { ControlFlow::Continue(()) } else { self.hand_over() }
+        if self.events.len() < PIECE_EVENTS { ControlFlow::Continue(()) } else { self.hand_over(None) }
     }
 
-    fn hand_over(&mut self) -> ControlFlow<()> {
+    /// Passes on the floors before a position, and the events before them.
+    fn floors_before(&mut self, position: Position) -> ControlFlow<()> {
+        while let Some(floor) = self.floors.front().copied().filter(|(floor, _)| *floor < position) {
+            self.floors.pop_front();
+            if self.hand_over(Some(floor)).is_break() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn hand_over(&mut self, floor: Option<(Position, FloorMove)>) -> ControlFlow<()> {
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
-        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, bytes, origin: PieceOrigin::Archive })
+        (self.visit)(HistoryPiece { partition: self.wanted.partition, events, floor, bytes, origin: PieceOrigin::Archive })
     }
 }

@@ -9,13 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::log::{Commit, LogError};
 use tokio::sync::oneshot;
 
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
-use crate::event_codec::{self, Events};
+use crate::event_codec::{Events, LogRecord};
 use crate::shard::{Outcome, PartitionHealth, partition_of};
 
 /// The events of one sender, all of one project, and the channel for the answer.
@@ -25,6 +26,14 @@ pub(crate) struct Track {
     pub(crate) events: Events,
     /// Kept until the events are applied, whether or not anybody waits for that.
     pub(crate) permit: Permit,
+    pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
+}
+
+/// Records a floor of a project. Events that were sent before may come after it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct RaiseFloor {
+    pub(crate) floor: FloorMove,
     pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
 }
 
@@ -48,10 +57,10 @@ struct Done {
     result: Result<Vec<Outcome>, Unsettled>,
 }
 
-/// Travels through the log with a batch: its events for the shard, and the way back.
+/// Travels through the log with a batch: its record for the shard, and the way back.
 pub(crate) struct Ticket {
     pub(crate) project: ProjectId,
-    pub(crate) events: Events,
+    pub(crate) record: LogRecord,
     pub(crate) permits: Vec<Permit>,
     pub(crate) back: Return,
 }
@@ -96,15 +105,22 @@ impl Drop for Return {
 }
 
 struct Waiting {
+    /// The number of its positions in the batch.
     events: usize,
     answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
+}
+
+/// The senders of a batch.
+#[derive(Default)]
+struct Senders {
+    permits: Vec<Permit>,
+    waiting: Vec<Waiting>,
 }
 
 #[derive(Default)]
 struct Gathering {
     events: Events,
-    permits: Vec<Permit>,
-    waiting: Vec<Waiting>,
+    from: Senders,
 }
 
 /// See the module.
@@ -123,8 +139,8 @@ impl IngestActor {
         Self { log, health, gathering: HashMap::new(), flushing: false, under_way: HashMap::new(), next_batch: 0 }
     }
 
-    fn submit(&mut self, project: ProjectId, gathering: Gathering, me: Addr<Self>) {
-        let Gathering { events, permits, waiting } = gathering;
+    fn submit(&mut self, project: ProjectId, record: LogRecord, from: Senders, me: Addr<Self>) {
+        let Senders { permits, waiting } = from;
         let partition = partition_of(project);
         // The last check before the log: logged events are applied, at the latest by the next start.
         if let Err(why) = self.health.check(partition) {
@@ -132,12 +148,12 @@ impl IngestActor {
         }
         let batch = self.next_batch;
         self.next_batch += 1;
-        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let payload = match event_codec::encode(&events) {
+        let count = u32::try_from(record.count()).unwrap_or(u32::MAX);
+        let payload = match record.encode() {
             Ok(payload) => payload,
             Err(error) => return refuse(waiting, &format!("an event could not be encoded: {error}")),
         };
-        let ticket = Ticket { project, events, permits, back: Return { ingest: Some(me), batch } };
+        let ticket = Ticket { project, record, permits, back: Return { ingest: Some(me), batch } };
         match self.log.submit(partition, count, payload, ticket) {
             Ok(()) => drop(self.under_way.insert(batch, waiting)),
             Err(_) => refuse(waiting, "the engine is shutting down"),
@@ -163,8 +179,8 @@ impl Handler<Track> for IngestActor {
             return;
         };
         let gathering = self.gathering.entry(project).or_default();
-        gathering.waiting.push(Waiting { events: events.len(), answer });
-        gathering.permits.push(permit);
+        gathering.from.waiting.push(Waiting { events: events.len(), answer });
+        gathering.from.permits.push(permit);
         if gathering.events.is_empty() {
             gathering.events = events;
         } else {
@@ -177,13 +193,22 @@ impl Handler<Track> for IngestActor {
     }
 }
 
+impl Handler<RaiseFloor> for IngestActor {
+    type Result = ();
+
+    fn handle(&mut self, RaiseFloor { floor, answer }: RaiseFloor, ctx: &mut Context<Self>) {
+        let from = Senders { permits: Vec::new(), waiting: vec![Waiting { events: 1, answer }] };
+        self.submit(floor.project, LogRecord::Floor(floor), from, ctx.address());
+    }
+}
+
 impl Handler<Flush> for IngestActor {
     type Result = ();
 
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
         self.flushing = false;
         for (project, gathering) in std::mem::take(&mut self.gathering) {
-            self.submit(project, gathering, ctx.address());
+            self.submit(project, LogRecord::Events(gathering.events), gathering.from, ctx.address());
         }
     }
 }

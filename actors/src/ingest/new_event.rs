@@ -51,7 +51,7 @@ impl NewEvent {
     /// Sets the money, as the text of a decimal number (`"12.50"`), so that it stays exact.
     ///
     /// # Errors
-    /// The text is no number.
+    /// The text is not a number.
     pub fn value(mut self, amount: &str) -> Result<Self, Invalid> {
         let raw = RawValue::from_string(amount.to_owned());
         self.value = Some(raw.map_err(|_| Invalid::parameter("value", "`value` must be a decimal number"))?);

@@ -19,7 +19,7 @@ pub enum TrackError {
     OutcomeUnknown,
 }
 
-/// An event would create a new item of a kind of which its project has reached the limit. Nothing of the event was recorded.
+/// An event would create a new item of a kind whose limit its project has reached. Nothing of the event was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaExceeded {
     /// The kind.

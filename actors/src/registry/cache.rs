@@ -151,11 +151,11 @@ impl Cache {
         former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
     }
 
-    fn put_root_token(&self, hash: SecretHash) {
+    pub(super) fn put_root_token(&self, hash: SecretHash) {
         self.credentials.insert(hash, Principal::Root);
     }
 
-    fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
+    pub(super) fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
         self.credentials.insert(hash, Principal::Token(Arc::clone(token)));
     }
 

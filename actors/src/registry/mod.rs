@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
-//! - One change at a time: whoever holds the journal checks, records, applies, and brings the cache up to date before
+//! - One change at a time: the holder of the journal's lock checks, records, applies, and brings the cache up to date before
 //!   letting go. Readers wait for none of it but the applying.
 //! - Secrets are on disk as hashes only, and in memory too, but for the moment of their making.
 //! - What belongs to another organization is not found.

@@ -76,6 +76,6 @@ mod tests {
         }
         assert_eq!(Scope::ALL.len(), 11);
         let error = "root".parse::<Role>().unwrap_err();
-        assert_eq!(error.to_string(), "is none of: owner, admin, member");
+        assert_eq!(error.to_string(), "is not one of: owner, admin, member");
     }
 }

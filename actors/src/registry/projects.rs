@@ -87,7 +87,7 @@ impl Registry {
         change.commit(ControlRecord::ProjectDeleted { organization, project: id })
     }
 
-    /// The deleted projects of which something recorded may be left.
+    /// The deleted projects whose data may not yet be removed.
     pub(crate) fn deletions(&self) -> Vec<ProjectId> {
         self.state().deletions().map(|(_, project)| project).collect()
     }

@@ -24,7 +24,7 @@ pub(super) struct Tenant {
     pub(super) organization: Arc<Organization>,
     pub(super) projects: BTreeMap<ProjectId, Arc<Project>>,
     pub(super) tokens: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)>,
-    /// The deleted projects of which something recorded may be left.
+    /// The deleted projects whose data may not yet be removed.
     pub(super) deletions: BTreeSet<ProjectId>,
 }
 
@@ -178,7 +178,7 @@ impl State {
         self.tenants.values().any(|tenant| tenant.projects.contains_key(&id) || tenant.deletions.contains(&id))
     }
 
-    /// The deleted projects of which something recorded may be left, with their organizations.
+    /// The deleted projects whose data may not yet be removed, with their organizations.
     pub(super) fn deletions(&self) -> impl Iterator<Item = (OrganizationId, ProjectId)> {
         self.tenants.iter().flat_map(|(id, tenant)| tenant.deletions.iter().map(|project| (*id, *project)))
     }

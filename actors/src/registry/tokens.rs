@@ -7,8 +7,9 @@ use headcount_domain::time::Instant;
 
 use super::error::RegistryError;
 use super::model::{ApiToken, NewToken, TokenId};
+use super::names::{Role, Scope};
 use super::record::{ControlRecord, StoredToken};
-use super::secret::{Secret, SecretHash, TOKEN_PREFIX};
+use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, TOKEN_PREFIX};
 use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
 
 impl Registry {
@@ -36,6 +37,35 @@ impl Registry {
         let token = stored.token.clone();
         change.commit(ControlRecord::TokenCreated(stored))?;
         Ok((token, secret))
+    }
+
+    /// Issues a token of role owner with every scope that is in memory only: it ends with the process. For commands on a data directory that no
+    /// server has open.
+    ///
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Storage`] if there is no randomness.
+    pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret, RegistryError> {
+        // No change of the organization may come between the check and the cache.
+        let change = self.change()?;
+        change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let new = NewToken {
+            name: "command line".into(),
+            role: Role::Owner,
+            scopes: Scope::ALL.to_vec(),
+            project: None,
+            expires_at: None,
+        };
+        let (StoredToken { token, hash }, secret) = new.build(organization, now)?;
+        self.cache.put_token(&Arc::new(token), hash);
+        Ok(secret)
+    }
+
+    /// Issues a root token that is in memory only: it ends with the process.
+    ///
+    /// # Errors [`RegistryError::Storage`] if there is no randomness.
+    pub fn temporary_root_token(&self) -> Result<Secret, RegistryError> {
+        let secret = Secret::random(ROOT_TOKEN_PREFIX)?;
+        self.cache.put_root_token(SecretHash::of(secret.expose()));
+        Ok(secret)
     }
 
     /// Returns the tokens of an organization, oldest first, including expired ones.

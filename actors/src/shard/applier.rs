@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{Event, Position};
 
 use super::partition::Partition;
@@ -41,7 +42,7 @@ impl Applier {
     ) -> Result<Option<Outcome>, Fault> {
         if self.dead.contains(position) {
             partition.skip(position);
-            return Ok(Some(Outcome { position, first: position }));
+            return Ok(Some(Outcome::at(position)));
         }
         let probe = &self.probe;
         let applied = catch_unwind(AssertUnwindSafe(|| {
@@ -58,6 +59,16 @@ impl Applier {
                 Ok(None)
             }
         }
+    }
+
+    /// Raises a floor.
+    ///
+    /// # Errors
+    /// The partition can't be read, or a defect. The state of the partition is lost.
+    pub(super) fn raise_floor(partition: &mut Partition, floor: FloorMove, position: Position) -> Result<Outcome, Fault> {
+        let raised = catch_unwind(AssertUnwindSafe(|| partition.raise_floor(floor, position)));
+        raised.unwrap_or_else(|_| Err(Fault::defect(format!("the floor at position {position} panicked"))))?;
+        Ok(Outcome::at(position))
     }
 
     fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {

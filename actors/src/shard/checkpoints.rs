@@ -77,7 +77,7 @@ impl Checkpoints {
         self.checkpointer.begin_round(Stopwatch::now(), force, &unsaved)
     }
 
-    /// Freezes a partition, of which everything up to `all_up_to` is applied.
+    /// Freezes a partition. Everything in it up to `all_up_to` is applied.
     pub(super) fn freeze(&mut self, number: u16, partition: Option<&mut Partition>, all_up_to: Position) -> Result<(), Fault> {
         let (mut entries, frozen_at) = (Entries::default(), Stopwatch::now());
         let begun = partition.map_or(Ok(None), |partition| partition.freeze(all_up_to, &mut entries));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
+use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
@@ -67,7 +68,7 @@ pub(crate) struct Partition {
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
     pub(super) durable: u64,
-    /// The deleted projects that are no part of the state any more, each with the serial number of the checkpoint that says so.
+    /// The deleted projects that are no longer part of the state, each with the serial number of the checkpoint that says so.
     forgotten: BTreeMap<ProjectId, u64>,
 }
 
@@ -156,7 +157,13 @@ impl Partition {
     pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
         if self.context.deleted.contains(event.project) {
             self.pass(position);
-            return Ok(Outcome { position, first: position });
+            return Ok(Outcome::at(position));
+        }
+        let Self { stored_as, context, projects, .. } = self;
+        if state(projects, context, *stored_as, event.project)?.project.drops(event) {
+            // Its external id is not taken.
+            self.pass(position);
+            return Ok(Outcome { is_dropped: true, ..Outcome::at(position) });
         }
         let first = match &event.external_id {
             Some(external_id) => {
@@ -186,7 +193,22 @@ impl Partition {
             }
         }
         self.pass(position);
-        Ok(Outcome { position, first })
+        Ok(Outcome { position, first, is_dropped: false })
+    }
+
+    /// Raises the floor of a project, by the record at `position`.
+    pub(crate) fn raise_floor(&mut self, FloorMove { project, day }: FloorMove, position: Position) -> Result<(), Fault> {
+        if !self.context.deleted.contains(project) {
+            let Self { stored_as, context, projects, .. } = self;
+            let state = state(projects, context, *stored_as, project)?;
+            if position > state.last {
+                state.project.raise_floor(day, position);
+                (state.last, state.changed) = (position, true);
+                state.publish_floor(context, project);
+            }
+        }
+        self.pass(position);
+        Ok(())
     }
 
     /// Skips an event that was set aside.
@@ -195,7 +217,7 @@ impl Partition {
     }
 
     /// Removes a deleted project from the state. Returns whether the checkpoint that says so is durable: then no other one has anything of the project,
-    /// its external ids are in tables, and it is no part of the number of external ids.
+    /// its external ids are in tables, and it is not counted in the number of external ids.
     pub(crate) fn forget(&mut self, id: ProjectId) -> Result<bool, Fault> {
         if let Some(serial) = self.forgotten.get(&id) {
             return Ok(*serial <= self.durable);
@@ -209,6 +231,7 @@ impl Partition {
         self.external_ids = self.external_ids.saturating_sub(external_ids);
         self.freezing.retain(|freezing| *freezing != id);
         self.context.versions.remove(&id);
+        self.context.floors.remove(&id);
         self.context.limits.set(id, Reached::default());
         self.forgotten.insert(id, self.serial + 1);
         // A checkpoint is due although no event came.
@@ -370,7 +393,7 @@ impl Partition {
             let mut collect = Collect { partition: self.stored_as, project: *id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             let (names, external_ids) = (state.project.dictionary.counts, state.external_ids);
-            collect.meta(ProjectMeta { last: state.last, names, external_ids })?;
+            collect.meta(ProjectMeta { last: state.last, names, external_ids, floor: state.project.floor() })?;
         }
         let next = self.serial + 1;
         for id in self.forgotten.iter().filter(|(_, serial)| **serial == next).map(|(id, _)| *id) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::time::Day;
 use headcount_domain::versions::DayVersions;
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::store::Store;
@@ -19,12 +20,16 @@ use crate::verifier::{DamageNote, Unchecked};
 /// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
 pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
 
+/// The floor of each project that is loaded and has one. Written by the shards, read by everybody.
+pub(crate) type Floors = DashMap<ProjectId, Day>;
+
 /// The context that all partitions of an engine share.
 #[derive(Clone)]
 pub(crate) struct PartitionContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) hasher: KeyHasher,
     pub(crate) versions: Arc<Versions>,
+    pub(crate) floors: Arc<Floors>,
     pub(crate) external_ids_dir: PathBuf,
     /// Identifies the index of external ids that belongs to the store.
     pub(crate) index: ExternalIdsOptions,

@@ -15,6 +15,7 @@ use super::partition_context::PartitionContext;
 use super::rebuild::{Rebuild, Received, Wake};
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
+use crate::event_codec::LogRecord;
 use crate::history::History;
 use crate::partitions::partition_of;
 
@@ -160,14 +161,21 @@ impl EventPipeline {
         let Some(partition) = self.partitions.get_mut(&work.partition) else {
             return Err(Fault::defect("not a partition of this shard"));
         };
+        let events = match &work.record {
+            LogRecord::Events(events) => events,
+            LogRecord::Floor(floor) => {
+                outcomes.push(Applier::raise_floor(partition, *floor, work.first)?);
+                return Ok(());
+            }
+        };
         let from = outcomes.len();
         let mut pace = Pace::new(began);
-        for (event, position) in work.events[from..].iter().zip(work.first + from as u64..) {
+        for (event, position) in events[from..].iter().zip(work.first + from as u64..) {
             match self.applier.apply(partition, event, position)? {
                 Some(outcome) => outcomes.push(outcome),
                 None => return Err(Fault::defect(format!("the event at position {position} panicked"))),
             }
-            if outcomes.len() < work.events.len() && pace.is_over() {
+            if outcomes.len() < events.len() && pace.is_over() {
                 break;
             }
         }
@@ -241,6 +249,12 @@ impl EventPipeline {
         }
         if rebuild.has_events() || began.elapsed() >= SLICE {
             return Ok(RebuildStep::More);
+        }
+        if let Some((position, floor)) = rebuild.next_floor()
+            && let Some(partition) = self.partitions.get_mut(&number).filter(|partition| position > partition.applied())
+        {
+            let outcome = Applier::raise_floor(partition, floor, position)?;
+            rebuild.applied(outcome);
         }
         match rebuild.receive()? {
             Received::Opened(partition) => drop(self.partitions.insert(number, *partition)),

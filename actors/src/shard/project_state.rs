@@ -36,6 +36,13 @@ impl ProjectState {
         Self { project, last: 0, external_ids: 0, complete: true, changed: false, folded: 0, counted, reached }
     }
 
+    /// Tells other threads the floor.
+    pub(super) fn publish_floor(&self, context: &PartitionContext, id: ProjectId) {
+        if let Some(floor) = self.project.floor() {
+            context.floors.insert(id, floor);
+        }
+    }
+
     /// Reads its records.
     pub(super) fn source<'s>(&self, store: &'s dyn Store, partition: u16, project: ProjectId) -> StoreSource<'s> {
         StoreSource { store, partition, project, complete: self.complete }
@@ -69,13 +76,17 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
     let mut project = Project::default();
     load_cells(&*context.store, partition, id, &mut project)?;
-    let ProjectMeta { last, names, external_ids } = meta.unwrap_or_default();
+    let ProjectMeta { last, names, external_ids, floor } = meta.unwrap_or_default();
+    project.restore_floor(floor);
     project.dictionary.counts = names;
     let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
     // Before the version is there, which marks the project as loaded.
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
     project.versions.restore_last(last);
-    context.versions.insert(id, project.versions.clone());
-    Ok(ProjectState { project, last, external_ids, complete: meta.is_none(), changed: false, folded: 0, counted, reached })
+    let state =
+        ProjectState { project, last, external_ids, complete: meta.is_none(), changed: false, folded: 0, counted, reached };
+    state.publish_floor(context, id);
+    context.versions.insert(id, state.project.versions.clone());
+    Ok(state)
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{Event, Position};
 
 use super::health::Condition;
@@ -47,6 +48,8 @@ pub(super) struct Rebuild {
     stage: Stage,
     /// Events that were read and are not applied yet.
     read: VecDeque<(Position, Box<Event>)>,
+    /// The floor that follows them.
+    read_floor: Option<(Position, FloorMove)>,
     /// The lost state, dropped on the reading thread: that takes time.
     old: Option<Partition>,
     /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
@@ -106,6 +109,7 @@ impl Rebuild {
                 attempts: 0,
                 stage: Stage::Failed,
                 read: VecDeque::new(),
+                read_floor: None,
                 old: None,
                 cancelled: CancelledJobs::default(),
             },
@@ -113,6 +117,7 @@ impl Rebuild {
         rebuild.cancelled.extend(cancelled);
         rebuild.fault = fault.clone();
         rebuild.read.clear();
+        rebuild.read_floor = None;
         rebuild.stage = Stage::Waiting(Stopwatch::now() + pause(rebuild.attempts));
         if let Some(old) = old {
             rebuild.stored_in = old.stored_as().0;
@@ -211,6 +216,11 @@ impl Rebuild {
         self.read.pop_front()
     }
 
+    /// Takes the floor that follows the events that were read, once those are applied.
+    pub(super) fn next_floor(&mut self) -> Option<(Position, FloorMove)> {
+        self.read_floor.take_if(|_| self.read.is_empty())
+    }
+
     /// Whether events that were read wait to be applied.
     pub(super) fn has_events(&self) -> bool {
         !self.read.is_empty()
@@ -226,6 +236,7 @@ impl Rebuild {
             }
             Ok(Piece::Read(piece)) => {
                 self.read = piece.events.into();
+                self.read_floor = piece.floor;
                 Ok(Received::Events(piece.origin))
             }
             Ok(Piece::End) => Ok(Received::End),

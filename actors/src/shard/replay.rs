@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use headcount_domain::fault::{Fault, FaultKind};
 
+use super::applier::Applier;
 use super::partition::{Partition, Partitions};
 use super::pipeline::EventPipeline;
 use super::shard::Shard;
@@ -98,6 +99,9 @@ impl Shard {
                 return Ok(false);
             }
             self.replayed += 1;
+        }
+        if let Some((position, floor)) = piece.floor {
+            Applier::raise_floor(partition, floor, position)?;
         }
         if let Some((first, _)) = piece.events.first() {
             context.progress.reached(shard, *first);

@@ -4,7 +4,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use crate::admission_gate::Permit;
-use crate::event_codec::Events;
+use crate::event_codec::LogRecord;
 
 /// The result of applying one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +13,16 @@ pub struct Outcome {
     pub position: Position,
     /// The position of the event that has its `external_id`: its own, unless it is a duplicate.
     pub first: Position,
+    /// Whether its day lies below the project's floor, so that it counts nowhere.
+    pub is_dropped: bool,
 }
 
 impl Outcome {
+    /// The outcome of what counts, and of what is skipped.
+    pub(crate) fn at(position: Position) -> Self {
+        Self { position, first: position, is_dropped: false }
+    }
+
     /// Whether an earlier event has its `external_id`.
     #[must_use]
     pub fn is_duplicate(self) -> bool {
@@ -23,12 +30,12 @@ impl Outcome {
     }
 }
 
-/// Committed events of one project.
+/// A committed record of one project.
 pub(crate) struct Work {
     pub(crate) partition: u16,
     pub(crate) project: ProjectId,
     pub(crate) first: Position,
-    pub(crate) events: Events,
+    pub(crate) record: LogRecord,
     /// What the events hold of the admission gate, until they are applied.
     pub(crate) permits: Vec<Permit>,
     /// Called when all events are applied; dropped where the outcome is unknown.
@@ -43,7 +50,7 @@ pub(super) struct QueuedWork {
 
 impl QueuedWork {
     pub(super) fn new(work: Work) -> Self {
-        Self { outcomes: Vec::with_capacity(work.events.len()), work }
+        Self { outcomes: Vec::with_capacity(work.record.count()), work }
     }
 
     /// The position of its first event that is not applied.
@@ -52,7 +59,7 @@ impl QueuedWork {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.outcomes.len() >= self.work.events.len()
+        self.outcomes.len() >= self.work.record.count()
     }
 
     /// Returns the permits and replies.

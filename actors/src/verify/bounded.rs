@@ -9,7 +9,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use parking_lot::RwLock;
 
-use crate::history::{Bases, History, HistoryError, HistoryPiece, PartVisitor, Wanted};
+use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Wanted};
 
 /// How far a partition is read.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,7 @@ impl History for BoundedHistory {
             }
             if let Some(bound) = bounds.get(&piece.partition) {
                 piece.events.retain(|(position, event)| bound.has(event.project, *position));
+                piece.floor = piece.floor.filter(|(position, floor)| bound.has(floor.project, *position));
             }
             visit(piece)
         };
@@ -79,5 +80,11 @@ impl History for BoundedHistory {
         let bound = self.bound(wanted.partition);
         let last = bound.projects.get(&project).map_or(bound.all, |last| bound.all.max(*last));
         self.whole.read_columns(project, &Wanted { until: wanted.until.min(last), ..*wanted }, visit)
+    }
+
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError> {
+        let bound = self.bound(wanted.partition);
+        let last = bound.projects.get(&project).map_or(bound.all, |last| bound.all.max(*last));
+        self.whole.read_latest(project, &Wanted { until: wanted.until.min(last), ..*wanted }, visitor)
     }
 }

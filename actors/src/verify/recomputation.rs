@@ -53,6 +53,7 @@ impl Recomputation {
             store: Arc::<DiskStore>::clone(&store),
             hasher: replay.hasher.clone(),
             versions: Arc::new(Versions::new()),
+            floors: Arc::default(),
             external_ids_dir: dir.join("fingerprints"),
             index: ExternalIdsOptions { incarnation: Incarnation::from_number(0) },
             health: Arc::default(),

@@ -14,7 +14,7 @@ use super::{ROW_VERSION, VERSION_FIELD, columns};
 use crate::row::Row;
 use crate::schema::{Access, Column, Draft, METADATA};
 
-/// Columns that an import decides anew.
+/// Columns that an import decides again.
 const DECIDED_ANEW: [&str; 2] = ["position", "received_at"];
 
 #[derive(Deserialize)]

@@ -268,7 +268,7 @@ fn longest_text(page: &[u8]) -> Option<usize> {
 }
 
 fn read_footer(file: &File) -> Result<Vec<u8>, ExportFileError> {
-    let cut = || ExportFileError::damaged("it ends before its footer does, or is no Parquet file");
+    let cut = || ExportFileError::damaged("it ends before its footer does, or it is not a Parquet file");
     let end = file.len()?.checked_sub(footer::TRAILER_BYTES as u64).ok_or_else(cut)?;
     let mut trailer = [0; footer::TRAILER_BYTES];
     file.read_exact_at(&mut trailer, end)?;

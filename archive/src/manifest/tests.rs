@@ -41,8 +41,24 @@ fn a_base_is_part_of_the_list_and_raises_its_format() {
 }
 
 #[test]
+fn floors_are_listed_in_a_format_of_their_own() {
+    let manifest = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9)]).unwrap();
+    let with = |floors: &[(Position, i32)]| {
+        manifest.clone().with_floors(floors.iter().map(|(position, day)| (*position, Day(*day))).collect())
+    };
+    let listed = with(&[(3, 20_000), (20, 20_001)]).unwrap();
+    let text = listed.text().unwrap();
+    assert!(text.starts_with(r#"{"format":2,"#) && text.contains(r#""floors":[[3,"2024-10-04"],[20,"2024-10-05"]]"#), "{text}");
+    assert_eq!(parse(text.as_bytes(), PROJECT).unwrap(), listed);
+    assert!(with(&[(3, 20_000), (3, 20_001)]).is_err(), "two at one position");
+    assert!(with(&[(3, 20_000), (4, 20_000)]).is_err(), "the floor does not rise");
+    assert!(with(&[(21, 20_000)]).is_err(), "the record is not sealed");
+}
+
+#[test]
 fn every_flipped_bit_and_every_cut_is_noticed() {
-    let text = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9), entry(8, 9, 10)]).unwrap().text().unwrap();
+    let manifest = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9), entry(8, 9, 10)]).unwrap();
+    let text = manifest.with_floors(vec![(8, Day(20_000))]).unwrap().text().unwrap();
     for at in 0..text.len() {
         assert!(parse(&text.as_bytes()[..at], PROJECT).is_err(), "cut at {at}");
         for bit in 0..8 {

@@ -87,7 +87,7 @@ fn cut_longer_missing_or_another() {
     assert_eq!(damage(&read(&archive, &entry).unwrap_err(), &entry), Damage::Missing);
     let message = archive.damaged_files(false).unwrap()[0].to_string();
     assert_eq!(message, format!("archive file {} is damaged: it is missing", entry.name.base()));
-    fs::write(&path, b"PAR1 is no file PAR1").unwrap();
+    fs::write(&path, b"PAR1 not a file PAR1").unwrap();
     let error = read(&archive, &FileEntry { bytes: 20, ..entry.clone() }).unwrap_err();
     assert_eq!(damage(&error, &entry), Damage::Footer);
 }

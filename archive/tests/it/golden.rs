@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{PROJECT, contents, sample, seal};
 
-/// Set, it writes the files of today's version anew.
+/// If set, rewrites the files of the current version.
 const UPDATE: &str = "HEADCOUNT_UPDATE_FIXTURES";
 
 fn fixtures(version: &str) -> PathBuf {

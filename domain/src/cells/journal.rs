@@ -23,13 +23,18 @@ pub(super) struct Journal {
     dated: bool,
     /// Keys, with their values before the change. The first entry of a key counts.
     rows: Vec<(KeyBytes, Option<Columns>)>,
-    /// The days of the rows that were drained half-way; `None` is no day.
+    /// The days of the rows that were drained half-way; `None` stands for rows without a day.
     days: BTreeSet<Option<Day>>,
 }
 
 impl Journal {
     pub(super) fn new(dated: bool) -> Self {
         Self { dated, rows: Vec::new(), days: BTreeSet::new() }
+    }
+
+    /// Whether keys begin with a day.
+    pub(super) fn is_dated(&self) -> bool {
+        self.dated
     }
 
     /// Records that the row of `key` had the value `before`, and now has another one.

@@ -56,7 +56,7 @@ fn big_endian(bytes: &[u8], len: usize) -> u64 {
     }
 }
 
-/// Returns a mask of the lowest `width` bytes, of which there are 1 to 8.
+/// Returns a mask of the lowest `width` bytes; `width` is 1 to 8.
 #[inline]
 fn low_bytes(width: u8) -> u64 {
     u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)))

@@ -14,6 +14,8 @@ pub struct Cells<K, V> {
     parts: Parts,
     /// `None`: nobody asks which rows changed.
     journal: Option<Journal>,
+    /// Rows whose keys begin with less don't change any more.
+    floor: [u8; i32::BYTES],
     kind: PhantomData<fn() -> (K, V)>,
 }
 
@@ -25,7 +27,7 @@ impl<K, V> Default for Cells<K, V> {
 
 impl<K, V> Clone for Cells<K, V> {
     fn clone(&self) -> Self {
-        Self { parts: self.parts.clone(), journal: self.journal.clone(), kind: PhantomData }
+        Self { parts: self.parts.clone(), journal: self.journal.clone(), floor: self.floor, kind: PhantomData }
     }
 }
 
@@ -75,6 +77,9 @@ impl<K: Key, V: Value> Cells<K, V> {
 
     fn alter(&mut self, key: K, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
         let key = whole(key);
+        if key[..i32::BYTES] < self.floor[..] {
+            return;
+        }
         let (mut before, mut differs) = (None, false);
         self.parts.change(K::BYTES, &key, |columns| {
             let after = change(columns);
@@ -153,13 +158,21 @@ impl<K, V> Cells<K, V> {
     /// Creates empty rows.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { parts: Parts::new(limits.part_bytes), journal: None, kind: PhantomData }
+        Self { parts: Parts::new(limits.part_bytes), journal: None, floor: [0; i32::BYTES], kind: PhantomData }
     }
 
     /// Creates empty rows that know which of them changed. `dated`: their keys begin with a day.
     #[must_use]
     pub fn with_journal(limits: &Limits, dated: bool) -> Self {
         Self { journal: Some(Journal::new(dated)), ..Self::new(limits) }
+    }
+
+    /// Freezes the rows of the days before `first`, if keys begin with a day.
+    pub fn set_floor(&mut self, first: Option<Day>) {
+        self.floor = [0; i32::BYTES];
+        if let Some(first) = first.filter(|_| self.journal.as_ref().is_some_and(Journal::is_dated)) {
+            first.0.pack(&mut self.floor);
+        }
     }
 
     /// Passes the days of the rows that changed since the last call to `touch`; `None` for rows without a day.

@@ -67,7 +67,7 @@ pub struct DirtyRange {
     pub inline: Times,
     /// The runs that are added or removed, or whose last touch changes.
     pub runs: Times,
-    /// The time of the new touch, of which there is at most one.
+    /// The time of the new touch. There is at most one.
     pub new_touch: Option<Instant>,
     /// The time of the last touch that is added or removed; no other touch follows up to the end of `inline`.
     pub last_touch: Instant,

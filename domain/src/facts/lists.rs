@@ -36,7 +36,7 @@ pub struct TouchEnds {
     pub(super) last: Option<TouchAt>,
 }
 
-// Unconverted money is stored by currency, of which there are about 180, so days can be large.
+// Unconverted money is stored by currency (there are about 180), so days can be large.
 item_of_page!(DayEntry: FactsPage::Days, 0 of 6, size 8, |entry| day_sort_key(entry.day), |_items| (): ());
 item_of_page!(GroupDay: FactsPage::GroupRef, 1 of 6, size 8, |entry| group_sort_key(entry.day, entry.named), |_items| (): ());
 item_of_page!(Session: FactsPage::Sessions, 2 of 6, size 1, |session| session.at.sort_key(), |items| TouchEnds: TouchEnds {

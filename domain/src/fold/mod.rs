@@ -21,7 +21,8 @@ use crate::text;
 use crate::versions::FigureKind;
 
 impl Project {
-    /// Folds one recorded event. Call it once per event, in the order of `position`, and never for duplicates.
+    /// Folds one recorded event. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
+    /// [drops](Project::drops).
     ///
     /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
@@ -30,6 +31,9 @@ impl Project {
         let named = fold.named(event)?;
         fold.record(event, identity_key, named)?;
         self.rollups.drain(&mut self.touched);
+        if let Some(floor) = self.floor {
+            self.touched.retain_from(floor);
+        }
         self.versions.touch(&self.touched, position);
         self.touched.clear();
         Ok(())

@@ -198,7 +198,7 @@ impl Mentions {
 }
 
 impl Project {
-    /// Returns the first kind of which an event with these mentions would create a new thing.
+    /// Returns the first kind that an event with these mentions would add to.
     ///
     /// # Errors [`Fault`] if a record could not be read.
     pub fn would_exceed<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<Option<Quota>, Fault> {

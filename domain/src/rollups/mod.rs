@@ -30,6 +30,7 @@ use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DirtyRange, Facts};
 use crate::indexes::{CompanyLinks, GroupNames, GroupNumbers, MemberAliases};
 use crate::limits::Limits;
+use crate::time::Day;
 use crate::versions::Touched;
 
 /// Returns the line of a kind of rows: tag, name, version, and length of keys.
@@ -60,6 +61,11 @@ macro_rules! rollups {
                         None => touched.all_days(<$rollup>::FIGURE),
                     });
                 )*
+            }
+
+            /// Freezes the rows of the days before `first`.
+            pub(crate) fn set_floor(&mut self, first: Option<Day>) {
+                $(self.$rollup_field.set_floor(first);)*
             }
 
             /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.

@@ -58,6 +58,11 @@ impl Touched {
         self.whole[figure as usize] = true;
     }
 
+    /// Forgets the days before `first`.
+    pub(crate) fn retain_from(&mut self, first: Day) {
+        self.days.retain(|(_, day)| *day >= first);
+    }
+
     pub(super) fn days(&self) -> &[(FigureKind, Day)] {
         &self.days
     }

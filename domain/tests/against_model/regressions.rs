@@ -1,4 +1,4 @@
-//! Histories with a name, of which every one stays right for ever: see `tests/histories/src/regressions`.
+//! Named histories that once failed: see `tests/histories/src/regressions`.
 
 use headcount_domain::limits::Limits;
 use headcount_histories::{Care, regressions};

@@ -117,7 +117,7 @@ impl Saved {
     /// What the saved facts contribute, all at once.
     fn recounted(&self, state: &Project) -> Rollups {
         let mut rollups = Rollups {
-            // These are no sums over facts.
+            // These are not sums over facts.
             group_activity: state.rollups.group_activity.clone(),
             company_links: state.rollups.company_links.clone(),
             group_numbers: state.rollups.group_numbers.clone(),

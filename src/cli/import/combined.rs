@@ -54,8 +54,8 @@ pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     let (request, rest) = quoted(rest).ok_or(Unparsable("its request has no closing quote"))?;
     let (status, rest) = word(rest);
     let (size, rest) = word(rest);
-    let status = number(status).ok_or(Unparsable("its status is no number"))?;
-    let size_bytes = number(size).ok_or(Unparsable("its size is no number"))?;
+    let status = number(status).ok_or(Unparsable("its status is not a number"))?;
+    let size_bytes = number(size).ok_or(Unparsable("its size is not a number"))?;
     let (referrer, agent) = if rest.trim().is_empty() {
         (None, None)
     } else {

@@ -106,7 +106,7 @@ impl Reading {
         let lines = lines.filter(|(span, _)| !span.is_empty());
         match (self.format, tags) {
             (Format::Ndjson, tags) if memchr::memchr(REFUSED, &bytes).is_some() => {
-                // Rare: a record of CSV is none.
+                // Rare: a CSV record that can't be converted.
                 for (span, line) in lines {
                     Self::read_line(&bytes[span], line, tags, &mut events);
                 }
@@ -140,7 +140,7 @@ impl Reading {
         start..start + text.trim_ascii().len()
     }
 
-    /// Reads a line of JSON, or one that says why it is none.
+    /// Reads a line of JSON, or one that says why a record could not be converted to JSON.
     fn read_line(line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             let message = String::from_utf8_lossy(why).into_owned();

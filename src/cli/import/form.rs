@@ -53,7 +53,7 @@ impl Recognized {
         };
         let (first_line, reader) = match peek(reader, FIRST_LINE_BYTES, |bytes| bytes.contains(&b'\n')) {
             Ok(peeked) => peeked,
-            // Data that is cut within its first line is reported by whoever reads it.
+            // Data that ends within its first line is reported by its reader.
             Err(error) => (Vec::new(), Peeked::broken(error)),
         };
         Ok(Self { reader: Box::new(reader), is_packed, first_line })

@@ -262,7 +262,7 @@ impl Blocks {
         Ok(None)
     }
 
-    /// Skips the rest of a line of which `before` bytes were read.
+    /// Skips the rest of a line, of which `before` bytes were already read.
     fn skip_line(&mut self, before: usize) -> io::Result<Block> {
         let mut length = before;
         let mut bytes = Vec::new();

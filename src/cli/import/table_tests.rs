@@ -86,7 +86,7 @@ fn a_table_that_was_cut_says_so_and_goes_on_once_it_is_whole() {
         std::fs::write(&file, &csv).unwrap();
         let rest = into_engine(&engine, &args(&[file.to_str().unwrap()]), std::future::pending()).await.unwrap();
         assert_eq!((half + rest.recorded, orders(&engine).await.0), (ROWS, ROWS));
-        // Written anew with other rows, it is not taken for the former one.
+        // Rewritten with other rows, it is not taken for the former one.
         std::fs::write(&file, export(ExportFormat::Csv, ROWS / 2)).unwrap();
         let said = failure(&engine, &file).await;
         assert!(said.contains("it was rewritten since it was imported"), "{said}");
@@ -152,7 +152,7 @@ fn refused_lines_are_written_to_a_file() {
         assert!(lines[0]["message"].as_str().unwrap().contains("only 2 fields"), "{text}");
         std::fs::write(&file, "{\"name\":5}\n").unwrap();
         let again = into_engine(&engine, &import(&["--again"]), std::future::pending()).await.unwrap();
-        assert_eq!((again.refused, std::fs::read_to_string(&refused).unwrap().lines().count()), (1, 1), "begun anew");
+        assert_eq!((again.refused, std::fs::read_to_string(&refused).unwrap().lines().count()), (1, 1), "truncated first");
         let onto_itself = args(&[file.to_str().unwrap(), "--refused", file.to_str().unwrap()]);
         assert!(
             into_engine(&engine, &onto_itself, std::future::pending()).await.unwrap_err().0.contains("--refused names the file")

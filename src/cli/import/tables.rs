@@ -16,7 +16,7 @@ use super::progress::Progress;
 
 /// The length limit of a line, far above the 64 KiB of an event.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
-/// The first byte of a line that says why a record is none. No JSON begins with it.
+/// The first byte of a line that says why a record could not be converted to JSON. No JSON begins with it.
 pub(crate) const REFUSED: u8 = 1;
 /// The most columns of CSV, above those of any export.
 const MAX_COLUMNS: usize = 256;
@@ -184,7 +184,7 @@ fn fields(record: &[u8], most: usize) -> Vec<FieldText> {
     fields
 }
 
-/// Writes a record as an object, or why it is none. Numbers, booleans and metadata that are no JSON become text, which is refused where a column
+/// Writes a record as an object, or why it can't be one. Numbers, booleans and metadata that are not valid JSON become text, which is refused where a column
 /// has another type.
 fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText]) -> io::Result<()> {
     let refuse = |out: &mut Vec<u8>, why: String| {

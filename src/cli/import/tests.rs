@@ -223,7 +223,7 @@ fn a_file_that_grows_is_touched_or_renamed_goes_on_and_another_begins_anew() {
         append(&file, &orders_of(20..25));
         assert_eq!(imported(&file, &[]).await, (5, 0, None), "another file");
         std::fs::write(&file, orders_of(25..27)).unwrap();
-        assert_eq!(imported(&file, &[]).await, (2, 0, None), "the same file, written anew");
+        assert_eq!(imported(&file, &[]).await, (2, 0, None), "the same file, rewritten");
         assert_eq!(imported(&file, &[]).await, (0, 0, None));
         assert_eq!(imported(&file, &["--again"]).await, (2, 0, None));
         assert_eq!(imported(&renamed, &[]).await, (0, 0, None));

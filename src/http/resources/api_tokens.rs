@@ -1,6 +1,6 @@
 //! `/api-tokens`.
 //!
-//! Whoever is no owner can't raise itself: a token of role admin gives others no role above its own and no scope that it
+//! Only an owner can grant more than it has: a token of role admin gives others no role above its own and no scope that it
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -46,7 +46,7 @@ json_body! {
 /// A token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TokenAnswer {
-    /// Its id, which is no secret.
+    /// Its id, which is not secret.
     token_id: String,
     /// Its name.
     name: String,
@@ -71,7 +71,7 @@ pub(crate) struct TokenAnswer {
 pub(crate) struct NewTokenAnswer {
     /// The secret. It is shown here once, and kept nowhere.
     token: String,
-    /// Its id, which is no secret.
+    /// Its id, which is not secret.
     token_id: String,
     /// Its name.
     name: String,
@@ -142,7 +142,7 @@ fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiErr
     fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
-/// Refuses a token that is more than its maker, who is no owner.
+/// Refuses a token with more rights than its creator, unless the creator is an owner.
 fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
     if caller.role == Role::Owner {
         return Ok(());

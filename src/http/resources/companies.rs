@@ -223,7 +223,7 @@ pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) 
     question.reply_if_found(COMPANY, users, TopUsersAnswer::from).await
 }
 
-/// The company that the path names. Text that is no id names none.
+/// The company that the path names. Text that is not an id names no company.
 fn company_id(request: &HttpRequest) -> &str {
     request.match_info().query("company_id")
 }

@@ -26,7 +26,7 @@ pub enum BackupError {
         /// The directory.
         dir: PathBuf,
     },
-    /// A directory has no list of files: the backup in it was not finished, or it is none.
+    /// A directory has no list of files: the backup in it was not finished, or it is not a backup.
     #[error("{} holds no complete backup: it has no manifest.json", dir.display())]
     Incomplete {
         /// The directory.

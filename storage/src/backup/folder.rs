@@ -75,7 +75,7 @@ impl BackupFolder {
         Ok(true)
     }
 
-    /// Removes what was written, the list first. Errors are logged: without a list the rest is no backup.
+    /// Removes what was written, the list first. Errors are logged: without a list the rest is not a backup.
     fn discard(&self) {
         let remove = |path: &Path| match path.symlink_metadata() {
             Ok(about) if about.is_dir() => files::remove_dir_all(path),
@@ -103,7 +103,7 @@ fn cannot_link(error: &io::Error) -> bool {
 impl BackupTarget for BackupFolder {
     fn file(&mut self, name: &str, bytes: u64, contents: &mut dyn Read) -> Result<String, BackupError> {
         if !names::is_allowed(name) {
-            return Err(BackupError::damaged(name, "is no file of a backup"));
+            return Err(BackupError::damaged(name, "is not a file of a backup"));
         }
         let path = self.path(name)?;
         if path.exists() {

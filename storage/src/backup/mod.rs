@@ -3,7 +3,7 @@
 //! ```text
 //! FORMAT  keys/hash.key  log/  control/  archive/  imports/  dead-letters.ndjson     as in the data directory
 //! SHA256SUMS       of all other files, as `sha256sum -c` reads it
-//! manifest.json    the list, written last: without it there is no backup
+//! manifest.json    the list, written last: a directory without it is not a backup
 //! ```
 //!
 //! [`BackupWriter`] writes one to a [`BackupTarget`]: a [`BackupFolder`], or a [`TarTarget`], whose stream [`unpack`] turns into a folder

@@ -84,7 +84,7 @@ pub fn unpack(stream: impl Read, folder: &mut BackupFolder) -> Result<BackupMani
         let mut entry = entry.map_err(ended)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if entry.header().entry_type() != EntryType::Regular {
-            return Err(BackupError::damaged(&name, "is no regular file"));
+            return Err(BackupError::damaged(&name, "is not a regular file"));
         }
         match name.as_str() {
             SUMS_NAME => sums = read_list(&mut entry).map_err(ended)?,

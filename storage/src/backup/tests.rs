@@ -244,7 +244,7 @@ fn what_no_backup_holds_is_refused() {
     header.set_size(0);
     stream.append_link(&mut header, "log/1.seg", "/etc/passwd").unwrap();
     let error = unpack(&stream.into_inner().unwrap()[..], &mut folder).unwrap_err();
-    assert!(error.to_string().contains("is no regular file"), "{error}");
+    assert!(error.to_string().contains("is not a regular file"), "{error}");
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Frozen {
 }
 
 impl Purge {
-    /// Writes the tables anew without the fingerprints. The files of the old ones are removed when nobody reads them any more. Checks `stop` now
+    /// Rewrites the tables without the fingerprints. The files of the old ones are removed when nobody reads them any more. Checks `stop` now
     /// and then. It may be repeated.
     ///
     /// # Errors

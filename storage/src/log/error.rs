@@ -75,7 +75,7 @@ pub enum Damage {
     /// The file is shorter than a segment header.
     #[error("the file is shorter than its header")]
     ShortHeader,
-    /// The header does not match its checksum, or is no header.
+    /// The header does not match its checksum, or it is not a header.
     #[error("the header is not intact")]
     Header,
     /// The header belongs to another file name, or changed since the log was opened.

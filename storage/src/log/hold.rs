@@ -27,7 +27,7 @@ pub struct LogFiles {
     pub files: Vec<LogFile>,
 }
 
-/// A file of a log, of which the first `bytes` never change.
+/// A file of a log. Its first `bytes` never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     /// The file.

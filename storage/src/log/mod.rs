@@ -12,7 +12,7 @@
 //! - A segment's header carries a hash of all of the segment before. No file can be lost, swapped or changed unnoticed.
 //! - Blocks are checked whenever they are read; nothing that is not intact is ever handed out, or skipped silently.
 //!
-//! One process, and one [`Log`], may have a directory open: whoever calls [`Log::open`] holds a lock on the data
+//! One process, and one [`Log`], may have a directory open: the caller of [`Log::open`] holds a lock on the data
 //! directory.
 //!
 //! # Files beside the segments

@@ -55,7 +55,7 @@ pub(super) fn repair(dir: &Path) -> Result<Vec<Lost>, LogError> {
     Ok(lost)
 }
 
-/// No segment is left: the log begins anew.
+/// No segment is left: the log starts empty.
 fn repair_empty(dir: &Path, floor: Option<Position>, mut lost: Vec<Lost>) -> Result<Vec<Lost>, LogError> {
     if let Some(floor) = floor {
         if lost.is_empty() {
@@ -120,7 +120,7 @@ fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, l
         };
         let tail = cursor.inspect_tail()?;
         if next_segment == Some(cursor.next) && tail.later_markers.is_empty() {
-            // Complete; whatever is behind it is no block.
+            // Complete; the bytes behind it are not a block.
             cut(dir, first, cursor.offset, tail.end_of_data)?;
             break;
         }

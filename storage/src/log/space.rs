@@ -44,7 +44,7 @@ impl Fill for FillOnDisk {
     }
 }
 
-/// A prepared file that is no segment yet. Removed when dropped before it became one.
+/// A prepared file that is not yet a segment. Removed when dropped before it became one.
 #[derive(Debug)]
 pub(super) struct PreparedSegment {
     file: File,

@@ -208,7 +208,7 @@ impl TableSet {
         self.replace(&tables, range, &[], stop)
     }
 
-    /// Removes the pairs whose keys begin with one of `prefixes` from all tables, by writing them anew on this thread. Tables that are appended
+    /// Removes the pairs whose keys begin with one of `prefixes` from all tables, by rewriting them on this thread. Tables that are appended
     /// meanwhile must have no such pairs. Does nothing if there are none. Returns `false` if `stop` was set.
     ///
     /// The files of the former tables are removed after the next manifest, once nobody reads them.

@@ -51,7 +51,7 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Writes the sorted files of `partition` anew without the pairs under `prefixes`, as far as there are such files. Nobody may write pairs
+    /// Rewrites the sorted files of `partition` without the pairs under `prefixes`, as far as there are such files. Nobody may write pairs
     /// under them any more. The next commit of the partition removes the former files, and may delete what is left under the prefixes. Takes as long
     /// as reading and writing the partition; checkpoints go on meanwhile. Returns `false` if `stop` was set.
     ///
@@ -75,7 +75,7 @@ pub trait OpenCheckpoint: Send + 'static {
     /// latter two this checkpoint can't be committed any more ([`StoreError::Stopped`]); another one can begin.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Removes a key; a key that isn't there is no error.
+    /// Removes a key, if it exists.
     ///
     /// # Errors
     /// As [`OpenCheckpoint::put`].

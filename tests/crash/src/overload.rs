@@ -89,7 +89,7 @@ async fn rounds(rig: &mut Rig, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Generates a normal load, of which the server may refuse nothing.
+/// Generates a normal load. The server may refuse none of it.
 async fn normal_load(rig: &mut Rig, server: &Server, cycle: usize) -> Result<()> {
     let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -72,7 +72,7 @@ impl Modules {
         edges
     }
 
-    /// Each folder or file directly in the sources with the others that it takes names from. The root module is none.
+    /// Each folder or file directly in the sources with the others that it takes names from. The root module is not one.
     #[must_use]
     pub fn folder_edges<'a>(&'a self, of: &Crate) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
         let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

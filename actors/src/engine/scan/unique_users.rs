@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use headcount_archive::error::ArchiveError;
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::RecordKey;
+use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
@@ -19,7 +20,7 @@ use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
-use super::session_events::SessionQuestion;
+use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
 use super::spill_dir::SpillDir;
 use super::views::ViewRoom;
@@ -45,7 +46,8 @@ pub(super) fn unique_users(
     };
     let after = users.until();
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
-    let outcome = scan.tally(after, None, &mut tally);
+    let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
+    let outcome = scan.tally(after, None, &read, &mut tally);
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
@@ -58,6 +60,53 @@ pub(super) fn unique_users(
     // What was counted before a failure is counted.
     *kept = KeptFigures::Users(users);
     outcome.map(|()| answer)
+}
+
+/// The links of a row group's events, and the ids and days of those that match.
+struct ReadUsers {
+    links: Vec<IdentityLink>,
+    active: Vec<(RecordKey, Day)>,
+    last: Position,
+}
+
+impl ReadUsers {
+    fn of(scan: &Scan<'_>, window: Window, predicate: &Predicate, group: &SealedGroup<'_>) -> Result<Self, TallyError> {
+        let hasher = scan.engine.hasher();
+        let mut rows = group.counted()?;
+        let mut ids = GroupIds::read(group, hasher)?;
+        let mut read = Self { links: ids.links(group, &rows), active: Vec::new(), last: group.last() };
+        group.retain_days(&mut rows, window)?;
+        group.retain_matching(&mut rows, predicate)?;
+        if !rows.is_empty() {
+            read.add_days(hasher, group, &rows, &mut ids)?;
+        }
+        Ok(read)
+    }
+
+    /// Adds the days of the ids that these rows name.
+    fn add_days(
+        &mut self,
+        hasher: &KeyHasher,
+        group: &SealedGroup<'_>,
+        rows: &Rows,
+        ids: &mut GroupIds<'_>,
+    ) -> Result<(), ArchiveError> {
+        let days = group.days()?;
+        let mut visitors = None;
+        rows.for_each(|row| {
+            let day = days.as_ref().map_or_else(|day| *day, |days| days[row]);
+            let named = match ids.codes(row) {
+                (Some(user), _) => ids.user_on(user, day),
+                (None, Some(anonymous)) => ids.anonymous_on(anonymous, day),
+                (None, None) => {
+                    let visitors = visitors.get_or_insert_with(|| group.visitors());
+                    visitors.as_ref().ok().and_then(|visitors| Some(hasher.visitor(visitors[row]?)))
+                }
+            };
+            self.active.extend(named.map(|named| (named, day)));
+        });
+        visitors.map_or(Ok(()), |visitors| visitors.map(drop))
+    }
 }
 
 /// Collects the links of all events, and the days of those that match. It goes on on disk when there is no room in memory.
@@ -95,45 +144,14 @@ impl UsersTally<'_, '_, '_> {
         };
         on_disk.active.push(on_day(named, day))
     }
-
-    /// Adds the days of the ids that these rows name.
-    fn add_days(&mut self, group: &SealedGroup<'_>, rows: &Rows, ids: &mut GroupIds<'_>) -> Result<(), TallyError> {
-        let days = group.days()?;
-        let mut visitors = None;
-        let mut outcome = Ok(());
-        rows.for_each(|row| {
-            let day = days.as_ref().map_or_else(|day| *day, |days| days[row]);
-            let named = match ids.codes(row) {
-                (Some(user), _) => ids.user_on(user, day),
-                (None, Some(anonymous)) => ids.anonymous_on(anonymous, day),
-                (None, None) => {
-                    let visitors = visitors.get_or_insert_with(|| group.visitors());
-                    visitors.as_ref().ok().and_then(|visitors| Some(self.scan.engine.hasher().visitor(visitors[row]?)))
-                }
-            };
-            if let Some(named) = named.filter(|_| outcome.is_ok()) {
-                outcome = self.add(named, day);
-            }
-        });
-        if let Some(Err(error)) = visitors {
-            return Err(error.into());
-        }
-        Ok(outcome?)
-    }
 }
 
-impl Tally for UsersTally<'_, '_, '_> {
-    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
+    fn group(&mut self, read: ReadUsers) -> Result<(), ScanError> {
         self.make_room()?;
-        let mut rows = group.counted()?;
-        let mut ids = GroupIds::read(group, self.scan.engine.hasher())?;
-        ids.links(group, &rows, |link| self.link(link))?;
-        group.retain_days(&mut rows, self.window)?;
-        group.retain_matching(&mut rows, self.predicate)?;
-        if !rows.is_empty() {
-            self.add_days(group, &rows, &mut ids)?;
-        }
-        self.users.seen_until(group.last());
+        read.links.into_iter().try_for_each(|link| self.link(link))?;
+        read.active.into_iter().try_for_each(|(named, day)| self.add(named, day))?;
+        self.users.seen_until(read.last);
         Ok(())
     }
 
@@ -194,13 +212,13 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     let scratch = scan.engine.scratch();
     let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
-    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
-        let Some(named) = event.named else { return Ok(()) };
+    let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         let entry_matches = predicate.matches_entry(Some(event.entry));
-        let flags = if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
-        let [a, b, c, d] = event.day.0.to_be_bytes();
-        sessions.add(named, event.order, event.time_ms, &[flags, a, b, c, d])
-    })?;
+        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        carried.extend_from_slice(&event.day.0.to_be_bytes());
+    };
+    // An event without ids is nobody's.
+    scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
     sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {

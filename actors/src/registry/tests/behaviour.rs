@@ -278,7 +278,7 @@ fn timezone_and_currencies_stay_once_an_event_was_recorded() {
     let money = |currency| OrganizationPatch { currency: Some(currency), ..Default::default() };
     assert_eq!(conflict(registry.update_organization(id, zone(berlin()))), "timezone_fixed");
     assert_eq!(conflict(registry.update_organization(id, money(euro()))), "currency_fixed");
-    assert!(registry.update_organization(id, zone(Timezone::UTC)).is_ok(), "the one in force is no change");
+    assert!(registry.update_organization(id, zone(Timezone::UTC)).is_ok(), "the current one changes nothing");
     assert!(registry.update_organization(id, money(Currency::USD)).is_ok());
     let money = |currency| ProjectPatch { currency: Some(currency), ..Default::default() };
     assert_eq!(conflict(registry.update_project(id, project, money(euro()))), "currency_fixed");

@@ -17,12 +17,13 @@ fn try_users(rig: &mut Rig, project: ProjectId) -> Result<u64, FaultKind> {
 /// Logs events and hands them over, without waiting until they are applied.
 fn hand_over(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Receiver<Vec<Outcome>> {
     let events: Events = events.into_iter().map(Box::new).collect();
-    let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-    let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+    let record = LogRecord::Events(events);
+    let (partition, payload) = (partition_of(project), record.encode().unwrap());
+    let share = AppendEntry { partition, count: u32::try_from(record.count()).unwrap(), payload: &payload };
     let first = rig.log.append(&[share]).unwrap();
     let (answer, answered) = channel();
     let reply = Box::new(move |outcomes| drop(answer.send(outcomes)));
-    rig.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply });
+    rig.shard.enqueue(Work { partition, project, first, record, permits: Vec::new(), reply });
     answered
 }
 
@@ -119,10 +120,7 @@ fn an_io_error_while_applying_costs_a_rebuild_that_is_tried_until_it_succeeds() 
     rig.restart();
     rig.store.change(partition, |faults| faults.reads = Some(ReadFault::Io));
     let answered = hand_over(&mut rig, project, users(project, 315..325));
-    for _ in 0..20 {
-        rig.shard.advance();
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    work_until(&mut rig, |rig| rig.store.change(partition, |faults| faults.failed_reads) >= 3);
     assert!(!is_well(&rig, project));
     assert!(matches!(answered.try_recv(), Err(TryRecvError::Empty)), "it waits");
     rig.send(other, users(other, 20..30));

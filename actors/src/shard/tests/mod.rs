@@ -1,6 +1,7 @@
 //! Tests of a shard with its store, log and checkpoint writer, driven as by its actor.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::{KeyHasher, ProjectId};
@@ -16,13 +17,14 @@ use tempfile::TempDir;
 
 mod broken;
 mod faults;
+mod floors;
 
 use super::checkpointer::Next;
 use super::*;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
-use crate::event_codec::{self, Events};
+use crate::event_codec::{Events, LogRecord};
 use crate::faulty_store::FaultyStore;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 
@@ -61,19 +63,26 @@ impl<S: Store + Clone> Rig<S> {
 
     /// Logs events of one project and applies them.
     fn send(&mut self, project: ProjectId, events: Vec<Event>) {
-        let events: Events = events.into_iter().map(Box::new).collect();
-        let (partition, payload) = (partition_of(project), event_codec::encode(&events).unwrap());
-        let share = AppendEntry { partition, count: u32::try_from(events.len()).unwrap(), payload: &payload };
+        self.record(project, LogRecord::Events(events.into_iter().map(Box::new).collect()));
+    }
+
+    /// Logs a record of one project and applies it. Returns what it was answered.
+    fn record(&mut self, project: ProjectId, record: LogRecord) -> Vec<Outcome> {
+        let (partition, payload) = (partition_of(project), record.encode().unwrap());
+        let share = AppendEntry { partition, count: u32::try_from(record.count()).unwrap(), payload: &payload };
         let first = self.log.append(&[share]).unwrap();
-        self.shard.enqueue(Work { partition, project, first, events, permits: Vec::new(), reply: Box::new(|_| {}) });
+        let (answer, answered) = channel();
+        let reply = Box::new(move |outcomes| drop(answer.send(outcomes)));
+        self.shard.enqueue(Work { partition, project, first, record, permits: Vec::new(), reply });
         while self.shard.advance() {}
+        answered.try_recv().unwrap_or_default()
     }
 
     /// Handles checkpoints as the actor does, beginning with `next`, until there is nothing left to do.
     fn go_on(&mut self, mut next: Next) {
         let began = Stopwatch::now();
         while next != Next::Rest {
-            assert!(began.elapsed() < PATIENCE, "checkpoints come to no end");
+            assert!(began.elapsed() < PATIENCE, "checkpoints don't end");
             next = if next.is_step() {
                 self.shard.step_checkpoint()
             } else {
@@ -136,6 +145,7 @@ fn open<S: Store + Clone>(
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),
+        floors: Arc::default(),
         external_ids_dir: dir.path().join("state/fingerprints"),
         index: ExternalIdsOptions { incarnation: Incarnation::from_number(1) },
         health: Arc::default(),
@@ -332,8 +342,12 @@ fn a_partition_that_changed_little_does_not_wait_for_ever() {
     let project = ProjectId(1);
     rig.send(project, users(project, 0..1));
     rig.shard.evict_if_needed();
-    std::thread::sleep(Duration::from_millis(30));
-    let next = rig.shard.begin_checkpoints(false);
+    let began = Stopwatch::now();
+    let mut next = Next::Rest;
+    while next == Next::Rest {
+        assert!(began.elapsed() < PATIENCE, "it waits for ever");
+        next = rig.shard.begin_checkpoints(false);
+    }
     rig.go_on(next);
     assert_eq!(rig.saved(project), 1);
     assert_eq!(rig.progress().longest_unsaved(), None);

@@ -39,7 +39,7 @@ fn pairs_come_back_and_cut_blocks_are_noticed() {
 
 #[test]
 fn a_block_finds_the_keys_that_it_has_and_no_others() {
-    // All words of up to four letters, of which every third is in the block.
+    // All words of up to four letters. Every third is in the block.
     let mut words: Vec<Vec<u8>> = vec![Vec::new()];
     for len in 0..4 {
         let longer: Vec<_> = words.iter().filter(|word| word.len() == len).cloned().collect();

@@ -11,7 +11,7 @@ use crate::sstable::{Proposal, Table, TableWriter};
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Collects changes of a partition and writes them as tables. Changes in key order take little memory and become one table. In
-/// another order they become several, of which the last one decides. Dropped, it leaves no file.
+/// another order they become several; the last one decides. Dropped, it leaves no file.
 pub(in crate::store) struct TableChanges {
     partition: Arc<PartitionTables>,
     buffer: Vec<(Vec<u8>, Option<Vec<u8>>)>,

@@ -26,7 +26,7 @@ impl PartitionTables {
         self.set.tables()
     }
 
-    /// Writes the tables anew without the keys under `prefixes`. See [`TableSet::purge`].
+    /// Rewrites the tables without the keys under `prefixes`. See [`TableSet::purge`].
     pub(in crate::store) fn purge(&self, prefixes: &[Vec<u8>], stop: &AtomicBool) -> Result<bool, StoreError> {
         Ok(self.set.purge(prefixes, stop)?)
     }

@@ -9,7 +9,7 @@ const TWO_PROJECTS: &[&str] = &[r#"{"name": "shop"}"#, r#"{"name": "blog"}"#];
 pub(super) static CASES: &[Case] = &[
     // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00 and so no longer has a source.
     Case {
-        name: "a late event bridges two sessions, the second of which had the only touch",
+        name: "a late event bridges two sessions; only the second had a touch",
         acts: &[
             Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/a", "timestamp": "2024-03-04T10:00:00Z"}"#),
             Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/?utm_source=news&utm_medium=email", "timestamp": "2024-03-04T10:50:00Z"}"#),

@@ -1,0 +1,106 @@
+//! The server of a management command.
+
+use headcount_actors::Engine;
+use headcount_domain::ids::OrganizationId;
+use tokio::runtime::Runtime;
+
+use crate::cli::client::{Client, ServerFlags, is_held};
+use crate::cli::credentials::InitialCredentials;
+use crate::cli::failure::Failure;
+use crate::cli::runtime::runtime;
+use crate::cli::serve::shut_down;
+use crate::config::Settings;
+use crate::open_files;
+use crate::server::{HttpConfig, RunningServer, Server};
+
+/// The rights that a command needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Those of an API token of the organization.
+    Organization,
+    /// Those of the root token, which creates organizations.
+    Root,
+}
+
+/// A client of a server, and the server if this process runs it.
+pub(crate) struct ManagedServer {
+    pub(super) client: Client,
+    own: Option<OwnServer>,
+}
+
+/// A server on a free port of the loopback address.
+struct OwnServer {
+    runtime: Runtime,
+    engine: Engine,
+    server: RunningServer,
+}
+
+impl ManagedServer {
+    /// Finds the server, or starts one on a data directory that no process has open.
+    pub(super) fn open(
+        settings: &Settings,
+        flags: &ServerFlags,
+        organization: Option<OrganizationId>,
+        rights: Rights,
+    ) -> Result<Self, Failure> {
+        if flags.url.is_some() || is_held(&settings.data_dir)? {
+            if organization.is_some() {
+                return Err(Failure("--organization is for stopped servers; a running one knows it by the token".into()));
+            }
+            return Ok(Self { client: client(settings, flags, rights)?, own: None });
+        }
+        open_files::raise()?;
+        let runtime = runtime()?;
+        let engine = Engine::open(settings.engine())?;
+        let token = temporary_token(&engine, organization, rights);
+        let listen = HttpConfig { listen: "127.0.0.1:0".into(), workers: 1, ..settings.http() };
+        let started = token.and_then(|token| {
+            let server = Server::start(engine.clone(), listen)?;
+            Ok((Client::with(&server.url(), &token)?, server))
+        });
+        match started {
+            Ok((client, server)) => Ok(Self { client, own: Some(OwnServer { runtime, engine, server }) }),
+            Err(failure) => {
+                runtime.block_on(engine.close());
+                Err(failure)
+            }
+        }
+    }
+
+    /// Ends the server if this process runs it.
+    pub(super) fn close(self) {
+        if let Some(OwnServer { runtime, engine, server }) = self.own {
+            runtime.block_on(shut_down(server, engine));
+        }
+    }
+}
+
+fn client(settings: &Settings, flags: &ServerFlags, rights: Rights) -> Result<Client, Failure> {
+    if rights == Rights::Organization || flags.token.is_some() {
+        return Client::new(flags, settings);
+    }
+    let saved = InitialCredentials::load(&settings.data_dir)?;
+    let saved =
+        saved.ok_or_else(|| Failure(format!("no root token: give --token; {} holds none", settings.data_dir.display())))?;
+    Client::new(&ServerFlags { url: flags.url.clone(), token: Some(saved.root_token) }, settings)
+}
+
+/// Returns a token that is valid in this process only.
+fn temporary_token(engine: &Engine, organization: Option<OrganizationId>, rights: Rights) -> Result<String, Failure> {
+    let registry = engine.registry();
+    if rights == Rights::Root {
+        return Ok(registry.temporary_root_token()?.expose().to_owned());
+    }
+    let organizations = registry.organizations();
+    let organization = match (organization, &organizations[..]) {
+        (Some(id), _) => id,
+        (None, [only]) => only.id,
+        (None, []) => return Err(Failure("the data directory has no organization: `headcount init` creates one".into())),
+        (None, several) => {
+            let list: Vec<String> =
+                several.iter().map(|organization| format!("{} ({})", organization.id, organization.name)).collect();
+            return Err(Failure(format!("--organization: which one? {}", list.join(", "))));
+        }
+    };
+    Ok(registry.temporary_token(organization, engine.clock().now())?.expose().to_owned())
+}

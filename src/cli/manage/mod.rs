@@ -1,0 +1,62 @@
+//! The commands of management: `organization`, `project`, `key` and `token`.
+//!
+//! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
+//! the data directory, or, if none does, to a server in this process, which ends with the command.
+
+mod keys;
+mod managed_server;
+mod organizations;
+mod projects;
+mod request;
+mod text;
+mod tokens;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use headcount_domain::ids::OrganizationId;
+
+use super::client::ServerFlags;
+use super::failure::Failure;
+use crate::config::Settings;
+pub(crate) use keys::KeyCommand;
+use managed_server::{ManagedServer, Rights};
+pub(crate) use organizations::OrganizationCommand;
+pub(crate) use projects::ProjectCommand;
+use request::Reply;
+pub(crate) use tokens::TokenCommand;
+
+/// The flags of a management command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManageArgs<C: Subcommand> {
+    /// Print the answer of the API, on one line
+    #[arg(long, global = true)]
+    json: bool,
+    /// Organization, by id, if the data directory of a stopped server has several
+    #[arg(long, value_name = "ORGANIZATION", global = true)]
+    organization: Option<OrganizationId>,
+    #[command(flatten)]
+    server: ServerFlags,
+    #[command(subcommand)]
+    command: C,
+}
+
+/// A command that is a request of the management API.
+pub(crate) trait ManagementCommand {
+    /// The rights that it needs.
+    fn rights(&self) -> Rights {
+        Rights::Organization
+    }
+
+    /// Sends the request.
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure>;
+}
+
+/// Runs the command.
+pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {
+    let server = ManagedServer::open(settings, &args.server, args.organization, args.command.rights())?;
+    let reply = args.command.send(&server);
+    server.close();
+    reply?.print(args.json)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,96 @@
+//! `headcount organization`.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::money::Rate;
+use serde_json::value::RawValue;
+
+use super::ManagementCommand;
+use super::managed_server::{ManagedServer, Rights};
+use super::request::{Body, Reply};
+use crate::cli::failure::Failure;
+
+/// The path of the organization.
+const PATH: &str = "/organization";
+
+/// A command about the organization.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum OrganizationCommand {
+    /// Show the organization
+    Show,
+    /// Change the organization; without a flag, nothing changes
+    Set(OrganizationFlags),
+    /// Create another organization with one project, and print its keys, which nothing can show again
+    Create {
+        /// Name
+        #[arg(long)]
+        name: String,
+    },
+}
+
+/// The settings of an organization.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OrganizationFlags {
+    /// Name
+    #[arg(long)]
+    name: Option<String>,
+    /// Timezone in which days are counted, such as Europe/Berlin; fixed once an event is recorded
+    #[arg(long)]
+    timezone: Option<String>,
+    /// Currency of figures that span projects, such as EUR; fixed once an event is recorded
+    #[arg(long, value_name = "CODE")]
+    currency: Option<String>,
+    /// Worth of one unit of each currency in USD, such as EUR=1.08,GBP=1.27; replaces the table, "" clears it
+    #[arg(long, value_name = "RATES", value_delimiter = ',')]
+    fx_rates: Option<Vec<String>>,
+    /// Optional features, separated by commas, such as target_accounts; "" clears them
+    #[arg(long, value_delimiter = ',')]
+    capabilities: Option<Vec<String>>,
+    /// Number of Actions left
+    #[arg(long, value_name = "N")]
+    actions_balance: Option<u64>,
+}
+
+impl OrganizationFlags {
+    fn body(&self) -> Result<Body, Failure> {
+        let Self { name, timezone, currency, fx_rates, capabilities, actions_balance } = self;
+        Ok(Body::default()
+            .set("name", name.as_deref())
+            .set("timezone", timezone.as_deref())
+            .set("currency", currency.as_deref())
+            .numbers("fx_rates", fx_rates.as_deref().map(rates).transpose()?)
+            .list("capabilities", capabilities.as_deref())
+            .set("actions_balance", *actions_balance))
+    }
+}
+
+/// Parses rates such as `EUR=1.08`.
+fn rates(list: &[String]) -> Result<BTreeMap<String, Box<RawValue>>, Failure> {
+    let rate = |text: &String| {
+        let (code, rate) = text.split_once('=').ok_or_else(|| Failure(format!("--fx-rates: {text:?} must be like EUR=1.08")))?;
+        Rate::parse(rate).map_err(|error| Failure::new(format_args!("--fx-rates: {text:?}"), error))?;
+        Ok((code.trim().to_owned(), RawValue::from_string(rate.to_owned())?))
+    };
+    list.iter().filter(|text| !text.is_empty()).map(rate).collect()
+}
+
+impl ManagementCommand for OrganizationCommand {
+    fn rights(&self) -> Rights {
+        match self {
+            Self::Create { .. } => Rights::Root,
+            Self::Show | Self::Set(_) => Rights::Organization,
+        }
+    }
+
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
+        match self {
+            Self::Show => client.get(PATH).map(Reply::Object),
+            Self::Set(flags) => client.patch(PATH, &flags.body()?.json()?).map(Reply::Object),
+            Self::Create { name } => {
+                let body = Body::default().set("name", Some(name.as_str()));
+                client.post_once("/organizations", &body.json()?).map(Reply::Object)
+            }
+        }
+    }
+}

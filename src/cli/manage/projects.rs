@@ -1,0 +1,101 @@
+//! `headcount project`.
+
+use super::ManagementCommand;
+use super::managed_server::ManagedServer;
+use super::request::{Body, Reply};
+use crate::cli::failure::Failure;
+
+/// A command about projects.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ProjectCommand {
+    /// List the projects
+    List,
+    /// Create a project with one public key
+    Create {
+        /// Name
+        #[arg(long)]
+        name: String,
+        #[command(flatten)]
+        flags: ProjectFlags,
+    },
+    /// Show a project
+    Show {
+        /// Project, by id or unique name
+        project: String,
+    },
+    /// Change a project; without a flag, nothing changes
+    Set {
+        /// Project, by id or unique name
+        project: String,
+        /// New name
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        flags: ProjectFlags,
+    },
+    /// Delete a project with everything that was recorded of it
+    Delete {
+        /// Project, by id or unique name
+        project: String,
+    },
+}
+
+/// The settings of a project.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProjectFlags {
+    /// Currency of its figures, such as EUR; fixed once an event is recorded
+    #[arg(long, value_name = "CODE")]
+    currency: Option<String>,
+    /// Web origins that may send events, separated by commas; "" allows any
+    #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
+    allowed_origins: Option<Vec<String>>,
+    /// Whether visitors without ids are distinguished by a daily hash
+    #[arg(long, value_name = "BOOL")]
+    cookieless: Option<bool>,
+    /// Events of crawlers, monitors and previewers: drop or record
+    #[arg(long, value_name = "POLICY")]
+    bots: Option<String>,
+    /// Events with a privacy signal: record, anonymize or drop
+    #[arg(long, value_name = "POLICY")]
+    signals_policy: Option<String>,
+    /// Whether money sent with a public key is kept on the event and not counted
+    #[arg(long, value_name = "BOOL")]
+    server_only_revenue: Option<bool>,
+}
+
+impl ProjectFlags {
+    fn body(&self, name: Option<&str>) -> Body {
+        let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = self;
+        Body::default()
+            .set("name", name)
+            .set("currency", currency.as_deref())
+            .list("allowed_origins", allowed_origins.as_deref())
+            .set("cookieless", *cookieless)
+            .set("bots", bots.as_deref())
+            .set("signals_policy", signals_policy.as_deref())
+            .set("server_only_revenue", *server_only_revenue)
+    }
+}
+
+impl ManagementCommand for ProjectCommand {
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
+        let path = |project: &str| client.project(Some(project)).map(|id| format!("/projects/{id}"));
+        match self {
+            Self::List => Ok(Reply::List {
+                answer: client.get("/projects")?,
+                list: "projects",
+                columns: &["project_id", "name", "currency", "public_key"],
+            }),
+            Self::Create { name, flags } => client.post_once("/projects", &flags.body(Some(name)).json()?).map(Reply::Object),
+            Self::Show { project } => client.get(&path(project)?).map(Reply::Object),
+            Self::Set { project, name, flags } => {
+                client.patch(&path(project)?, &flags.body(name.as_deref()).json()?).map(Reply::Object)
+            }
+            Self::Delete { project } => {
+                client.delete(&path(project)?)?;
+                Ok(Reply::Done(format!("deleted {project}; its files are removed in the background")))
+            }
+        }
+    }
+}

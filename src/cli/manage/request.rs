@@ -1,0 +1,106 @@
+//! Bodies of requests, and replies.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::text::{fields, table, unexpected};
+use crate::cli::failure::Failure;
+
+/// The body of a request: the fields whose flags are given.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Body(BTreeMap<&'static str, Field>);
+
+/// The value of a field.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Field {
+    Value(Value),
+    /// Numbers by name. They keep the digits that were given.
+    Numbers(BTreeMap<String, Box<RawValue>>),
+}
+
+impl Body {
+    /// Sets a field, if its flag is given.
+    pub(super) fn set(mut self, name: &'static str, value: Option<impl Into<Value>>) -> Self {
+        if let Some(value) = value {
+            self.0.insert(name, Field::Value(value.into()));
+        }
+        self
+    }
+
+    /// Sets a field to a list, if its flag is given. An empty text stands for an empty list.
+    pub(super) fn list(self, name: &'static str, list: Option<&[String]>) -> Self {
+        self.set(name, list.map(|list| list.iter().filter(|item| !item.is_empty()).cloned().collect::<Value>()))
+    }
+
+    /// Sets a field to numbers by name, if its flag is given.
+    pub(super) fn numbers(mut self, name: &'static str, numbers: Option<BTreeMap<String, Box<RawValue>>>) -> Self {
+        if let Some(numbers) = numbers {
+            self.0.insert(name, Field::Numbers(numbers));
+        }
+        self
+    }
+
+    /// The body as JSON.
+    pub(super) fn json(&self) -> Result<Vec<u8>, Failure> {
+        serde_json::to_vec(self).map_err(|error| Failure::new("the request could not be written", error))
+    }
+}
+
+/// The answer of the API, and how it is shown.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// One object.
+    Object(Box<RawValue>),
+    /// A list of objects in the field `list`; people see the columns.
+    List {
+        /// The answer.
+        answer: Box<RawValue>,
+        /// The name of the field with the list.
+        list: &'static str,
+        /// The fields of the objects to show.
+        columns: &'static [&'static str],
+    },
+    /// Nothing but success: the text says what was done.
+    Done(String),
+}
+
+impl Reply {
+    /// Prints the answer on one line, or text for people.
+    pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
+        match (self, json) {
+            (Self::Object(answer) | Self::List { answer, .. }, true) => println!("{}", answer.get()),
+            (Self::Object(answer), false) => println!("{}", fields(answer)?),
+            (Self::List { answer, list, columns }, false) => println!("{}", table(&items(answer, list)?, columns)?),
+            (Self::Done(_), true) => {}
+            (Self::Done(text), false) => println!("{text}"),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the objects of the list in the field `list`.
+pub(super) fn items(answer: &RawValue, list: &str) -> Result<Vec<Box<RawValue>>, Failure> {
+    let mut answer: BTreeMap<String, Box<RawValue>> = serde_json::from_str(answer.get()).map_err(unexpected)?;
+    let items = answer.remove(list).ok_or_else(|| unexpected(format!("it has no {list}")))?;
+    serde_json::from_str(items.get()).map_err(unexpected)
+}
+
+/// Returns the object of a list whose field `field` is `id`.
+pub(super) fn find(answer: &RawValue, list: &str, field: &str, id: &str) -> Result<Reply, Failure> {
+    for item in items(answer, list)? {
+        let object: Value = serde_json::from_str(item.get()).map_err(unexpected)?;
+        if object[field] == *id {
+            return Ok(Reply::Object(item));
+        }
+    }
+    Err(Failure(format!("there is no {id}")))
+}
+
+/// Returns the names of all values of an enumeration, as JSON.
+pub(super) fn all<T: Serialize>(values: &[T]) -> Result<Value, Failure> {
+    serde_json::to_value(values).map_err(unexpected)
+}

@@ -1,0 +1,80 @@
+//! `headcount token`.
+
+use headcount_actors::registry::Scope;
+
+use super::ManagementCommand;
+use super::managed_server::ManagedServer;
+use super::request::{Body, Reply, all, find};
+use crate::cli::failure::Failure;
+
+/// The path of the tokens.
+const PATH: &str = "/api-tokens";
+
+/// A command about API tokens.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum TokenCommand {
+    /// List the tokens, without their secrets, oldest first
+    List,
+    /// Create a token and print its secret, which nothing can show again
+    Create {
+        /// Name
+        #[arg(long)]
+        name: String,
+        /// Role of its holder: owner, admin or member
+        #[arg(long)]
+        role: String,
+        /// Scopes, separated by commas, such as analytics:read,revenue:read [default: all]
+        #[arg(long, value_delimiter = ',')]
+        scopes: Option<Vec<String>>,
+        /// The only project that it is for, by id or unique name [default: all projects]
+        #[arg(long, value_name = "PROJECT")]
+        project: Option<String>,
+        /// Time from which on it is refused (RFC 3339) [default: never]
+        #[arg(long, value_name = "TIME")]
+        expires_at: Option<String>,
+    },
+    /// Show a token, without its secret
+    Show {
+        /// Id of the token: tok_…
+        token_id: String,
+    },
+    /// Revoke a token: it is refused from the next request on
+    Revoke {
+        /// Id of the token: tok_…
+        token_id: String,
+    },
+}
+
+impl ManagementCommand for TokenCommand {
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
+        match self {
+            Self::List => Ok(Reply::List {
+                answer: client.get(PATH)?,
+                list: "api_tokens",
+                columns: &["token_id", "role", "project_id", "expires_at", "name"],
+            }),
+            Self::Create { name, role, scopes, project, expires_at } => {
+                let project = project.as_deref().map(|project| client.project(Some(project))).transpose()?;
+                let body = Body::default()
+                    .set("name", Some(name.as_str()))
+                    .set("role", Some(role.as_str()))
+                    .set("project_id", project.map(|id| id.to_string()))
+                    .set("expires_at", expires_at.as_deref());
+                let body = match scopes {
+                    Some(scopes) => body.list("scopes", Some(scopes)),
+                    None => body.set("scopes", Some(all(Scope::ALL)?)),
+                };
+                client.post_once(PATH, &body.json()?).map(Reply::Object)
+            }
+            Self::Show { token_id } => {
+                let answer: Box<serde_json::value::RawValue> = client.get(PATH)?;
+                find(&answer, "api_tokens", "token_id", token_id)
+            }
+            Self::Revoke { token_id } => {
+                client.delete(&format!("{PATH}/{token_id}"))?;
+                Ok(Reply::Done(format!("revoked {token_id}")))
+            }
+        }
+    }
+}
