@@ -9,6 +9,7 @@ mod deletions;
 mod due;
 mod error;
 mod merges;
+mod old_logged_events;
 mod pass;
 mod retention;
 mod sealing;

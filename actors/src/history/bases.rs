@@ -16,8 +16,9 @@ pub(crate) struct Bases<'s> {
 }
 
 impl<'s> Bases<'s> {
-    pub(super) fn new(sealed: &'s SealedEvents, unchanged: RwLockReadGuard<'s, ()>) -> Self {
-        Self { sealed, _unchanged: unchanged }
+    /// Keeps the bases in `sealed` as they are.
+    pub(super) fn of(sealed: &'s SealedEvents) -> Self {
+        Self { sealed, _unchanged: sealed.keep_bases() }
     }
 
     /// The projects of a partition of which a replay after the position `after` reads sealed events.

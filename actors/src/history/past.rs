@@ -89,7 +89,7 @@ impl History for Past {
     }
 
     fn bases(&self) -> Bases<'_> {
-        self.sealed.bases()
+        Bases::of(&self.sealed)
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

@@ -15,9 +15,8 @@ use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::bases::Bases;
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
@@ -86,10 +85,10 @@ impl SealedEvents {
         self.deleted.contains(project)
     }
 
-    /// See [`History::bases`](super::History::bases).
-    pub(super) fn bases(&self) -> Bases<'_> {
+    /// Keeps bases, and events that they have, as they are while the result exists.
+    pub(super) fn keep_bases(&self) -> RwLockReadGuard<'_, ()> {
         // Nobody waits to write, so a thread can hold it twice.
-        Bases::new(self, self.bases.read_recursive())
+        self.bases.read_recursive()
     }
 
     /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.

@@ -265,11 +265,13 @@ impl VerifyRun<'_, '_> {
         for (project, count) in events.iter().filter(|(project, _)| of_partition(project)) {
             self.report.projects.entry(*project).or_default().events = *count;
         }
+        let mut floors = BTreeMap::new();
         for (project, meta) in saved_projects(held.stored.as_ref().unwrap_or(&recomputed))? {
             if !self.sources.places.exists(project) {
                 continue;
             }
             self.report.projects.entry(project).or_default().position = meta.last;
+            floors.extend(meta.floor.map(|floor| (project, floor)));
         }
         let Some(stored) = &held.stored else { return Ok(()) };
         let comparison = Comparison {
@@ -277,6 +279,7 @@ impl VerifyRun<'_, '_> {
             recomputed: &recomputed,
             report: &mut self.report,
             exists: &|project| self.sources.places.exists(project),
+            floors,
             suspicious: BTreeSet::new(),
         };
         match comparison.run() {

@@ -9,9 +9,6 @@ mod frame;
 mod reader;
 mod writer;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use entry::BASE_PREFIX;
 pub use entry::{BaseEntry, BaseHeader};
 pub(crate) use reader::verify_base;

@@ -185,6 +185,11 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
             "Projects whose events stay in the log, because their list of archive files is damaged.",
             as_i64(vitals.seal_waiting_projects),
         ),
+        (
+            "headcount_retention_pending",
+            "Projects that may have events of days that they no longer keep.",
+            as_i64(vitals.retention_pending),
+        ),
         ("headcount_deletions_pending", "Deleted projects whose data is not yet removed.", as_i64(vitals.deletions_pending)),
     ]
 }

@@ -1,7 +1,8 @@
-use headcount_domain::ids::ProjectId;
+//! Bases: what was written comes back, and what is damaged is noticed.
 
-use super::*;
-use crate::error::{ArchiveError, Damage};
+use headcount_archive::base::{BaseEntry, BaseHeader, BaseItem, BaseReader, BaseWriter};
+use headcount_archive::error::{ArchiveError, Damage};
+use headcount_domain::ids::ProjectId;
 
 const PROJECT: ProjectId = ProjectId(5);
 
@@ -45,7 +46,6 @@ fn what_was_written_comes_back() {
     let entry = write(dir.path());
     assert_eq!(entry.name(), "state-00000000000000000070");
     assert!(read(dir.path(), &entry).unwrap() == items());
-    verify_base(dir.path(), PROJECT, &entry, true).unwrap();
     let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, [entry.name().as_str()], "nothing else is left");
     assert!(matches!(
@@ -69,7 +69,6 @@ fn flipped_bits_and_cuts_are_noticed() {
         damaged[at] ^= 1 << (at % 8);
         std::fs::write(&path, &damaged).unwrap();
         is_named(read(dir.path(), &entry), at);
-        assert!(matches!(verify_base(dir.path(), PROJECT, &entry, true), Err(ArchiveError::Damaged { .. })), "byte {at}");
         // Also if the list has the length of what is left.
         std::fs::write(&path, &intact[..at]).unwrap();
         is_named(read(dir.path(), &BaseEntry { bytes: at as u64, ..entry.clone() }), at);
