@@ -1,4 +1,4 @@
-//! The bases of projects: the saved states from which a replay goes on, since earlier events may have been removed.
+//! The bases in the archive, held by a replay.
 
 use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
@@ -6,23 +6,24 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use parking_lot::RwLockReadGuard;
 
+use super::Bases;
 use super::sealed::SealedEvents;
 use crate::partitions::partition_of;
 
-/// The bases of all projects. While it exists, no base is replaced, and no event is removed from the archive.
-pub(crate) struct Bases<'s> {
+/// The bases of the projects in the archive, which stay as they are while this exists.
+pub(super) struct HeldBases<'s> {
     sealed: &'s SealedEvents,
     _unchanged: RwLockReadGuard<'s, ()>,
 }
 
-impl<'s> Bases<'s> {
-    /// Keeps the bases in `sealed` as they are.
+impl<'s> HeldBases<'s> {
     pub(super) fn of(sealed: &'s SealedEvents) -> Self {
         Self { sealed, _unchanged: sealed.keep_bases() }
     }
+}
 
-    /// The projects of a partition of which a replay after the position `after` reads sealed events.
-    pub(crate) fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId> {
+impl Bases for HeldBases<'_> {
+    fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId> {
         let catalog = self.sealed.catalog();
         if after >= catalog.sealed_until_of(|project| partition_of(project) == partition) {
             return Vec::new();
@@ -32,11 +33,7 @@ impl<'s> Bases<'s> {
         read.filter(|project| !self.sealed.is_deleted(*project)).collect()
     }
 
-    /// Opens the base of a project, if it has one.
-    ///
-    /// # Errors
-    /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
-    pub(crate) fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
+    fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
         let Some(last) = self.sealed.catalog().last_of(project) else { return Ok(None) };
         let archive = self.sealed.list(project, last)?;
         match archive.manifest().base() {
@@ -45,8 +42,7 @@ impl<'s> Bases<'s> {
         }
     }
 
-    /// Records whether a base could be read.
-    pub(crate) fn note<T>(&self, project: ProjectId, name: &str, read: Result<T, ArchiveError>) -> Result<T, ArchiveError> {
+    fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
         self.sealed.note(project, name, read)
     }
 }

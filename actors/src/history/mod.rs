@@ -10,6 +10,7 @@ mod sealed;
 
 use std::ops::ControlFlow;
 
+use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
 use headcount_domain::floor::FloorMove;
@@ -17,7 +18,6 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 
-pub(crate) use bases::Bases;
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
 pub(crate) use past::Past;
@@ -108,6 +108,25 @@ pub(crate) trait LatestVisitor {
     fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError>;
 }
 
+/// The bases of all projects: the saved states from which a replay goes on, since earlier events may have been removed. While they are held,
+/// none is replaced, and no event is removed from the archive.
+pub(crate) trait Bases {
+    /// The projects of a partition of which a replay after the position `after` reads sealed events.
+    fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId>;
+
+    /// Opens the base of a project, if it has one.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
+    fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError>;
+
+    /// Records whether the base `name` could be read, and returns it.
+    ///
+    /// # Errors
+    /// That of `read`.
+    fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError>;
+}
+
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
     /// Returns the position of the last durable event that `partition` can have.
@@ -123,7 +142,7 @@ pub(crate) trait History: Send + Sync {
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
 
     /// Returns the bases of projects, which stay as they are while the result exists. A replay needs them from before its first event to its end.
-    fn bases(&self) -> Bases<'_>;
+    fn bases(&self) -> Box<dyn Bases + '_>;
 
     /// Passes the wanted events of one project to `visit`, the sealed ones by column.
     ///

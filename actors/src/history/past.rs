@@ -8,6 +8,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
+use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
 use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
@@ -88,8 +89,8 @@ impl History for Past {
         self.read_logged(wanted, &hold.catalog, visit)
     }
 
-    fn bases(&self) -> Bases<'_> {
-        Bases::of(&self.sealed)
+    fn bases(&self) -> Box<dyn Bases + '_> {
+        Box::new(HeldBases::of(&self.sealed))
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

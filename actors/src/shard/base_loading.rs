@@ -25,7 +25,7 @@ impl Partition {
     ///
     /// # Errors
     /// A base is damaged; store or index can't be read or written.
-    pub(super) fn load_bases(&mut self, bases: &Bases<'_>) -> Result<(), Fault> {
+    pub(super) fn load_bases(&mut self, bases: &dyn Bases) -> Result<(), Fault> {
         for project in bases.projects(self.number, self.applied) {
             let loaded = match bases.open(project) {
                 Ok(None) => Ok(()),
@@ -41,7 +41,7 @@ impl Partition {
         Ok(())
     }
 
-    fn load_base(&mut self, project: ProjectId, mut base: BaseReader, bases: &Bases<'_>) -> Result<(), Fault> {
+    fn load_base(&mut self, project: ProjectId, mut base: BaseReader, bases: &dyn Bases) -> Result<(), Fault> {
         let header = base.header().clone();
         let name = base.name().to_owned();
         let note = |read: Result<(), ArchiveError>| bases.note(project, &name, read).map_err(fault::of_archive);

@@ -304,7 +304,7 @@ impl Reader {
     fn read(&self) -> Result<(), Fault> {
         let bases = self.history.bases();
         let mut partition = self.open()?;
-        partition.load_bases(&bases)?;
+        partition.load_bases(&*bases)?;
         let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, partition.applied()) };
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(());

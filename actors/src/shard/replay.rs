@@ -48,7 +48,7 @@ impl Shard {
         let history = Arc::clone(&self.pipeline.history);
         let bases = history.bases();
         for (number, partition) in &mut self.pipeline.partitions {
-            match partition.load_bases(&bases) {
+            match partition.load_bases(&*bases) {
                 Err(fault) if fault.kind == FaultKind::DamagedArchive => return Ok(Replayed::Damaged(*number, fault)),
                 loaded => loaded?,
             }

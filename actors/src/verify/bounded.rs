@@ -72,7 +72,7 @@ impl History for BoundedHistory {
         self.whole.read(&bounded, visit)
     }
 
-    fn bases(&self) -> Bases<'_> {
+    fn bases(&self) -> Box<dyn Bases + '_> {
         self.whole.bases()
     }
 
