@@ -55,6 +55,8 @@ pub(super) struct Retention {
     /// The floors of projects that were met.
     floors: BTreeMap<ProjectId, Day>,
     logged: OldLoggedEvents,
+    /// Whether the log has not been looked at since all projects were to be.
+    is_open: bool,
 }
 
 impl Retention {
@@ -73,12 +75,13 @@ impl Retention {
         let all: BTreeSet<ProjectId> = known.map(|project| project.id).chain(sealed.projects().map(|(id, _)| id)).collect();
         self.unchecked = all.into_iter().collect();
         self.waiting.clear();
+        self.is_open = true;
         self.next = Some(Stopwatch::now() + INTERVAL);
     }
 
-    /// The number of projects that have to be looked at, or wait.
+    /// The number of projects that have to be looked at, or wait; at least 1 until the log was looked at.
     pub(super) fn pending(&self) -> u64 {
-        (self.unchecked.len() + self.waiting.len()) as u64
+        ((self.unchecked.len() + self.waiting.len()) as u64).max(u64::from(self.is_open))
     }
 
     /// Removes what can be removed of the next project. Returns whether there is more to do now.
@@ -117,24 +120,34 @@ impl Retention {
         true
     }
 
-    /// Removes what the log has of days that are not kept, and begins the next pass with the projects that wait.
+    /// Looks at the log once, then begins the next pass with the projects that wait.
     fn end_pass(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
+        if self.is_open {
+            self.is_open = false;
+            if self.remove_from_log(sources, merges) {
+                return true;
+            }
+        }
+        self.unchecked = std::mem::take(&mut self.waiting);
+        if !self.unchecked.is_empty() {
+            let wait = Stopwatch::now() + WAIT;
+            self.not_before = Some(self.not_before.map_or(wait, |at| at.max(wait)));
+        }
+        false
+    }
+
+    /// Removes what the log has of days that are not kept. Returns whether something was sealed for it, which has to be looked at.
+    fn remove_from_log(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
         self.floors.retain(|project, _| !sources.deleted.contains(*project));
         match self.logged.remove(sources, &self.floors) {
-            // What was sealed now may have such events.
             Ok(true) => {
                 merges.check_all(sources);
                 self.check_all(sources);
                 return true;
             }
             Ok(false) => {}
-            Err(_) if sources.is_stopping() => return false,
+            Err(_) if sources.is_stopping() => {}
             Err(fault) => tracing::warn!(%fault, "events before a project's floor could not be removed from the log yet"),
-        }
-        self.unchecked = std::mem::take(&mut self.waiting);
-        if !self.unchecked.is_empty() {
-            let wait = Stopwatch::now() + WAIT;
-            self.not_before = Some(self.not_before.map_or(wait, |at| at.max(wait)));
         }
         false
     }

@@ -157,7 +157,9 @@ async fn same_state_after(from: &str, is_all: bool) {
 /// Compares all rollups, records and indexes of two closed data directories.
 fn same_state(found: &Path, expected: &Path, what: &str) {
     let (found, expected) = (stored(found), stored(expected));
-    let keys: std::collections::BTreeSet<&Vec<u8>> = found.keys().chain(expected.keys()).collect();
+    // How far a partition was read depends on what is sealed.
+    let of_project = |key: &&Vec<u8>| !matches!(Key::decode(key), Ok(Key::Record { project: 0, .. }));
+    let keys: std::collections::BTreeSet<&Vec<u8>> = found.keys().chain(expected.keys()).filter(of_project).collect();
     let differing: Vec<_> = keys.into_iter().filter(|key| found.get(*key) != expected.get(*key)).collect();
     let shown: Vec<_> = differing.iter().take(5).map(|key| (Key::decode(key), found.get(*key), expected.get(*key))).collect();
     assert!(differing.is_empty(), "{what}: {} differ: {shown:?}", differing.len());
@@ -252,6 +254,9 @@ async fn every_operation_of_a_removal_fails_once_and_nothing_is_lost() {
         removed(&engine, &what).await;
         let failed = switch.failed().first().cloned();
         drop(switch);
+        // What a failed attempt to seal left.
+        engine.seal_archive().await.unwrap();
+        removed(&engine, &what).await;
         check_removed(&data, &projects, from, &what);
         let what = format!("{what}: {failed:?}");
         same(&kept_answers(&engine, &projects, from).await, &expected, &what);
