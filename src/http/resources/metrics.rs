@@ -132,7 +132,7 @@ fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 21] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
