@@ -32,6 +32,8 @@ const TRIALS: u64 = 100;
 const RESTART_EACH: u64 = 2;
 /// How many histories between two verifications.
 const VERIFIED_EACH: u64 = 20;
+/// The group of rollups among the keys of the store.
+const ROLLUPS: u8 = 2;
 
 fn number(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
@@ -112,8 +114,11 @@ fn flipped_cells_are_named(server: &TestServer, seed: u64) {
     });
 }
 
+/// A key and its value.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// Flips a cell of a random project in each of three rollups. Returns project, rollup and the former pair.
-fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, (Vec<u8>, Vec<u8>))> {
+fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, Pair)> {
     let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store");
     let mut flipped = Vec::new();
     for wanted in ["revenue", "traffic", "unique_users"] {
@@ -125,7 +130,7 @@ fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, (Vec<u8>, Vec<u
                 }
                 ControlFlow::Continue(())
             };
-            store.scan(&[&partition.to_be_bytes()[..], &[CELLS]].concat(), visit).expect("the pairs");
+            store.scan(&[&partition.to_be_bytes()[..], &[ROLLUPS]].concat(), visit).expect("the pairs");
         }
         let (key, value) = rng.pick(&pairs).clone();
         let mut part: Packed = codec::decode(1, &value).expect("a part");
@@ -146,7 +151,7 @@ fn put(store: &DiskStore, key: &[u8], value: &[u8]) {
     checkpoint.commit().expect("it is saved");
 }
 
-fn restore(dir: &Path, (key, value): &(Vec<u8>, Vec<u8>)) {
+fn restore(dir: &Path, (key, value): &Pair) {
     put(&DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store"), key, value);
 }
 

@@ -1,5 +1,7 @@
 //! Operations on files that fail.
 
+use std::sync::Arc;
+
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::verify::VerifyStatus;
 use headcount_actors::verify_directory;
