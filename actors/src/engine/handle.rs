@@ -12,6 +12,7 @@ use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
 use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -90,12 +91,17 @@ pub(super) struct Inner {
     geo: Option<GeoDatabase>,
     ingest: Addr<IngestActor>,
     incarnation: u128,
+    starts: Starts,
 }
 
 fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
     let bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
     let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
+}
+
+fn not_started(error: std::io::Error) -> OpenError {
+    OpenError::Start(error.to_string())
 }
 
 fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
@@ -145,14 +151,13 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
+        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let failed = |error: std::io::Error| OpenError::Start(error.to_string());
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(failed)?);
+        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?);
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
@@ -170,7 +175,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(failed)?;
+        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
         let threads = Threads {
             system,
@@ -211,6 +216,7 @@ impl Engine {
             geo,
             ingest,
             incarnation,
+            starts,
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -259,6 +265,22 @@ impl Engine {
 
     pub(super) fn incarnation(&self) -> u128 {
         self.inner.incarnation
+    }
+
+    /// The number of this start. A position means the same event for as long as [`Engine::has_position`] holds for both.
+    #[must_use]
+    pub fn start_number(&self) -> u64 {
+        self.inner.starts.present()
+    }
+
+    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore, or
+    /// where an earlier copy of the data directory lacks it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn has_position(&self, project: ProjectId, position: Position, start_number: u64) -> Result<bool, AskError> {
+        let (_, last) = self.version(project, &Depends::Everything).await?;
+        Ok(position <= last && self.inner.starts.has(start_number, position))
     }
 
     /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
