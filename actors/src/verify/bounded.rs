@@ -25,7 +25,8 @@ impl Bound {
         self.projects.values().copied().max().unwrap_or(0).max(self.all)
     }
 
-    fn has(&self, project: ProjectId, position: Position) -> bool {
+    /// Whether the event of a project at a position is read.
+    pub(super) fn has(&self, project: ProjectId, position: Position) -> bool {
         position <= self.all || self.projects.get(&project).is_some_and(|last| position <= *last)
     }
 }

@@ -22,7 +22,6 @@ use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
-use super::spill_dir::SpillDir;
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -51,7 +50,7 @@ pub(super) fn unique_users(
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
-        return count(on_disk.identities(scan.cancelled, sort_bytes)?, window, scan.cancelled);
+        return count(on_disk.identities(scan.cancelled)?, window, scan.cancelled);
     }
     if outcome.is_ok() {
         users.seen_until(scan.until);
@@ -142,7 +141,7 @@ impl UsersTally<'_, '_, '_> {
             self.users.add(named, day);
             return Ok(());
         };
-        on_disk.active.push(on_day(named, day))
+        on_disk.add(named, day)
     }
 }
 
@@ -172,9 +171,11 @@ impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    scratch: &'h SpillDir,
     links: Links<'h>,
+    /// The ids that may be linked, with their days.
     active: Sorter<ACTIVE>,
+    /// Users, with their days.
+    identities: Sorter<ACTIVE>,
 }
 
 impl<'h> ActiveOnDisk<'h> {
@@ -182,18 +183,23 @@ impl<'h> ActiveOnDisk<'h> {
     fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
         let scratch = scan.engine.scratch();
         let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
-        let mut active: Sorter<ACTIVE> = Sorter::new(scratch, ACTIVE, sort_bytes);
+        let sorter = || Sorter::new(scratch, ACTIVE, sort_bytes);
+        let (mut active, mut identities) = (sorter(), sorter());
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
-        users.drain(link, |key, day| active.push(on_day(key, day)))?;
-        Ok(Self { scratch, links, active })
+        users.drain(link, |key, day| if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day)))?;
+        Ok(Self { links, active, identities })
+    }
+
+    fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
+        if named.is_user() { &mut self.identities } else { &mut self.active }.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
-    fn identities(self, cancelled: &AtomicBool, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
-        let mut links = self.links.sorted()?;
-        let mut identities = Sorter::new(self.scratch, ACTIVE, sort_bytes);
-        for active in self.active.finish()? {
+    fn identities(self, cancelled: &AtomicBool) -> Result<Sorter<ACTIVE>, ScanError> {
+        let Self { links, active, mut identities } = self;
+        let mut links = links.sorted()?;
+        for active in active.finish()? {
             check(cancelled)?;
             let (key, day) = read(&active?);
             identities.push(on_day(links.resolve(key)?, day))?;
