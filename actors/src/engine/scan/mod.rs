@@ -7,6 +7,7 @@
 mod active_users;
 mod aggregate;
 mod ask;
+mod carried;
 mod error;
 mod events;
 mod export;

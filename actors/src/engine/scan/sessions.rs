@@ -1,6 +1,6 @@
 //! The sessions of all identities, made of the recorded events.
 //!
-//! Events are sorted twice: by the id that they name, to find the identity behind it, and by identity and time. Then each session
+//! Events are sorted by the id that they name, to find the identity behind it, unless that is a user; then by identity and time. Then each session
 //! is a run of neighbours. Sessions are made of all events before the end of the window, so that a session that began before it
 //! has its entry.
 
@@ -13,6 +13,7 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::time::{Day, Window};
 
+use super::carried::CarriedCodes;
 use super::error::{ScanError, check};
 use super::events::Scan;
 use super::linked_ids::LinkedIds;
@@ -29,8 +30,11 @@ pub(super) struct Sessions<'h> {
     links: Links<'h>,
     /// The ids that the shard is asked about, if the project has a floor.
     ids: Option<LinkedIds>,
+    /// Events that name an id that may be linked.
     sent: RecordSorter,
+    /// Events whose identity is known.
     resolved: RecordSorter,
+    codes: CarriedCodes,
 }
 
 /// An event in its session.
@@ -50,8 +54,9 @@ impl<'h> Sessions<'h> {
     pub(super) fn new(scan: &Scan<'h>, sort_bytes: usize) -> Self {
         let (hasher, scratch) = (scan.engine.hasher(), scan.engine.scratch());
         let sorter = || RecordSorter::new(scratch, sort_bytes);
+        let codes = CarriedCodes::new(sort_bytes / 4);
         let links = Links::new(hasher, scratch, sort_bytes);
-        Self { links, ids: LinkedIds::of(scan, sort_bytes), sent: sorter(), resolved: sorter() }
+        Self { links, ids: LinkedIds::of(scan, sort_bytes), sent: sorter(), resolved: sorter(), codes }
     }
 
     /// Returns the keys of the ids that an event names, and records its link.
@@ -69,12 +74,14 @@ impl<'h> Sessions<'h> {
         if let Some(ids) = &mut self.ids {
             ids.add(key)?;
         }
-        self.sent.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), carried])
+        // Links are those of other ids.
+        let sorter = if key.is_user() { &mut self.resolved } else { &mut self.sent };
+        self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), tag, rest]))
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
     pub(super) fn visit(self, scan: &Scan<'_>, visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>) -> Result<(), ScanError> {
-        let Self { mut links, ids, sent, mut resolved } = self;
+        let Self { mut links, ids, sent, mut resolved, codes } = self;
         if let Some(ids) = ids {
             ids.link(scan, &mut links)?;
         }
@@ -101,7 +108,7 @@ impl<'h> Sessions<'h> {
             let is_entry = !last.is_some_and(goes_on);
             last = Some((identity, time));
             let earlier_entry = if is_entry { scan.entry_below_floor(identity, time)? } else { None };
-            visit(InSession { identity, is_entry, earlier_entry, carried })?;
+            visit(InSession { identity, is_entry, earlier_entry, carried: codes.decode(carried) })?;
         }
         Ok(())
     }

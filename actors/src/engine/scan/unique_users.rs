@@ -23,7 +23,6 @@ use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
-use super::spill_dir::SpillDir;
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -55,7 +54,7 @@ pub(super) fn unique_users(
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
-        return count(on_disk.identities(scan, sort_bytes)?, window, scan.cancelled);
+        return count(on_disk.identities(scan)?, window, scan.cancelled);
     }
     let outcome = outcome.and_then(|()| link_new(scan, &mut users));
     if outcome.is_ok() {
@@ -188,9 +187,11 @@ impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    scratch: &'h SpillDir,
     links: Links<'h>,
+    /// The ids that may be linked, with their days.
     active: Sorter<ACTIVE>,
+    /// Users, with their days.
+    identities: Sorter<ACTIVE>,
     ids: Option<LinkedIds>,
 }
 
@@ -199,30 +200,30 @@ impl<'h> ActiveOnDisk<'h> {
     fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
         let scratch = scan.engine.scratch();
         let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
-        let mut active: Sorter<ACTIVE> = Sorter::new(scratch, ACTIVE, sort_bytes);
-        let mut ids = LinkedIds::of(scan, sort_bytes);
+        let sorter = || Sorter::new(scratch, ACTIVE, sort_bytes);
+        let (mut active, mut identities, mut ids) = (sorter(), sorter(), LinkedIds::of(scan, sort_bytes));
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
         users.drain(link, |key, day| {
             ids.as_mut().map_or(Ok(()), |ids| ids.add(key))?;
-            active.push(on_day(key, day))
+            if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day))
         })?;
-        Ok(Self { scratch, links, active, ids })
+        Ok(Self { links, active, identities, ids })
     }
 
     fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
         self.ids.as_mut().map_or(Ok(()), |ids| ids.add(named))?;
-        self.active.push(on_day(named, day))
+        if named.is_user() { &mut self.identities } else { &mut self.active }.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
-    fn identities(mut self, scan: &Scan<'_>, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
-        if let Some(ids) = self.ids {
-            ids.link(scan, &mut self.links)?;
+    fn identities(self, scan: &Scan<'_>) -> Result<Sorter<ACTIVE>, ScanError> {
+        let Self { mut links, active, mut identities, ids } = self;
+        if let Some(ids) = ids {
+            ids.link(scan, &mut links)?;
         }
-        let mut links = self.links.sorted()?;
-        let mut identities = Sorter::new(self.scratch, ACTIVE, sort_bytes);
-        for active in self.active.finish()? {
+        let mut links = links.sorted()?;
+        for active in active.finish()? {
             check(scan.cancelled)?;
             let (key, day) = read(&active?);
             identities.push(on_day(links.resolve(key)?, day))?;
