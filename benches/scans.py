@@ -12,6 +12,7 @@ so that nothing is kept, each question is asked once, then five times again, and
 import argparse
 import datetime
 import json
+import os
 import random
 import re
 import statistics
@@ -99,6 +100,11 @@ class Server:
         if status != 200:
             raise SystemExit(f"{question}: {status} {body}")
         return took, json.loads(body, parse_float=Decimal)
+
+    def cpu_seconds(self):
+        """The processor time of all threads so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_mb(self):
         return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) / 1024
@@ -193,7 +199,7 @@ def main():
     options = parser.parse_args()
     data = prepare(options)
     questions = [question for question in QUESTIONS if re.search(options.only, question[0])]
-    first, again, sql_times = ({name: [] for name, _, _ in questions} for _ in range(3))
+    first, first_cpu, again, sql_times, sql_cpu, ratios = ({name: [] for name, _, _ in questions} for _ in range(6))
     peak = 0
     for _ in range(options.rounds):
         server = Server(options.bin, data, options.memory)
@@ -202,21 +208,27 @@ def main():
             # Open what a first request opens.
             server.ask({**window(0, 0), "group_by": "os", "limit": 1})
             for name, question, sql in questions:
+                cpu = server.cpu_seconds()
                 took, answer = server.ask(question)
                 first[name].append(took)
+                first_cpu[name].append(server.cpu_seconds() - cpu)
                 again[name].extend(server.ask(question)[0] for _ in range(5))
+                cpu = time.process_time()
                 took, rows = database.ask(sql, question)
                 sql_times[name].append(took)
+                sql_cpu[name].append(time.process_time() - cpu)
+                ratios[name].append(first[name][-1] / took)
                 if not same(question, answer, rows):
                     raise SystemExit(f"{name}: the answers differ: {str(answer)[:400]} {rows[:5]}")
             peak = max(peak, server.peak_mb())
         finally:
             server.stop()
     print(f"peak memory of the server: {peak:.0f} MB\n")
-    print("| question | DuckDB | first | first / DuckDB | again | DuckDB / again |\n|---|---|---|---|---|---|")
+    print("| question | DuckDB | of it CPU | first | of it CPU | first / DuckDB | again | DuckDB / again |\n|---|---|---|---|---|---|---|---|")
     for name, _, _ in questions:
-        sql, one, more = (statistics.median(times[name]) for times in (sql_times, first, again))
-        print(f"| {name} | {sql * 1000:.0f} ms | {one * 1000:.0f} ms | {one / sql:.2f} | {more * 1000:.2f} ms | {sql / more:.0f} |")
+        sql, sql_used, one, used, more, ratio = (
+            statistics.median(times[name]) for times in (sql_times, sql_cpu, first, first_cpu, again, ratios))
+        print(f"| {name} | {sql * 1000:.0f} ms | {sql_used:.2f} s | {one * 1000:.0f} ms | {used:.2f} s | {ratio:.2f} | {more * 1000:.2f} ms | {sql / more:.0f} |")
 
 
 if __name__ == "__main__":

@@ -181,6 +181,23 @@ fn assert_gone(dir: &Path, projects: &[ProjectId], what: &str) {
     }
 }
 
+/// Does the work of each item, that of five at a time: deletions mostly wait for their next step.
+fn some_at_once<T: Send, W: Future<Output = ()>>(items: Vec<T>, work: impl Fn(T) -> W + Sync) {
+    let items = Mutex::new(items);
+    std::thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                loop {
+                    let item = items.lock().unwrap().pop();
+                    let Some(item) = item else { return };
+                    runtime.block_on(work(item));
+                }
+            });
+        }
+    });
+}
+
 /// Removes what is derived, so that the next start rebuilds it.
 fn forget(dir: &Path) {
     fs::remove_dir_all(dir.join("store")).unwrap();
@@ -308,19 +325,20 @@ async fn a_kill_at_each_step_is_made_up_for() {
     ] {
         assert!(copies.iter().any(|(step, _)| *step == expected), "{expected}");
     }
-    for (step, copied) in copies {
+    let (rig, before) = (&rig, &before);
+    some_at_once(copies, |(step, copied)| async move {
         for what in ["resumed", "rebuilt"] {
-            let rig = Rig::open(config(&copied), &rig);
-            assert_eq!(rig.answers().await, before, "{step}, {what}");
+            let rig = Rig::open(config(&copied), rig);
+            assert_eq!(&rig.answers().await, before, "{step}, {what}");
             rig.finish(step).await;
-            assert_eq!(rig.answers().await, before, "{step}, {what} and finished");
+            assert_eq!(&rig.answers().await, before, "{step}, {what} and finished");
             assert!(rig.projects[..3].iter().all(|project| rig.engine.registry().policy(*project).is_none()));
             rig.engine.close().await;
             assert_gone(&copied, &rig.projects, step);
             forget(&copied);
         }
         fs::remove_dir_all(copied).unwrap();
-    }
+    });
 }
 
 #[tokio::test]
@@ -332,14 +350,16 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
     rig.engine.seal_archive().await.unwrap();
     rig.send(60..90).await;
     rig.engine.close().await;
-    for (area, least) in [("archive", 6), ("store/tables", 3), ("fingerprints", 3), ("dead-letters.ndjson", 0), ("imports", 0)] {
+    let (rig, dir, base) = (&rig, dir.path(), &base);
+    let areas = [("archive", 6), ("store/tables", 3), ("fingerprints", 3), ("dead-letters.ndjson", 0), ("imports", 0)];
+    some_at_once(areas.to_vec(), |(area, least)| async move {
         let mut failures = 0;
         // Deletions repeat the same operations for each of the projects.
         for at in [1_u64, 2, 3, 4, 5, 6, 7, 9, 12, 17, 25] {
-            let data = dir.path().join("data");
+            let data = dir.join(format!("data-{}", area.replace('/', "-")));
             let _ = fs::remove_dir_all(&data);
-            copy(&base, &data);
-            let rig = Rig::open(config(&data), &rig);
+            copy(base, &data);
+            let rig = Rig::open(config(&data), rig);
             let before = rig.answers().await;
             let errno = if at.is_multiple_of(2) { Errno::NoSpace } else { Errno::Io };
             let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done: false });
@@ -361,7 +381,7 @@ async fn every_operation_on_files_fails_once_and_the_deletion_ends() {
             failures += 1;
         }
         assert!(failures >= least, "{area}: {failures} failures");
-    }
+    });
 }
 
 /// A backup that is taken while a project is removed has the deletion: it is resumed after a restore.

@@ -17,7 +17,7 @@ use headcount_actors::domain::queries::{Query, Reader, RevenueMetricsQuery};
 use headcount_actors::domain::records::Source;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
-use headcount_actors::ingest::{NewEvent, Refusal};
+use headcount_actors::ingest::{NewEvent, Origin, Refusal};
 use headcount_actors::registry::NewProject;
 use headcount_actors::{AskError, CheckpointPolicy, Engine, EngineConfig, TrackError, partition_of};
 use serde::{Deserialize, Serialize};
@@ -348,5 +348,41 @@ async fn closing_is_bounded_and_leaves_the_rest_to_the_next_start() {
     drop(engine);
     let (engine, project) = open(config(dir.path()));
     assert_eq!(count_of_orders(&engine, project).await.unwrap(), 1_000);
+    engine.close().await;
+}
+
+/// The round of checkpoints that sealing asks for begins before these events are applied.
+#[tokio::test]
+async fn sealing_waits_for_what_is_queued() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut costly = config(dir.path());
+    costly.probe = slow("slow", Duration::from_millis(50));
+    let (engine, project) = open(costly);
+    engine.track(project, &order("order", 0)).await.unwrap();
+    let (sending, batch) = (engine.clone(), orders("slow", 40));
+    let sender = tokio::spawn(async move { sending.track_batch(project, &batch).await });
+    until(async || engine.vitals().log_position > 40).await;
+    let (began, last) = (Instant::now(), engine.vitals().log_position);
+    let sealed = engine.seal_archive().await.unwrap();
+    assert!(sealed.sealed_until >= last, "{sealed:?}, of {last}");
+    assert!(began.elapsed() < Duration::from_secs(30), "it waited for the next ordinary round: {:?}", began.elapsed());
+    sender.await.unwrap().unwrap();
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_sender_without_a_timeout_waits_for_its_own_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut costly = config(dir.path());
+    costly.probe = slow("slow", Duration::from_millis(50));
+    let (engine, project) = open(costly);
+    let policy = Arc::clone(&engine.registry().policy(project).unwrap());
+    let json = br#"{"name":"slow","user_id":"u"}"#;
+    let prepared: Vec<_> = (0..220).map(|_| engine.prepare(&policy.policy, json, &Origin::SERVER)).collect();
+    let permit = engine.admit(project, None, 1_000).unwrap();
+    let (began, tracker) = (Instant::now(), engine.tracker().without_timeout());
+    let receipt = engine.record_batch(&tracker, prepared, permit).await.unwrap();
+    assert_eq!(receipt.recorded, 220);
+    assert!(began.elapsed() > Duration::from_secs(10), "others hear after 10 s that the outcome is unknown");
     engine.close().await;
 }

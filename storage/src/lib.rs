@@ -8,6 +8,7 @@
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
+//! - [`starts`]: the last starts of a data directory.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
 
@@ -24,6 +25,7 @@ pub mod pace;
 mod parallel;
 pub mod private;
 mod sstable;
+pub mod starts;
 pub mod store;
 
 pub use sstable::{DamagedTable, TableError, UncheckedTables};

@@ -1,5 +1,6 @@
 //! Lists of events: order, pages, cursors, and what they cost.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -55,16 +56,17 @@ fn sealing_changes_no_page() {
     let tenant = Tenant::on(&server);
     let day_ms = 86_400_000;
     let window = "start_date=2024-03-03&end_date=2024-03-05";
-    let queries = [WINDOW.to_owned(), window.to_owned(), format!("{window}&event_name=order")];
+    let filters = encoded(&json!([{"field": "metadata.number", "operator": "gte", "value": 11}]));
+    let queries = [WINDOW, window, &format!("{window}&event_name=order"), &format!("{WINDOW}&filters={filters}")];
     let all = |limit: usize| -> Vec<Vec<Value>> {
-        let pages = |query: &String| pages(&tenant, &format!("{query}&limit={limit}")).concat();
+        let pages = |query: &&str| pages(&tenant, &format!("{query}&limit={limit}")).concat();
         queries.iter().map(pages).collect()
     };
     // Each file has events of two days, and some of a day long before.
     for file in 0..6 {
         let event = |number: i64| {
             let day = if number % 10 == 9 { 1 } else { file + number % 2 };
-            json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": BASE_MS + day * day_ms + number * 1_000,
+            json!({"name": if number % 3 == 0 { "order" } else { "pageview" }, "timestamp": BASE_MS + day * day_ms + number / 3 * 1_000,
                    "anonymous_id": format!("a{}", number % 4), "metadata": {"file": file, "number": number}})
         };
         let events: Vec<Value> = (0..30).map(event).collect();
@@ -76,6 +78,40 @@ fn sealing_changes_no_page() {
     }
     let found = all(1_000);
     assert!((20..180).contains(&found[1].len()) && found[0].len() == 180, "{} and {}", found[1].len(), found[0].len());
+}
+
+/// The latest events are read from the end, up to where no event of the page can be.
+#[test]
+fn a_page_of_the_latest_events_reads_no_file_of_earlier_ones() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    for file in 0..5 {
+        let event = |number: i64| {
+            let at = BASE_MS + file * 3 * 86_400_000 + number * 1_000;
+            json!({"name": "order", "timestamp": at, "anonymous_id": "a", "metadata": {"number": number}})
+        };
+        let events: Vec<Value> = (0..30).map(event).collect();
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({"events": events})));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+        assert!(crate::archive::seal(&server).is_some());
+    }
+    let number = encoded(&json!([{"field": "metadata.number", "operator": "is", "value": 7}]));
+    let queries = [format!("{WINDOW}&limit=20"), format!("{WINDOW}&limit=1&filters={number}")];
+    let first_pages = || queries.each_ref().map(|query| tenant.get(&tenant.path(&format!("events?{query}"))));
+    let expected = first_pages().map(|page| page.ok(200));
+    let folder = server.data_dir().join("archive").join(format!("project={}", tenant.project));
+    let listed: Value = serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).expect("a list")).expect("JSON");
+    let files = listed["files"].as_array().expect("files");
+    assert_eq!(files.len(), 5);
+    for file in &files[..3] {
+        std::fs::remove_file(folder.join(file["name"].as_str().expect("a name"))).expect("it is there");
+    }
+    assert_eq!(first_pages().map(|page| page.ok(200)), expected);
+    let cursor = expected[0]["next"].as_str().expect("a next page");
+    let second = tenant.get(&tenant.path(&format!("events?{}&cursor={cursor}", queries[0]))).ok(200);
+    assert_eq!(second["events"].as_array().map(Vec::len), Some(20));
+    let whole = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=1000")));
+    assert_eq!(whole.status, 500, "{}", whole.text());
 }
 
 #[test]
@@ -204,24 +240,98 @@ fn wrong_parameters_are_named() {
     assert_eq!(tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=9&cursor={next}"))).status, 200, "another limit is fine");
 }
 
-/// As after a restore: the positions that the cursor speaks of are not there.
-#[test]
-fn a_cursor_of_replaced_data_is_410() {
-    let tenant = Tenant::new();
-    tenant.recorded(&json!({"name": "a", "timestamp": BASE_MS}));
-    let path = tenant.path(&format!("events?{WINDOW}&limit=1"));
-    tenant.recorded(&json!({"name": "b", "timestamp": BASE_MS}));
-    let next = tenant.get(&path).ok(200)["next"].as_str().unwrap().to_owned();
-    let ahead = raise_until(&next);
-    assert_eq!(tenant.get(&format!("{path}&cursor={next}")).status, 200);
-    assert_refused("ahead", &tenant.get(&format!("{path}&cursor={ahead}")), 410, "cursor_expired", Some("cursor"));
+/// A cursor of the present, and what the page that it names answers.
+fn cursor(tenant: &Tenant) -> String {
+    let page = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=10"))).ok(200);
+    page["next"].as_str().expect("a next page").to_owned()
 }
 
-/// The cursor with a later position of its first page.
-fn raise_until(cursor: &str) -> String {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-    let mut bytes = URL_SAFE_NO_PAD.decode(cursor).expect("base64");
-    bytes[19] = 1;
-    URL_SAFE_NO_PAD.encode(bytes)
+#[track_caller]
+fn assert_expired(tenant: &Tenant, cursor: &str, expired: bool) {
+    let answer = tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=10&cursor={cursor}")));
+    if expired {
+        assert_refused("a cursor of replaced data", &answer, 410, "cursor_expired", Some("cursor"));
+    } else {
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
+
+#[test]
+fn kills_and_rebuilds_expire_no_cursor() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    send(&tenant, 40);
+    let path = tenant.path(&format!("events?{WINDOW}&limit=10"));
+    let mut cursors = vec![cursor(&tenant)];
+    let page = tenant.get(&format!("{path}&cursor={}", cursors[0])).ok(200)["events"].clone();
+    server.kill();
+    send(&tenant, 20);
+    cursors.push(cursor(&tenant));
+    server.stopped(|dir| {
+        std::fs::remove_dir_all(dir.join("store")).expect("the store is removed");
+    });
+    cursors.push(cursor(&tenant));
+    server.restart();
+    for cursor in &cursors {
+        assert_expired(&tenant, cursor, false);
+    }
+    assert_eq!(tenant.get(&format!("{path}&cursor={}", cursors[0])).ok(200)["events"], page);
+}
+
+/// Also where other events have its positions by now.
+#[test]
+fn a_restore_expires_every_cursor_of_the_data_that_it_replaced() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    send(&tenant, 40);
+    let before = cursor(&tenant);
+    let place = tempfile::tempdir().expect("a directory");
+    let backup = place.path().join("backup");
+    server.run("backup", &[backup.to_str().expect("a path in text")]);
+    send(&tenant, 80);
+    let after = cursor(&tenant);
+    server.replace_by(&backup);
+    for cursor in [&before, &after] {
+        assert_expired(&tenant, cursor, true);
+    }
+    let restored = cursor(&tenant);
+    send(&tenant, 120);
+    server.restart();
+    for (cursor, expired) in [(&before, true), (&after, true), (&restored, false)] {
+        assert_expired(&tenant, cursor, expired);
+    }
+}
+
+#[test]
+fn an_earlier_copy_of_the_directory_expires_the_cursors_that_it_lacks() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let place = tempfile::tempdir().expect("a directory");
+    let saved = place.path().join("saved");
+    send(&tenant, 40);
+    let before = cursor(&tenant);
+    server.stopped(|dir| copy(dir, &saved));
+    send(&tenant, 80);
+    let after = cursor(&tenant);
+    server.stopped(|dir| {
+        std::fs::remove_dir_all(dir).expect("the data is removed");
+        copy(&saved, dir);
+    });
+    assert_expired(&tenant, &after, true);
+    send(&tenant, 120);
+    assert_expired(&tenant, &after, true);
+    assert_expired(&tenant, &before, false);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("it is listed") {
+        let entry = entry.expect("an entry");
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(path, target).expect("it is copied");
+        }
+    }
 }

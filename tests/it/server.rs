@@ -129,10 +129,7 @@ impl TestServer {
 
     /// Stops it as an operator would, and starts it again on the same data.
     pub(crate) fn restart(&self) {
-        let mut process = lock(&self.process);
-        let status = process.stop();
-        assert!(status.success(), "stopped with {status}\n{}", self.log());
-        self.start_again(&mut process);
+        self.stopped(|_| ());
     }
 
     /// Kills it without warning, and starts it again on the same data.
@@ -155,7 +152,7 @@ impl TestServer {
     pub(crate) fn stopped<T>(&self, work: impl FnOnce(&Path) -> T) -> T {
         let mut process = lock(&self.process);
         let status = process.stop();
-        assert!(status.success(), "stopped with {status}");
+        assert!(status.success(), "stopped with {status}\n{}", self.log());
         let result = work(self.dir.path());
         self.start_again(&mut process);
         result

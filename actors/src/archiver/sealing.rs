@@ -13,6 +13,8 @@ use super::sources::Sources;
 /// How long a request to seal waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// How long until checkpoints are asked for again: a round that began before saves nothing of what was still queued, or being rebuilt, at that moment.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The result of sealing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +38,12 @@ pub(super) fn seal(sources: &Sources) -> Result<Sealed, SealingError> {
 pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
     let target = sources.delivered.load(Ordering::Acquire);
     let began = Stopwatch::now();
-    sources.shards.want_checkpoints();
+    let mut asked: Option<Stopwatch> = None;
     loop {
+        if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
+            sources.shards.want_checkpoints();
+            asked = Some(Stopwatch::now());
+        }
         let until = sources.shards.durable_until(sources.delivered.load(Ordering::Acquire));
         if let Some(until) = until.filter(|until| *until >= target) {
             return seal_until(sources, until);

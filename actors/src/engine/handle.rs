@@ -11,7 +11,8 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::log::{Commit, GroupCommit, Log, LogReader, Outcome as LogOutcome};
+use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -22,7 +23,7 @@ use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
 use super::open::{self, Opened};
-use super::scan::{ScanTurns, SpillDir, Views};
+use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_ingest, start_system};
 use super::verifications::Verifications;
@@ -41,7 +42,7 @@ use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of};
 use crate::verifier::DamageNote;
 
-/// How many scans run at once; each keeps a core busy.
+/// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
 /// How many exports run at once, each of which may wait for a slow reader. One organization has at most two.
 const MAX_EXPORTS: usize = 12;
@@ -73,6 +74,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) scans: ScanTurns,
+    pub(super) scan_helpers: ScanHelpers,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
@@ -89,12 +91,26 @@ pub(super) struct Inner {
     geo: Option<GeoDatabase>,
     ingest: Addr<IngestActor>,
     incarnation: u128,
+    starts: Starts,
 }
 
 fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
     let bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
     let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
+}
+
+fn not_started(error: std::io::Error) -> OpenError {
+    OpenError::Start(error.to_string())
+}
+
+/// Starts the log's thread.
+fn commit(
+    config: &EngineConfig,
+    log: Log,
+    sink: impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static,
+) -> Result<Arc<dyn Commit<Ticket>>, OpenError> {
+    Ok(Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?))
 }
 
 fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
@@ -144,14 +160,12 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation } = opened;
+        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
-        let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let failed = |error: std::io::Error| OpenError::Start(error.to_string());
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(failed)?);
+        let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
@@ -169,7 +183,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(failed)?;
+        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
         let threads = Threads {
             system,
@@ -193,6 +207,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             scans: ScanTurns::new(MAX_SCANS),
+            scan_helpers: ScanHelpers::new(config.memory_bytes),
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
@@ -209,6 +224,7 @@ impl Engine {
             geo,
             ingest,
             incarnation,
+            starts,
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -257,6 +273,22 @@ impl Engine {
 
     pub(super) fn incarnation(&self) -> u128 {
         self.inner.incarnation
+    }
+
+    /// The number of this start. A position means the same event for as long as [`Engine::has_position`] holds for both.
+    #[must_use]
+    pub fn start_number(&self) -> u64 {
+        self.inner.starts.present()
+    }
+
+    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore, or
+    /// where an earlier copy of the data directory lacks it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn has_position(&self, project: ProjectId, position: Position, start_number: u64) -> Result<bool, AskError> {
+        let (_, last) = self.version(project, &Depends::Everything).await?;
+        Ok(position <= last && self.inner.starts.has(start_number, position))
     }
 
     /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and

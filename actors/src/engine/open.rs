@@ -8,6 +8,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::Log;
+use headcount_storage::starts::Starts;
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
@@ -76,8 +77,9 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
         }
     }
     derived.remove_old();
+    let starts = Starts::begin(&dir, log.last_position()).map_err(directory)?;
     let incarnation = format.incarnation.number();
-    Ok(Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation })
+    Ok(Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts })
 }
 
 /// Checks that the log has what follows the sealed events.
@@ -104,6 +106,7 @@ pub(crate) struct Opened {
     pub(crate) state: OpenedState,
     pub(crate) lock: DirLock,
     pub(crate) incarnation: u128,
+    pub(crate) starts: Starts,
 }
 
 /// The shards, brought up to the end of the log, and the threads that serve them.

@@ -30,6 +30,8 @@ use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, remo
 /// How long a verification waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// How long until checkpoints are asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// The least memory for the records of a recomputation.
 const MIN_RECORD_BYTES: usize = 12 << 20;
 
@@ -85,8 +87,13 @@ impl StoredPlaces for Engine {
         let shards = &self.inner.shards;
         let target = self.inner.delivered.load(Ordering::Acquire);
         let began = Stopwatch::now();
-        shards.want_checkpoints();
+        let mut asked: Option<Stopwatch> = None;
         loop {
+            // Once is not enough: a round saves nothing of what is still queued when it begins.
+            if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
+                shards.want_checkpoints();
+                asked = Some(Stopwatch::now());
+            }
             let until = shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
             // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
             if until.is_some_and(|until| until >= target) || (0..crate::PARTITIONS).any(|number| self.is_rebuilding(number)) {

@@ -2,6 +2,7 @@
 //!
 //! Everything that reads the past reads it here: replays at a start, rebuilds while serving, and scans.
 
+mod bases;
 mod error;
 mod log;
 mod past;
@@ -9,12 +10,13 @@ mod sealed;
 
 use std::ops::ControlFlow;
 
+use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::time::{Day, Window};
 
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
@@ -77,13 +79,14 @@ pub(crate) enum PieceOrigin {
 
 /// A part of a project's recorded events.
 pub(crate) enum HistoryPart<'p> {
-    /// Sealed events, by column.
-    Columns(SealedColumns<'p>),
+    /// Sealed events, by column: row groups of a file, in order.
+    Columns(Vec<SealedColumns<'p>>),
     /// Events of the log, as [`History::read`] passes them.
     Events(HistoryPiece),
 }
 
 /// A row group of sealed events. Those with positions after `after`, up to `until`, are wanted.
+#[derive(Clone, Copy)]
 pub(crate) struct SealedColumns<'p> {
     /// Reads its columns.
     pub(crate) reader: GroupReader<'p>,
@@ -96,6 +99,34 @@ pub(crate) struct SealedColumns<'p> {
 /// Receives the parts of a project's history. An error of a column's reading ends it.
 pub(crate) type PartVisitor<'v> = dyn FnMut(HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError> + 'v;
 
+/// Receives the parts of a project's history, those of the latest positions first.
+pub(crate) trait LatestVisitor {
+    /// Whether a file with events from the first to the last of these days may have wanted events.
+    fn wants(&self, first: Day, last: Day) -> bool;
+
+    /// Takes a part. An error of a column's reading ends the reading.
+    fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError>;
+}
+
+/// The bases of all projects: the saved states from which a replay goes on, since earlier events may have been removed. While they are held,
+/// none is replaced, and no event is removed from the archive.
+pub(crate) trait Bases {
+    /// The projects of a partition of which a replay after the position `after` reads sealed events.
+    fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId>;
+
+    /// Opens the base of a project, if it has one.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
+    fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError>;
+
+    /// Records whether the base `name` could be read, and returns it.
+    ///
+    /// # Errors
+    /// That of `read`.
+    fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError>;
+}
+
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
     /// Returns the position of the last durable event that `partition` can have.
@@ -103,15 +134,25 @@ pub(crate) trait History: Send + Sync {
 
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///
-    /// The events of one project are visited in order; those of the log come after the sealed ones. `visit` ends the reading with [`ControlFlow::Break`].
+    /// The events of one project are visited in order; those of the log come after the sealed ones. Of a whole partition, sealed events are left out
+    /// that the base of their project has. `visit` ends the reading with [`ControlFlow::Break`].
     ///
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+
+    /// Returns the bases of projects, which stay as they are while the result exists. A replay needs them from before its first event to its end.
+    fn bases(&self) -> Box<dyn Bases + '_>;
 
     /// Passes the wanted events of one project to `visit`, the sealed ones by column.
     ///
     /// # Errors
     /// As [`History::read`].
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError>;
+
+    /// Passes the wanted events of one project to `visitor`: those of the log in order, then those of the archive by column, the last file first.
+    ///
+    /// # Errors
+    /// As [`History::read`].
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError>;
 }

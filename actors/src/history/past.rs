@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use headcount_archive::catalog::Catalog;
+use headcount_archive::error::ArchiveError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
+use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, Wanted};
+use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -87,32 +89,68 @@ impl History for Past {
         self.read_logged(wanted, &hold.catalog, visit)
     }
 
+    fn bases(&self) -> Box<dyn Bases + '_> {
+        Box::new(HeldBases::of(&self.sealed))
+    }
+
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
         let hold = self.sealed.hold();
-        if let Some(last) = hold.catalog.last_of(project).filter(|last| *last > wanted.after) {
-            // The project's list may have more files by now, whose events the log has too.
-            let part = Wanted { until: wanted.until.min(sealed_until(&hold.catalog, wanted)), ..*wanted };
-            match self.sealed.read_columns(project, last, &part, visit) {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => return Ok(()),
-                Err(_) if self.sealed.is_deleted(project) => return Err(HistoryError::Deleted { project }),
-                Err(error) => return Err(HistoryError::Archive { partition: wanted.partition, error }),
-            }
+        let read = &mut |last, part: &Wanted| self.sealed.read_columns(project, last, part, visit);
+        if self.sealed_parts(project, wanted, &hold.catalog, read)?.is_break() {
+            return Ok(());
         }
-        let mut failed = Ok(());
-        let events = &mut |piece: HistoryPiece| match visit(HistoryPart::Events(piece)) {
-            Ok(flow) => flow,
-            Err(error) => {
-                failed = Err(HistoryError::Archive { partition: wanted.partition, error });
-                ControlFlow::Break(())
-            }
-        };
-        self.read_logged(&[*wanted], &hold.catalog, events)?;
-        failed
+        self.logged_parts(wanted, &hold.catalog, visit).map(drop)
+    }
+
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError> {
+        let hold = self.sealed.hold();
+        if self.logged_parts(wanted, &hold.catalog, &mut |part| visitor.visit(part))?.is_break() {
+            return Ok(());
+        }
+        let read = &mut |last, part: &Wanted| self.sealed.read_latest(project, last, part, visitor);
+        self.sealed_parts(project, wanted, &hold.catalog, read).map(drop)
     }
 }
 
+/// Reads sealed events up to the position of the last one of the project.
+type SealedReading<'r> = dyn FnMut(Position, &Wanted) -> Result<ControlFlow<()>, ArchiveError> + 'r;
+
 impl Past {
+    /// Passes what is sealed of the wanted events of one project to `read`, if there is anything.
+    fn sealed_parts(
+        &self,
+        project: ProjectId,
+        wanted: &Wanted,
+        catalog: &Catalog,
+        read: &mut SealedReading<'_>,
+    ) -> Result<ControlFlow<()>, HistoryError> {
+        let Some(last) = catalog.last_of(project).filter(|last| *last > wanted.after) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        // The project's list may have more files by now, whose events the log has too.
+        let part = Wanted { until: wanted.until.min(sealed_until(catalog, wanted)), ..*wanted };
+        read(last, &part).map_err(|error| match self.sealed.is_deleted(project) {
+            true => HistoryError::Deleted { project },
+            false => HistoryError::Archive { partition: wanted.partition, error },
+        })
+    }
+
+    /// Passes the wanted events of one project that are not sealed to `visit`.
+    fn logged_parts(
+        &self,
+        wanted: &Wanted,
+        catalog: &Catalog,
+        visit: &mut PartVisitor<'_>,
+    ) -> Result<ControlFlow<()>, HistoryError> {
+        let mut outcome = Ok(ControlFlow::Continue(()));
+        let events = &mut |piece: HistoryPiece| {
+            outcome = visit(HistoryPart::Events(piece));
+            *outcome.as_ref().unwrap_or(&ControlFlow::Break(()))
+        };
+        self.read_logged(&[*wanted], catalog, events)?;
+        outcome.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })
+    }
+
     /// Passes the wanted events that are not sealed to `visit`.
     fn read_logged(
         &self,

@@ -1,6 +1,6 @@
 //! The archive of all projects, as its readers see it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::{ArchiveError, Damage};
-use headcount_archive::file::{ArchiveFile, FileEntry};
+use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::{HistoryPart, HistoryPiece, PartVisitor, PieceOrigin, SealedColumns, Wanted};
+use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
 /// How many events are passed on together.
@@ -33,6 +33,8 @@ pub(crate) struct SealedEvents {
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
     deleted: Arc<DeletedProjects>,
+    /// Read-locked by replays, which need the bases and all events after them as they were when they began.
+    bases: RwLock<()>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,13 @@ impl SealedEvents {
     /// The catalog is damaged, or can't be read.
     pub(crate) fn open(root: &Path, deleted: Arc<DeletedProjects>) -> Result<Self, ArchiveError> {
         let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
-        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default(), deleted })
+        Ok(Self {
+            root: root.to_owned(),
+            shared: Mutex::new(shared),
+            damaged: Mutex::default(),
+            deleted,
+            bases: RwLock::default(),
+        })
     }
 
     /// The directory of the archive.
@@ -75,6 +83,17 @@ impl SealedEvents {
     /// Whether a project is being deleted.
     pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
         self.deleted.contains(project)
+    }
+
+    /// Keeps bases, and events that they have, as they are while the result exists.
+    pub(super) fn keep_bases(&self) -> RwLockReadGuard<'_, ()> {
+        // Nobody waits to write, so a thread can hold it twice.
+        self.bases.read_recursive()
+    }
+
+    /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
+    pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.bases.try_write()
     }
 
     /// The current catalog.
@@ -147,14 +166,18 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let after = Cell::new(wanted.after);
+        let archive = self.list(project, last)?;
+        // A replay has loaded the base, which stays the same until its end.
+        let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position);
+        let (after, until) = (Cell::new(wanted.after.max(base)), Cell::new(wanted.until));
         // Later lists have the same floors up to `last`.
-        let floors = self.list(project, last)?.manifest().floors().to_vec();
-        let floors = floors.into_iter().filter(|(position, _)| *position > wanted.after && *position <= wanted.until);
+        let floors = archive.manifest().floors().iter().copied();
+        let floors = floors.filter(|(position, _)| *position > after.get() && *position <= wanted.until);
         let floors = floors.map(|(position, day)| (position, FloorMove { project, day })).collect();
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), floors, bytes: 0, visit };
         let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);
-        let read = self.for_each_file(project, last, (&after, wanted.until), wanted.days, &mut |file| {
+        let is_wanted = |entry: &FileEntry| overlaps(wanted.days, entry.first_day, entry.last_day);
+        let read = self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
             for row in file.rows_of_groups(after.get() + 1, days.clone()) {
                 let row = row?;
                 if row.position > pass.wanted.until {
@@ -170,7 +193,7 @@ impl SealedEvents {
         Ok(if read.is_break() { read } else { pass.floors_before(Position::MAX) })
     }
 
-    /// Passes the row groups with wanted events of a project to `visit`.
+    /// Passes the row groups with wanted events of a project to `visit`, those of a file together.
     pub(super) fn read_columns(
         &self,
         project: ProjectId,
@@ -178,39 +201,57 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut PartVisitor<'_>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let after = Cell::new(wanted.after);
-        let Wanted { until, days, .. } = *wanted;
-        self.for_each_file(project, last, (&after, until), days, &mut |file| {
-            for reader in file.groups() {
-                let (positions, is_on) = (reader.positions(), overlaps(days, *reader.days().start(), *reader.days().end()));
-                if !is_on || *positions.end() <= after.get() || *positions.start() > until {
-                    continue;
-                }
-                if visit(HistoryPart::Columns(SealedColumns { reader, after: after.get(), until }))?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                after.set(*positions.end());
-            }
-            Ok(ControlFlow::Continue(()))
+        let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
+        let days = wanted.days;
+        let is_wanted = |entry: &FileEntry| overlaps(days, entry.first_day, entry.last_day);
+        self.for_each_file(project, last, Order::FirstFirst, (&after, &until), &is_wanted, &mut |file| {
+            let groups = wanted_groups(file, days, after.get(), until.get());
+            let flow = if groups.is_empty() { ControlFlow::Continue(()) } else { visit(HistoryPart::Columns(groups))? };
+            after.set(file.name().last);
+            Ok(flow)
         })
     }
 
-    /// Passes the files with positions after `after`, which `visit` advances, up to `until`, and with events on `days`.
+    /// Passes the row groups of a project's files to `visitor`, those of a file together, the last file first. Skips files that it does not want.
+    pub(super) fn read_latest(
+        &self,
+        project: ProjectId,
+        last: Position,
+        wanted: &Wanted,
+        visitor: &mut dyn LatestVisitor,
+    ) -> Result<ControlFlow<()>, ArchiveError> {
+        let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
+        let visitor = RefCell::new(visitor);
+        let is_wanted = |entry: &FileEntry| visitor.borrow().wants(entry.first_day, entry.last_day);
+        self.for_each_file(project, last, Order::LastFirst, (&after, &until), &is_wanted, &mut |file| {
+            let groups = wanted_groups(file, wanted.days, after.get(), until.get());
+            let flow = match groups.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => visitor.borrow_mut().visit(HistoryPart::Columns(groups))?,
+            };
+            until.set(file.name().first.saturating_sub(1));
+            Ok(flow)
+        })
+    }
+
+    /// Passes the files for which `is_wanted`, with positions after `after` and up to `until`, to `visit`, which advances one of them.
     fn for_each_file(
         &self,
         project: ProjectId,
         last: Position,
-        (after, until): (&Cell<Position>, Position),
-        days: Option<Window>,
+        order: Order,
+        (after, until): (&Cell<Position>, &Cell<Position>),
+        is_wanted: &dyn Fn(&FileEntry) -> bool,
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
         loop {
             let archive = self.list(project, last)?;
-            let is_wanted = |entry: &&FileEntry| {
-                let is_on = overlaps(days, entry.first_day, entry.last_day);
-                is_on && entry.name.last > after.get() && entry.name.first <= until
-            };
-            match self.read_files(&archive, project, &is_wanted, visit) {
+            let mut entries: Vec<&FileEntry> = archive.manifest().files().iter().collect();
+            if order == Order::LastFirst {
+                entries.reverse();
+            }
+            let is_left = |entry: &FileEntry| entry.name.last > after.get() && entry.name.first <= until.get();
+            match self.read_files(&archive, project, &entries, &|entry| is_left(entry) && is_wanted(entry), visit) {
                 // A merge has removed it: the files of the new list have its events.
                 Err(ArchiveError::Damaged { reason: Damage::Missing, .. })
                     if Archive::existing(&self.root, project)?.manifest() != archive.manifest() => {}
@@ -240,10 +281,11 @@ impl SealedEvents {
         &self,
         archive: &Archive,
         project: ProjectId,
-        is_wanted: &dyn Fn(&&FileEntry) -> bool,
+        entries: &[&FileEntry],
+        is_wanted: &dyn Fn(&FileEntry) -> bool,
         visit: &mut dyn FnMut(&ArchiveFile) -> Result<ControlFlow<()>, ArchiveError>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        for entry in archive.manifest().files().iter().filter(is_wanted) {
+        for entry in entries.iter().filter(|entry| is_wanted(entry)) {
             let read = archive.file(entry).and_then(|file| visit(&file));
             if matches!(read, Err(ArchiveError::Damaged { reason: Damage::Missing, .. }))
                 && Archive::existing(&self.root, project)?.manifest() != archive.manifest()
@@ -256,6 +298,22 @@ impl SealedEvents {
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+/// The order in which files are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    FirstFirst,
+    LastFirst,
+}
+
+/// The row groups of a file with positions after `after` and up to `until`, and with events on `days`.
+fn wanted_groups(file: &ArchiveFile, days: Option<Window>, after: Position, until: Position) -> Vec<SealedColumns<'_>> {
+    let is_wanted = |reader: &GroupReader<'_>| {
+        let (positions, on) = (reader.positions(), reader.days());
+        overlaps(days, *on.start(), *on.end()) && *positions.end() > after && *positions.start() <= until
+    };
+    file.groups().filter(is_wanted).map(|reader| SealedColumns { reader, after, until }).collect()
 }
 
 /// Whether a day of the window, if one is given, lies between two days.

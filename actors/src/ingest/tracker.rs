@@ -18,6 +18,8 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Tracker {
     ingest: Addr<IngestActor>,
+    /// How long senders wait.
+    timeout: Duration,
 }
 
 impl std::fmt::Debug for Tracker {
@@ -28,7 +30,13 @@ impl std::fmt::Debug for Tracker {
 
 impl Tracker {
     pub(crate) fn new(ingest: Addr<IngestActor>) -> Self {
-        Self { ingest }
+        Self { ingest, timeout: APPLY_TIMEOUT }
+    }
+
+    /// Waits for as long as it takes. For those that send much ahead of what is applied: what they wait for is mostly their own work.
+    #[must_use]
+    pub fn without_timeout(self) -> Self {
+        Self { timeout: Duration::MAX, ..self }
     }
 
     /// Records events of one project; answers when they are durable and applied. The [`Permit`] for them is kept until then,
@@ -40,7 +48,7 @@ impl Tracker {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
         self.ingest.do_send(Track { events, permit, answer });
-        match tokio::time::timeout(APPLY_TIMEOUT, wait).await {
+        match tokio::time::timeout(self.timeout, wait).await {
             Ok(Ok(result)) => result,
             _ => Err(TrackError::OutcomeUnknown),
         }

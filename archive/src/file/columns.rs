@@ -8,13 +8,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
 use headcount_domain::intake::event::Position;
-use headcount_domain::time::Day;
+use headcount_domain::time::{Day, Instant};
 use parquet::basic::Encoding;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::reader::ArchiveFile;
 use crate::error::ArchiveError;
+use crate::row::Row;
 use crate::schema::{DAY, POSITION, SET_ASIDE, TIMESTAMP};
 
 /// A row group of an open file. Columns are read, and verified, when they are asked for.
@@ -85,6 +86,23 @@ impl GroupReader<'_> {
     #[must_use]
     pub fn days(&self) -> RangeInclusive<Day> {
         self.file.row_groups()[self.group].days.clone()
+    }
+
+    /// The earliest and the latest time, if the footer tells.
+    #[must_use]
+    pub fn times(&self) -> Option<RangeInclusive<Instant>> {
+        let (_, chunk) = self.file.column(self.group, TIMESTAMP)?;
+        let Some(Statistics::Int64(times)) = chunk.statistics() else { return None };
+        Some(Instant(*times.min_opt()?)..=Instant(*times.max_opt()?))
+    }
+
+    /// Reads the rows of these numbers, which rise.
+    ///
+    /// # Errors
+    /// As [`GroupReader::texts`].
+    pub fn rows_at(&self, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
+        let rows = self.file.rows_at(self.group, numbers)?;
+        if rows.len() == numbers.len() { Ok(rows) } else { Err(self.file.contradiction("a row group has other rows")) }
     }
 
     /// Whether the file has this column. If a metadata path has none, the metadata must be read instead.

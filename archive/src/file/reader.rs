@@ -13,16 +13,16 @@ use headcount_domain::time::Day;
 use headcount_storage::files::File;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
-use sha2::{Digest, Sha256};
 
 use super::footer;
 use super::name::{FileEntry, FileName};
+use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::metadata::PathCounts;
 use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VERSION};
@@ -31,8 +31,6 @@ use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VE
 const BATCHES: usize = 16;
 /// within these bounds of rows per batch.
 const BATCH_ROWS: RangeInclusive<usize> = 64..=1_024;
-/// The number of bytes that are hashed at a time.
-const HASH_BYTES: usize = 1 << 18;
 
 /// A row group, as the footer describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,13 +162,17 @@ impl ArchiveFile {
                 && group.days.start() <= selection.days.end()
         };
         let groups = (0..self.row_groups.len()).filter(|group| overlaps(&self.row_groups[*group])).rev().collect();
-        let is_wanted = |name: &str| match selection.columns {
+        Batches { file: self, columns: self.numbers(selection.columns), groups, open: None }
+    }
+
+    /// The numbers of columns.
+    fn numbers(&self, columns: Columns<'_>) -> Vec<usize> {
+        let is_wanted = |name: &str| match columns {
             Columns::All => true,
             Columns::Row => COLUMNS.iter().any(|column| column.name == name),
             Columns::Named(names) => names.contains(&name),
         };
-        let columns = self.column_names().enumerate().filter(|(_, name)| is_wanted(name)).map(|(number, _)| number).collect();
-        Batches { file: self, columns, groups, open: None }
+        self.column_names().enumerate().filter(|(_, name)| is_wanted(name)).map(|(number, _)| number).collect()
     }
 
     /// Reads and verifies column chunks of a row group. Adjacent chunks take one read.
@@ -195,16 +197,23 @@ impl ArchiveFile {
         Ok(Chunks::new(chunks))
     }
 
-    fn open_group(&self, group: usize, columns: &[usize]) -> Result<ParquetRecordBatchReader, ArchiveError> {
+    /// Returns the batches of the rows of a row group that have these numbers, which rise.
+    pub(super) fn batches_at(&self, group: usize, numbers: &[u32]) -> Result<ParquetRecordBatchReader, ArchiveError> {
+        let runs = numbers.chunk_by(|one, next| next.checked_sub(*one) == Some(1));
+        let ranges = runs.map(|run| run[0] as usize..run[run.len() - 1] as usize + 1);
+        let rows = usize::try_from(self.row_groups[group].rows).unwrap_or(usize::MAX);
+        let selection = RowSelection::from_consecutive_ranges(ranges, rows);
+        let builder = self.open_group(group, &self.numbers(Columns::Row))?.with_row_selection(selection);
+        builder.build().map_err(|error| self.contradiction(error))
+    }
+
+    fn open_group(&self, group: usize, columns: &[usize]) -> Result<ParquetRecordBatchReaderBuilder<Chunks>, ArchiveError> {
         let chunks = self.chunks(group, columns)?;
         let rows = usize::try_from(self.row_groups[group].rows).unwrap_or(usize::MAX);
         let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), columns.iter().copied());
-        ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
-            .with_projection(mask)
-            .with_row_groups(vec![group])
-            .with_batch_size((rows / BATCHES).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()))
-            .build()
-            .map_err(|error| self.contradiction(error))
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone());
+        let batch_rows = (rows / BATCHES).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end());
+        Ok(builder.with_projection(mask).with_row_groups(vec![group]).with_batch_size(batch_rows))
     }
 
     /// The number of a column, and its chunk in a row group.
@@ -273,14 +282,7 @@ fn open(dir: &Path, entry: &FileEntry) -> Result<(File, PathBuf), ArchiveError> 
 /// As [`ArchiveFile::open`].
 pub(crate) fn verify(dir: &Path, project: ProjectId, entry: &FileEntry) -> Result<(), ArchiveError> {
     let (file, path) = open(dir, entry)?;
-    let (mut hash, mut buffer, mut at) = (Sha256::new(), vec![0; HASH_BYTES], 0);
-    while at < entry.bytes {
-        let length = usize::try_from(entry.bytes - at).unwrap_or(HASH_BYTES).min(HASH_BYTES);
-        file.read_exact_at(&mut buffer[..length], at).map_err(ArchiveError::io("read", &path))?;
-        hash.update(&buffer[..length]);
-        at += length as u64;
-    }
-    if format!("{:x}", hash.finalize()) != entry.sha256 {
+    if checksum::sha256(&file, &path, entry.bytes)? != entry.sha256 {
         return Err(ArchiveError::damaged(entry.name.base(), Damage::Hash));
     }
     ArchiveFile::open(dir, project, entry).map(drop)
@@ -414,7 +416,8 @@ impl Iterator for Batches<'_> {
                 }
                 self.open = None;
             }
-            match self.file.open_group(self.groups.pop()?, &self.columns) {
+            let reader = self.file.open_group(self.groups.pop()?, &self.columns);
+            match reader.and_then(|reader| reader.build().map_err(|error| self.file.contradiction(error))) {
                 Ok(reader) => self.open = Some(OpenGroup(reader)),
                 Err(error) => return Some(Err(error)),
             }

@@ -37,6 +37,18 @@ impl ArchiveFile {
     }
 }
 
+impl ArchiveFile {
+    /// Reads the rows of a row group that have these numbers, which rise.
+    pub(super) fn rows_at(&self, group: usize, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
+        let mut rows = Vec::with_capacity(numbers.len());
+        for batch in self.batches_at(group, numbers)? {
+            let batch = batch.map_err(|error| self.contradiction(error))?;
+            rows.extend(decode(&batch, self.project()).map_err(|error| self.contradiction(error))?);
+        }
+        Ok(rows)
+    }
+}
+
 impl Rows<'_> {
     fn next_row(&mut self) -> Result<Option<Row>, ArchiveError> {
         loop {

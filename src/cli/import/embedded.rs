@@ -22,6 +22,8 @@ use crate::cli::failure::Failure;
 const MAX_UNDER_WAY: usize = 6;
 /// The memory that an event takes under way beyond its JSON.
 const EVENT_OVERHEAD_BYTES: usize = 768;
+/// How long the oldest batch under way may take. The others don't count: they wait for it.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An engine in this process.
 pub(crate) struct EmbeddedEngine {
@@ -95,7 +97,8 @@ impl EventSink for EmbeddedEngine {
         session.announce(prepared.iter().flatten().filter(|event| event.is_recorded()).count(), end)?;
         let engine = self.engine.clone();
         // Tasks of this runtime begin in the order in which they are spawned, and so do their events in the log.
-        let recording = tokio::spawn(async move { engine.record_batch(&engine.tracker(), prepared, permit).await });
+        let recording =
+            tokio::spawn(async move { engine.record_batch(&engine.tracker().without_timeout(), prepared, permit).await });
         self.under_way.push_back(BatchUnderWay { end, spans, recording });
         Ok(())
     }
@@ -112,8 +115,12 @@ impl EventSink for EmbeddedEngine {
 
 impl BatchUnderWay {
     async fn finish(self, reporter: &mut Reporter) -> Result<(), Failure> {
-        let receipt = self.recording.await.map_err(|_| Failure("recording failed".into()))?;
-        let receipt = receipt.map_err(|error| Failure(format!("the lines up to line {}: {error}", self.end.lines)))?;
+        let until = self.end.lines;
+        let receipt = tokio::time::timeout(BATCH_TIMEOUT, self.recording).await;
+        let receipt =
+            receipt.map_err(|_| Failure(format!("the lines up to line {until} were not applied in {BATCH_TIMEOUT:?}")))?;
+        let receipt = receipt.map_err(|_| Failure("recording failed".into()))?;
+        let receipt = receipt.map_err(|error| Failure(format!("the lines up to line {until}: {error}")))?;
         reporter.recorded(receipt.into(), &self.spans);
         Ok(())
     }

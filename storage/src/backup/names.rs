@@ -49,6 +49,7 @@ mod tests {
             "credentials.json",
             "operator-token",
             "LOCK",
+            "starts",
             "store/db",
             "log/a b",
             "log/a\nb",

@@ -14,7 +14,7 @@ use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
 use super::kept_figures::{CountedGroups, KeptFigures};
 use super::sealed_group::SealedGroup;
-use super::session_events::SessionQuestion;
+use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
 
 /// What is asked for.
@@ -55,9 +55,50 @@ pub(super) fn aggregate(
 /// Groups the events that `groups` does not count yet. For questions that need no sessions.
 fn by_event(scan: &Scan<'_>, question: &AggregateQuestion<'_>, groups: &mut CountedGroups) -> Result<(), ScanError> {
     let after = groups.until;
-    scan.tally(after, Some(question.window), &mut GroupTally { question, groups, key: Vec::new() })?;
+    let read = |group: &SealedGroup<'_>| read_groups(question, group);
+    scan.tally(after, Some(question.window), &read, &mut GroupTally { question, groups, key: Vec::new() })?;
     groups.until = scan.until;
     Ok(())
+}
+
+/// The groups of a row group's events. A key may occur more than once.
+#[derive(Default)]
+struct ReadGroups {
+    keys: Vec<u8>,
+    /// The ends of the keys, with the figures of each.
+    figures: Vec<(usize, GroupFigures)>,
+    last: Position,
+}
+
+fn read_groups(question: &AggregateQuestion<'_>, group: &SealedGroup<'_>) -> Result<ReadGroups, TallyError> {
+    let AggregateQuestion { window, predicate, grouping, .. } = question;
+    let mut read = ReadGroups { last: group.last(), ..ReadGroups::default() };
+    let mut rows = group.counted()?;
+    group.retain_days(&mut rows, *window)?;
+    group.retain_matching(&mut rows, predicate)?;
+    if rows.is_empty() {
+        return Ok(read);
+    }
+    let by = group.property(grouping.by())?;
+    let codes = by.codes();
+    let mut figures = vec![GroupFigures::default(); by.count()];
+    match grouping.sum() {
+        None => rows.for_each(|row| figures[codes[row] as usize].count += 1),
+        Some(path) => {
+            let summed = group.property(&Field::Metadata(path.clone()))?;
+            let mut known = vec![None; summed.count()];
+            rows.for_each(|row| {
+                let code = summed.codes()[row];
+                let one = known[code as usize].get_or_insert_with(|| GroupFigures::of(Summand::of(&summed.value(code))));
+                figures[codes[row] as usize].merge(*one);
+            });
+        }
+    }
+    for (code, figures) in (0..).zip(figures).filter(|(_, figures)| figures.count > 0) {
+        GroupKey::write(&by.value(code), &mut read.keys);
+        read.figures.push((read.keys.len(), figures));
+    }
+    Ok(read)
 }
 
 /// Adds events to their groups.
@@ -67,41 +108,14 @@ struct GroupTally<'t> {
     key: Vec<u8>,
 }
 
-impl GroupTally<'_> {
-    fn add(&mut self, value: &Scalar<'_>, figures: GroupFigures) -> io::Result<()> {
-        self.key.clear();
-        GroupKey::write(value, &mut self.key);
-        self.groups.table.add(&self.key, figures)
-    }
-}
-
-impl Tally for GroupTally<'_> {
-    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
-        let AggregateQuestion { window, predicate, grouping, .. } = self.question;
-        let mut rows = group.counted()?;
-        group.retain_days(&mut rows, *window)?;
-        group.retain_matching(&mut rows, predicate)?;
-        if !rows.is_empty() {
-            let by = group.property(grouping.by())?;
-            let codes = by.codes();
-            let mut figures = vec![GroupFigures::default(); by.count()];
-            match grouping.sum() {
-                None => rows.for_each(|row| figures[codes[row] as usize].count += 1),
-                Some(path) => {
-                    let summed = group.property(&Field::Metadata(path.clone()))?;
-                    let mut known = vec![None; summed.count()];
-                    rows.for_each(|row| {
-                        let code = summed.codes()[row];
-                        let one = known[code as usize].get_or_insert_with(|| GroupFigures::of(Summand::of(&summed.value(code))));
-                        figures[codes[row] as usize].merge(*one);
-                    });
-                }
-            }
-            for (code, figures) in (0..).zip(figures).filter(|(_, figures)| figures.count > 0) {
-                self.add(&by.value(code), figures)?;
-            }
+impl Tally<ReadGroups> for GroupTally<'_> {
+    fn group(&mut self, read: ReadGroups) -> Result<(), ScanError> {
+        let mut start = 0;
+        for (end, figures) in read.figures {
+            self.groups.table.add(&read.keys[start..end], figures)?;
+            start = end;
         }
-        self.groups.until = group.last();
+        self.groups.until = read.last;
         Ok(())
     }
 
@@ -134,28 +148,26 @@ fn by_session(
     let AggregateQuestion { window, predicate, grouping, .. } = *question;
     let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.scratch(), sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
-    let mut carried = Vec::new();
-    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
-        carried.clear();
-        let Some(named) = event.named else {
+    let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
+        if event.named.is_none() {
             // An event without ids has no session.
             if event.matches && predicate.matches_entry(None) {
                 let (value, figures) = event.group.clone().unwrap_or((Scalar::Null, GroupFigures::of(Summand::None)));
-                GroupKey::write(&value, &mut carried);
-                groups.add(&carried, figures)?;
+                carried.extend_from_slice(&encode(&figures));
+                GroupKey::write(&value, carried);
             }
-            return Ok(());
-        };
+            return;
+        }
         let entry_matches = predicate.matches_entry(Some(event.entry));
         carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
         if let Some((value, figures)) = &event.group {
             carried.extend_from_slice(&encode(figures));
-            GroupKey::write(value, &mut carried);
+            GroupKey::write(value, carried);
         } else if grouping.is_by_session() && entry_matches {
-            grouping.write_session_key(event.entry, &mut carried);
+            grouping.write_session_key(event.entry, carried);
         }
-        sessions.add(named, event.order, event.time_ms, &carried)
-    })?;
+    };
+    scan.visit_sessions(&question, &carry, &mut sessions, &mut |carried| add_carried(&mut groups, carried))?;
     collect(sessions, grouping, scan.cancelled, &mut groups)?;
     Ok(groups)
 }
@@ -179,11 +191,14 @@ fn collect(
         if flags & MATCHES == 0 || !entry_matches {
             return Ok(());
         }
-        if grouping.is_by_session() {
-            groups.add(&entry_key, GroupFigures::of(Summand::None))
-        } else {
-            let (group, key) = rest.split_at(GROUP.min(rest.len()));
-            groups.add(key, decode(group))
-        }
+        if grouping.is_by_session() { groups.add(&entry_key, GroupFigures::of(Summand::None)) } else { add_carried(groups, rest) }
     })
+}
+
+/// Adds what an event carries for its group, if there is one.
+fn add_carried(groups: &mut GroupTable, carried: &[u8]) -> io::Result<()> {
+    match carried.split_at_checked(GROUP) {
+        Some((group, key)) => groups.add(key, decode(group)),
+        None => Ok(()),
+    }
 }

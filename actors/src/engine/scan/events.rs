@@ -44,15 +44,18 @@ pub(super) struct Scan<'e> {
     pub(super) cancelled: &'e AtomicBool,
 }
 
-/// Counts the events of a project, in the order of their positions.
-pub(super) trait Tally {
+/// Counts the events of a project, in the order of their positions. `P` is what was read of a row group.
+pub(super) trait Tally<P> {
     /// Counts a row group of sealed events.
-    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError>;
+    fn group(&mut self, part: P) -> Result<(), ScanError>;
     /// Counts an event of the log.
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError>;
 }
 
-/// Why a row group could not be counted.
+/// Reads what a [`Tally`] counts of a row group, in any thread.
+pub(super) type GroupRead<'r, P> = dyn Fn(&SealedGroup<'_>) -> Result<P, TallyError> + Sync + 'r;
+
+/// Why a row group could not be read or counted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TallyError {
     #[error(transparent)]
@@ -78,8 +81,9 @@ struct Candidate {
     asked: Option<usize>,
 }
 
+/// Events that wait, and the ids that the shard is asked for.
 #[derive(Default)]
-struct Batch {
+pub(super) struct Batch {
     waiting: Vec<Candidate>,
     ids: Vec<u128>,
     bytes: usize,
@@ -96,7 +100,7 @@ impl Scan<'_> {
     }
 
     /// The events after a position. Those of files and row groups without events on `days` are not wanted.
-    fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
+    pub(super) fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
         Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
     }
 
@@ -122,14 +126,21 @@ impl Scan<'_> {
         self.hand_over(&mut batch, visit).map(drop)
     }
 
-    /// Passes the events after a position to `tally`, the sealed ones by column; those of row groups without events on `days` are skipped.
-    pub(super) fn tally(&self, after: Position, days: Option<Window>, tally: &mut dyn Tally) -> Result<(), ScanError> {
+    /// Passes the events after a position to `tally`, the sealed ones as what `read` returns of their row groups; row groups without events on `days`
+    /// are skipped.
+    pub(super) fn tally<P: Send>(
+        &self,
+        after: Position,
+        days: Option<Window>,
+        read: &GroupRead<'_, P>,
+        tally: &mut dyn Tally<P>,
+    ) -> Result<(), ScanError> {
         let wanted = self.wanted(after, days);
         let mut outcome = Ok(());
         let mut batch = Batch::default();
         let visit = &mut |part: HistoryPart<'_>| {
             let counted = match part {
-                HistoryPart::Columns(columns) => self.take_columns(columns, tally),
+                HistoryPart::Columns(columns) => self.take_columns(&columns, read, tally),
                 HistoryPart::Events(piece) => {
                     self.take(piece, &mut batch, &mut passed_to(tally)).map(drop).map_err(TallyError::Scan)
                 }
@@ -149,18 +160,36 @@ impl Scan<'_> {
         self.hand_over(&mut batch, &mut passed_to(tally)).map(drop)
     }
 
-    fn take_columns(&self, columns: SealedColumns<'_>, tally: &mut dyn Tally) -> Result<(), TallyError> {
-        self.check_goes_on()?;
-        let dead = self.engine.inner.dead.within(columns.reader.positions());
-        tally.group(&SealedGroup::new(columns, dead))
+    fn take_columns<P: Send>(
+        &self,
+        columns: &[SealedColumns<'_>],
+        read: &GroupRead<'_, P>,
+        tally: &mut dyn Tally<P>,
+    ) -> Result<(), TallyError> {
+        let read = |columns: &SealedColumns<'_>| {
+            self.check_goes_on()?;
+            read(&self.group(*columns))
+        };
+        self.engine.inner.scan_helpers.read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
     }
 
-    fn check_goes_on(&self) -> Result<(), ScanError> {
+    /// A row group, with the events of it that were set aside.
+    pub(super) fn group<'p>(&self, columns: SealedColumns<'p>) -> SealedGroup<'p> {
+        SealedGroup::new(columns, self.engine.inner.dead.within(columns.reader.positions()))
+    }
+
+    pub(super) fn check_goes_on(&self) -> Result<(), ScanError> {
         check(self.cancelled)?;
         if self.engine.inner.admission.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
     }
 
-    fn take(&self, piece: HistoryPiece, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    /// Passes the events of a piece to `visit`, or collects them in `batch` until [`Scan::hand_over`].
+    pub(super) fn take(
+        &self,
+        piece: HistoryPiece,
+        batch: &mut Batch,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<ControlFlow<()>, ScanError> {
         self.check_goes_on()?;
         for (position, event) in piece.events {
             if self.engine.inner.dead.contains(position) {
@@ -195,7 +224,7 @@ impl Scan<'_> {
     }
 
     /// Asks the shard for ids that only it knows, and passes on the events that are not duplicates.
-    fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
+    pub(super) fn hand_over(&self, batch: &mut Batch, visit: &mut EventVisitor<'_>) -> Result<ControlFlow<()>, ScanError> {
         let Batch { waiting, ids, .. } = std::mem::take(batch);
         let firsts = match ids.is_empty() {
             true => Vec::new(),
@@ -217,7 +246,7 @@ impl Scan<'_> {
     }
 }
 
-fn passed_to(tally: &mut dyn Tally) -> impl FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> {
+fn passed_to<P>(tally: &mut dyn Tally<P>) -> impl FnMut(Position, Box<Event>) -> Result<ControlFlow<()>, ScanError> {
     |position, event| {
         tally.event(position, &event)?;
         Ok(ControlFlow::Continue(()))

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
@@ -43,7 +44,7 @@ impl<const N: usize> Sorter<N> {
 
     fn sort(&mut self) {
         let prefix = self.prefix;
-        self.keys.sort_unstable();
+        self.keys.sort_unstable_by(|one, other| head(one).cmp(&head(other)).then_with(|| one.cmp(other)));
         self.keys.dedup_by(|key, before| key[..prefix] == before[..prefix]);
     }
 
@@ -83,12 +84,17 @@ impl<const N: usize> Sorter<N> {
     }
 }
 
+/// The first bytes of a key, so that most comparisons need no others.
+fn head<const N: usize>(key: &[u8; N]) -> u64 {
+    key.first_chunk().map_or(0, |head| u64::from_be_bytes(*head))
+}
+
 /// Iterates over keys in order.
 pub(crate) struct Sorted<const N: usize> {
     prefix: usize,
     sources: Vec<Source<N>>,
-    /// The next key of each source that has one.
-    heads: BinaryHeap<Reverse<([u8; N], usize)>>,
+    /// The next key of each source that has one, after its first bytes.
+    heads: BinaryHeap<Reverse<(u64, [u8; N], usize)>>,
     last: Option<[u8; N]>,
 }
 
@@ -122,15 +128,17 @@ impl<const N: usize> Sorted<N> {
         }
         let mut heads = BinaryHeap::with_capacity(sources.len());
         for (number, source) in sources.iter_mut().enumerate() {
-            heads.extend(source.next()?.map(|key| Reverse((key, number))));
+            heads.extend(source.next()?.map(|key| Reverse((head(&key), key, number))));
         }
         Ok(Self { prefix, sources, heads, last: None })
     }
 
     fn advance(&mut self) -> io::Result<Option<[u8; N]>> {
-        while let Some(Reverse((key, number))) = self.heads.pop() {
-            if let Some(next) = self.sources[number].next()? {
-                self.heads.push(Reverse((next, number)));
+        while let Some(mut first) = self.heads.peek_mut() {
+            let Reverse((_, key, number)) = *first;
+            match self.sources[number].next()? {
+                Some(next) => *first = Reverse((head(&next), next, number)),
+                None => drop(PeekMut::pop(first)),
             }
             if self.last.is_none_or(|last| last[..self.prefix] != key[..self.prefix]) {
                 self.last = Some(key);

@@ -1,6 +1,5 @@
 //! The ids of a row group's events. Each distinct id is hashed once.
 
-use std::io;
 use std::rc::Rc;
 
 use headcount_archive::error::ArchiveError;
@@ -61,23 +60,18 @@ impl<'h> GroupIds<'h> {
         (self.users.code(row), self.anonymous.code(row))
     }
 
-    /// Passes the first link of each anonymous id of these rows to `link`, in order.
-    pub(super) fn links(
-        &mut self,
-        group: &SealedGroup<'_>,
-        rows: &Rows,
-        mut link: impl FnMut(IdentityLink) -> io::Result<()>,
-    ) -> io::Result<()> {
+    /// Returns the first link of each anonymous id of these rows, in order.
+    pub(super) fn links(&mut self, group: &SealedGroup<'_>, rows: &Rows) -> Vec<IdentityLink> {
         let mut is_linked = vec![false; self.anonymous.keys.len()];
-        let mut outcome = Ok(());
+        let mut links = Vec::new();
         rows.for_each(|row| {
             let (Some(user), Some(anonymous)) = self.codes(row) else { return };
-            if outcome.is_ok() && !std::mem::replace(&mut is_linked[anonymous as usize], true) {
+            if !std::mem::replace(&mut is_linked[anonymous as usize], true) {
                 let keys = SentKeys { user: self.user(user), other: self.anonymous(anonymous) };
-                outcome = keys.link(group.order_of(row)).map_or(Ok(()), &mut link);
+                links.extend(keys.link(group.order_of(row)));
             }
         });
-        outcome
+        links
     }
 
     /// The key of the user or the anonymous id of a row.

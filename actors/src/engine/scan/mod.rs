@@ -7,14 +7,17 @@
 mod active_users;
 mod aggregate;
 mod ask;
+mod carried;
 mod error;
 mod events;
 mod export;
 mod external_sort;
 mod group_ids;
 mod group_table;
+mod helpers;
 mod kept;
 mod kept_figures;
+mod latest;
 mod links;
 mod matching;
 mod page;
@@ -30,6 +33,7 @@ mod unique_users;
 mod views;
 
 pub use export::ExportSink;
+pub(super) use helpers::ScanHelpers;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use spill_dir::SpillDir;
 pub(super) use turns::ScanTurns;

@@ -14,6 +14,7 @@ use headcount_domain::time::{Day, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::Scan;
+use super::latest::{LatestEvents, LatestQuestion};
 use super::matching::Matching;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -80,7 +81,8 @@ pub struct PagedEvent {
 impl Engine {
     /// Returns a page of events.
     ///
-    /// Costs a pass over the project's events, and another one if the condition is on sessions. Dropping the future ends it.
+    /// A page of the latest events costs the reading of what was not sealed, and of the row groups that can have events of the page; a condition
+    /// on sessions, passes over the project's events. Dropping the future ends it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -107,6 +109,10 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
     let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
     let mut kept = Kept::new(*limit);
     match question.order {
+        PageOrder::LatestFirst { before } if !predicate.needs_session() => {
+            let question = LatestQuestion { window: *window, predicate, before, limit: *limit };
+            scan.find_latest(&question, &mut kept)?;
+        }
         PageOrder::LatestFirst { before } => scan.visit_after(0, days_before(*window, before), &mut |position, event| {
             let at = Moment { time: event.time, position };
             if before.is_none_or(|before| at < before) && matching.has(position, &event)? {
@@ -162,8 +168,13 @@ impl Kept {
         // All have one time, so that their positions order them.
         self.events.insert(Moment { time: headcount_domain::time::Instant(0), position }, event);
     }
+}
 
-    /// Keeps the event if it is among the latest ones.
+impl LatestEvents for Kept {
+    fn cut(&self) -> Option<Moment> {
+        self.cut
+    }
+
     fn offer(&mut self, at: Moment, event: Box<Event>) {
         if self.cut.is_some_and(|cut| at < cut) {
             return;
@@ -219,7 +230,7 @@ fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Opti
     Ok(visits)
 }
 
-/// Returns the entries of sessions by position: those in the page, and those that another pass finds.
+/// Returns the entries of sessions by position: those in the page, and those that are read for them.
 fn entries(
     scan: &Scan<'_>,
     events: &[(Position, Box<Event>)],
@@ -232,12 +243,6 @@ fn entries(
             entries.insert(*position, Entry::of(event));
         }
     }
-    let Some(first) = missing.first().copied() else { return Ok(entries) };
-    scan.visit_after(first.saturating_sub(1), None, &mut |position, event| {
-        if missing.remove(&position) {
-            entries.insert(position, Entry::of(&event));
-        }
-        Ok(if missing.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+    scan.find_events(&missing, &mut |position, event| drop(entries.insert(position, Entry::of(event))))?;
     Ok(entries)
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 
@@ -122,8 +123,8 @@ struct Memory {
 pub(super) struct SortedRecords {
     files: Vec<BufReader<File>>,
     memory: Memory,
-    /// The next record of each source that has one. The source behind the files is the memory.
-    heads: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+    /// The next record of each source that has one, after its first bytes. The source behind the files is the memory.
+    heads: BinaryHeap<Reverse<(u64, Vec<u8>, usize)>>,
     /// The record that was returned last.
     current: Vec<u8>,
 }
@@ -137,35 +138,40 @@ impl SortedRecords {
         }
         let heads = BinaryHeap::with_capacity(files.len() + 1);
         let mut sorted = Self { files, memory, heads, current: Vec::new() };
-        (0..=sorted.files.len()).try_for_each(|source| sorted.refill(source, Vec::new()))?;
-        Ok(sorted)
-    }
-
-    /// Reads the next record of a source, into the space of a former one.
-    fn refill(&mut self, source: usize, mut space: Vec<u8>) -> io::Result<()> {
-        space.clear();
-        let found = match self.files.get_mut(source) {
-            Some(file) => read(file, &mut space)?,
-            None => match self.memory.records.next() {
-                Some((start, end)) => {
-                    space.extend_from_slice(&self.memory.bytes[start..end]);
-                    true
-                }
-                None => false,
-            },
-        };
-        if found {
-            self.heads.push(Reverse((space, source)));
+        for source in 0..=sorted.files.len() {
+            let mut record = Vec::new();
+            if sorted.memory.read(&mut sorted.files, source, &mut record)? {
+                sorted.heads.push(Reverse((head(&record), record, source)));
+            }
         }
-        Ok(())
+        Ok(sorted)
     }
 
     /// Returns the next record.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        let Some(Reverse((record, source))) = self.heads.pop() else { return Ok(None) };
-        let space = std::mem::replace(&mut self.current, record);
-        self.refill(source, space)?;
+        let Some(mut first) = self.heads.peek_mut() else { return Ok(None) };
+        let Reverse((first_bytes, record, source)) = &mut *first;
+        // The space of the former record takes the next one of the source.
+        std::mem::swap(record, &mut self.current);
+        if self.memory.read(&mut self.files, *source, record)? {
+            *first_bytes = head(record);
+        } else {
+            PeekMut::pop(first);
+        }
         Ok(Some(&self.current))
+    }
+}
+
+impl Memory {
+    /// Reads the next record of a source: one of `files`, or this. Returns whether there is one.
+    fn read(&mut self, files: &mut [BufReader<File>], source: usize, record: &mut Vec<u8>) -> io::Result<bool> {
+        record.clear();
+        if let Some(file) = files.get_mut(source) {
+            return read(file, record);
+        }
+        let Some((start, end)) = self.records.next() else { return Ok(false) };
+        record.extend_from_slice(&self.bytes[start..end]);
+        Ok(true)
     }
 }
 

@@ -272,6 +272,11 @@ impl<'p> SealedGroup<'p> {
         self.columns.reader.rows()
     }
 
+    /// The positions of the events.
+    pub(super) fn positions(&self) -> Result<Vec<Position>, ArchiveError> {
+        self.columns.reader.read_positions()
+    }
+
     /// The times of the events, in milliseconds since 1970.
     pub(super) fn times(&self) -> Result<Vec<i64>, ArchiveError> {
         self.columns.reader.read_times()

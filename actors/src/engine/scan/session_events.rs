@@ -10,8 +10,8 @@ use headcount_archive::file::TextColumn;
 use headcount_domain::acquisition::Channel;
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::RecordKey;
+use headcount_domain::identity::{IdentityLink, SentKeys};
+use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar};
 use headcount_domain::time::{Day, Window};
@@ -47,27 +47,83 @@ pub(super) struct SessionQuestion<'q> {
     pub(super) grouping: Option<&'q Grouping>,
 }
 
-/// Receives the events, with the sessions to add them to.
-pub(super) type SessionVisitor<'v, 'h> = dyn FnMut(&mut Sessions<'h>, &SessionEvent<'_>) -> io::Result<()> + 'v;
+/// Writes what an event carries, in any thread.
+pub(super) type Carry<'c> = dyn Fn(&SessionEvent<'_>, &mut Vec<u8>) + Sync + 'c;
+/// Receives what events without ids carry, which are in no session.
+pub(super) type AloneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
 
 impl<'s> Scan<'s> {
-    /// Passes all events to `visit`, in order, after their links were recorded in `sessions`. Those of days after the window, which no session of
-    /// the window needs, are left out.
+    /// Adds all events to `sessions`, with what they carry, after their links were recorded there. Those of days after the window, which no session
+    /// of the window needs, are left out.
     pub(super) fn visit_sessions(
         &self,
         question: &SessionQuestion<'_>,
+        carry: &Carry<'_>,
         sessions: &mut Sessions<'s>,
-        visit: &mut SessionVisitor<'_, 's>,
+        alone: &mut AloneVisitor<'_>,
     ) -> Result<(), ScanError> {
-        self.tally(0, None, &mut SessionTally { scan: self, question, sessions, visit })
+        let reader = SessionReader { hasher: self.engine.hasher(), question, carry };
+        let read = |group: &SealedGroup<'_>| reader.read(group);
+        self.tally(0, None, &read, &mut SessionTally { reader: &reader, sessions, alone })
     }
 }
 
-struct SessionTally<'t, 's, 'v> {
-    scan: &'t Scan<'s>,
-    question: &'t SessionQuestion<'t>,
+/// Events as they are added to sessions.
+#[derive(Default)]
+struct CarriedEvents {
+    events: Vec<CarriedEvent>,
+    /// What they carry.
+    bytes: Vec<u8>,
+}
+
+struct CarriedEvent {
+    order: Position,
+    time_ms: i64,
+    named: Option<RecordKey>,
+    /// The end of what it carries.
+    end: usize,
+}
+
+impl CarriedEvents {
+    fn push(&mut self, event: &SessionEvent<'_>, carry: &Carry<'_>) {
+        carry(event, &mut self.bytes);
+        let SessionEvent { order, time_ms, named, .. } = *event;
+        self.events.push(CarriedEvent { order, time_ms, named, end: self.bytes.len() });
+    }
+}
+
+/// The links and events of a row group.
+#[derive(Default)]
+struct ReadSessions {
+    links: Vec<IdentityLink>,
+    carried: CarriedEvents,
+}
+
+struct SessionReader<'r> {
+    hasher: &'r KeyHasher,
+    question: &'r SessionQuestion<'r>,
+    carry: &'r Carry<'r>,
+}
+
+struct SessionTally<'t, 's> {
+    reader: &'t SessionReader<'t>,
     sessions: &'t mut Sessions<'s>,
-    visit: &'t mut SessionVisitor<'v, 's>,
+    alone: &'t mut AloneVisitor<'t>,
+}
+
+impl SessionTally<'_, '_> {
+    fn add(&mut self, carried: &CarriedEvents) -> io::Result<()> {
+        let mut start = 0;
+        for CarriedEvent { order, time_ms, named, end } in &carried.events {
+            let bytes = &carried.bytes[start..*end];
+            start = *end;
+            match named {
+                Some(named) => self.sessions.add(*named, *order, *time_ms, bytes)?,
+                None => (self.alone)(bytes)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The entries that events of a row group are, by the codes of address and channel.
@@ -122,7 +178,7 @@ impl Contributions {
     }
 }
 
-impl SessionTally<'_, '_, '_> {
+impl SessionReader<'_> {
     /// Returns for each row whether it matches.
     fn matching(&self, group: &SealedGroup<'_>) -> Result<Vec<bool>, ArchiveError> {
         let mut matches = vec![false; group.rows()];
@@ -132,40 +188,41 @@ impl SessionTally<'_, '_, '_> {
         rows.for_each(|row| matches[row] = true);
         Ok(matches)
     }
-}
 
-impl Tally for SessionTally<'_, '_, '_> {
-    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+    fn read(&self, group: &SealedGroup<'_>) -> Result<ReadSessions, TallyError> {
         let window = self.question.window;
-        let hasher = self.scan.engine.hasher();
         let mut rows = group.counted()?;
-        let mut ids = GroupIds::read(group, hasher)?;
-        ids.links(group, &rows, |link| self.sessions.link(link))?;
+        let mut ids = GroupIds::read(group, self.hasher)?;
+        let mut read = ReadSessions { links: ids.links(group, &rows), ..ReadSessions::default() };
         let days = group.days()?;
         let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
         rows.retain(|row| !ends_before(window, day_of(row)));
         if rows.is_empty() {
-            return Ok(());
+            return Ok(read);
         }
         let (times, visitors, matching) = (group.times()?, group.visitors()?, self.matching(group)?);
         let mut entries = GroupEntries::read(group)?;
         let mut contributions = self.question.grouping.map(|grouping| Contributions::read(group, grouping)).transpose()?;
-        let mut outcome = Ok(());
         rows.for_each(|row| {
-            let named = ids.named(row).or_else(|| visitors[row].map(|visitor| hasher.visitor(visitor)));
+            let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
             let (order, time_ms, day, matches) = (group.order_of(row), times[row], day_of(row), matching[row]);
             let group = contributions.as_mut().filter(|_| matches).map(|contributions| contributions.of(row));
             let event = SessionEvent { order, time_ms, day, named, matches, entry: entries.of(row), group };
-            if outcome.is_ok() {
-                outcome = (self.visit)(self.sessions, &event);
-            }
+            read.carried.push(&event, self.carry);
         });
-        Ok(outcome?)
+        Ok(read)
+    }
+}
+
+impl Tally<ReadSessions> for SessionTally<'_, '_> {
+    fn group(&mut self, read: ReadSessions) -> Result<(), ScanError> {
+        read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
+        Ok(self.add(&read.carried)?)
     }
 
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
-        let SessionQuestion { window, predicate, grouping } = self.question;
-        let keys = SentKeys::of(&event.who, self.scan.engine.hasher());
+        let SessionQuestion { window, predicate, grouping } = self.reader.question;
+        let keys = SentKeys::of(&event.who, self.reader.hasher);
         keys.link(position).map_or(Ok(()), |link| self.sessions.link(link))?;
         if ends_before(*window, event.day) {
             return Ok(());
@@ -174,6 +231,8 @@ impl Tally for SessionTally<'_, '_, '_> {
         let group = grouping.filter(|_| matches).map(|by| (by.by().value(event, None), by.contribution(event)));
         let (time_ms, day, entry) = (event.time.0, event.day, &Entry::of(event));
         let event = SessionEvent { order: position, time_ms, day, named: keys.named(), matches, entry, group };
-        Ok((self.visit)(self.sessions, &event)?)
+        let mut carried = CarriedEvents::default();
+        carried.push(&event, self.reader.carry);
+        Ok(self.add(&carried)?)
     }
 }

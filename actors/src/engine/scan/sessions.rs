@@ -1,6 +1,6 @@
 //! The sessions of all identities, made of the recorded events.
 //!
-//! Events are sorted twice: by the id that they name, to find the identity behind it, and by identity and time. Then each session
+//! Events are sorted by the id that they name, to find the identity behind it, unless that is a user; then by identity and time. Then each session
 //! is a run of neighbours. Sessions are made of all events before the end of the window, so that a session that began before it
 //! has its entry.
 
@@ -13,6 +13,7 @@ use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 
+use super::carried::CarriedCodes;
 use super::error::{ScanError, check};
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
@@ -26,8 +27,11 @@ const CHECK_EVERY: u64 = 4_096;
 /// Collects events and puts them into sessions. Each event carries some bytes for the caller.
 pub(super) struct Sessions<'h> {
     links: Links<'h>,
+    /// Events that name an id that may be linked.
     sent: RecordSorter,
+    /// Events whose identity is known.
     resolved: RecordSorter,
+    codes: CarriedCodes,
 }
 
 /// An event in its session.
@@ -44,7 +48,8 @@ impl<'h> Sessions<'h> {
     /// Creates a collection with sorts of `sort_bytes` in memory and with files in `scratch`.
     pub(super) fn new(hasher: &'h KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
         let sorter = || RecordSorter::new(scratch, sort_bytes);
-        Self { links: Links::new(hasher, scratch, sort_bytes), sent: sorter(), resolved: sorter() }
+        let codes = CarriedCodes::new(sort_bytes / 4);
+        Self { links: Links::new(hasher, scratch, sort_bytes), sent: sorter(), resolved: sorter(), codes }
     }
 
     /// Returns the keys of the ids that an event names, and records its link.
@@ -59,7 +64,9 @@ impl<'h> Sessions<'h> {
 
     /// Adds an event that names `key`.
     pub(super) fn add(&mut self, key: RecordKey, position: Position, time_ms: i64, carried: &[u8]) -> io::Result<()> {
-        self.sent.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), carried])
+        // Links are those of other ids.
+        let sorter = if key.is_user() { &mut self.resolved } else { &mut self.sent };
+        self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), tag, rest]))
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
@@ -68,7 +75,7 @@ impl<'h> Sessions<'h> {
         cancelled: &AtomicBool,
         visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>,
     ) -> Result<(), ScanError> {
-        let Self { links, sent, mut resolved } = self;
+        let Self { links, sent, mut resolved, codes } = self;
         let mut links = links.sorted()?;
         let mut seen = 0_u64;
         let mut check_often = || {
@@ -91,7 +98,7 @@ impl<'h> Sessions<'h> {
             let goes_on = |(of, before): (RecordKey, i64)| of == identity && time.saturating_sub(before) <= SESSION_GAP_MS;
             let is_entry = !last.is_some_and(goes_on);
             last = Some((identity, time));
-            visit(InSession { identity, is_entry, carried })?;
+            visit(InSession { identity, is_entry, carried: codes.decode(carried) })?;
         }
         Ok(())
     }

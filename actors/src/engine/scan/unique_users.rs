@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
+use headcount_archive::error::ArchiveError;
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::RecordKey;
+use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
@@ -19,9 +20,8 @@ use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
 use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
-use super::session_events::SessionQuestion;
+use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
-use super::spill_dir::SpillDir;
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -45,11 +45,12 @@ pub(super) fn unique_users(
     };
     let after = users.until();
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
-    let outcome = scan.tally(after, None, &mut tally);
+    let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
+    let outcome = scan.tally(after, None, &read, &mut tally);
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
-        return count(on_disk.identities(scan.cancelled, sort_bytes)?, window, scan.cancelled);
+        return count(on_disk.identities(scan.cancelled)?, window, scan.cancelled);
     }
     if outcome.is_ok() {
         users.seen_until(scan.until);
@@ -58,6 +59,53 @@ pub(super) fn unique_users(
     // What was counted before a failure is counted.
     *kept = KeptFigures::Users(users);
     outcome.map(|()| answer)
+}
+
+/// The links of a row group's events, and the ids and days of those that match.
+struct ReadUsers {
+    links: Vec<IdentityLink>,
+    active: Vec<(RecordKey, Day)>,
+    last: Position,
+}
+
+impl ReadUsers {
+    fn of(scan: &Scan<'_>, window: Window, predicate: &Predicate, group: &SealedGroup<'_>) -> Result<Self, TallyError> {
+        let hasher = scan.engine.hasher();
+        let mut rows = group.counted()?;
+        let mut ids = GroupIds::read(group, hasher)?;
+        let mut read = Self { links: ids.links(group, &rows), active: Vec::new(), last: group.last() };
+        group.retain_days(&mut rows, window)?;
+        group.retain_matching(&mut rows, predicate)?;
+        if !rows.is_empty() {
+            read.add_days(hasher, group, &rows, &mut ids)?;
+        }
+        Ok(read)
+    }
+
+    /// Adds the days of the ids that these rows name.
+    fn add_days(
+        &mut self,
+        hasher: &KeyHasher,
+        group: &SealedGroup<'_>,
+        rows: &Rows,
+        ids: &mut GroupIds<'_>,
+    ) -> Result<(), ArchiveError> {
+        let days = group.days()?;
+        let mut visitors = None;
+        rows.for_each(|row| {
+            let day = days.as_ref().map_or_else(|day| *day, |days| days[row]);
+            let named = match ids.codes(row) {
+                (Some(user), _) => ids.user_on(user, day),
+                (None, Some(anonymous)) => ids.anonymous_on(anonymous, day),
+                (None, None) => {
+                    let visitors = visitors.get_or_insert_with(|| group.visitors());
+                    visitors.as_ref().ok().and_then(|visitors| Some(hasher.visitor(visitors[row]?)))
+                }
+            };
+            self.active.extend(named.map(|named| (named, day)));
+        });
+        visitors.map_or(Ok(()), |visitors| visitors.map(drop))
+    }
 }
 
 /// Collects the links of all events, and the days of those that match. It goes on on disk when there is no room in memory.
@@ -93,47 +141,16 @@ impl UsersTally<'_, '_, '_> {
             self.users.add(named, day);
             return Ok(());
         };
-        on_disk.active.push(on_day(named, day))
-    }
-
-    /// Adds the days of the ids that these rows name.
-    fn add_days(&mut self, group: &SealedGroup<'_>, rows: &Rows, ids: &mut GroupIds<'_>) -> Result<(), TallyError> {
-        let days = group.days()?;
-        let mut visitors = None;
-        let mut outcome = Ok(());
-        rows.for_each(|row| {
-            let day = days.as_ref().map_or_else(|day| *day, |days| days[row]);
-            let named = match ids.codes(row) {
-                (Some(user), _) => ids.user_on(user, day),
-                (None, Some(anonymous)) => ids.anonymous_on(anonymous, day),
-                (None, None) => {
-                    let visitors = visitors.get_or_insert_with(|| group.visitors());
-                    visitors.as_ref().ok().and_then(|visitors| Some(self.scan.engine.hasher().visitor(visitors[row]?)))
-                }
-            };
-            if let Some(named) = named.filter(|_| outcome.is_ok()) {
-                outcome = self.add(named, day);
-            }
-        });
-        if let Some(Err(error)) = visitors {
-            return Err(error.into());
-        }
-        Ok(outcome?)
+        on_disk.add(named, day)
     }
 }
 
-impl Tally for UsersTally<'_, '_, '_> {
-    fn group(&mut self, group: &SealedGroup<'_>) -> Result<(), TallyError> {
+impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
+    fn group(&mut self, read: ReadUsers) -> Result<(), ScanError> {
         self.make_room()?;
-        let mut rows = group.counted()?;
-        let mut ids = GroupIds::read(group, self.scan.engine.hasher())?;
-        ids.links(group, &rows, |link| self.link(link))?;
-        group.retain_days(&mut rows, self.window)?;
-        group.retain_matching(&mut rows, self.predicate)?;
-        if !rows.is_empty() {
-            self.add_days(group, &rows, &mut ids)?;
-        }
-        self.users.seen_until(group.last());
+        read.links.into_iter().try_for_each(|link| self.link(link))?;
+        read.active.into_iter().try_for_each(|(named, day)| self.add(named, day))?;
+        self.users.seen_until(read.last);
         Ok(())
     }
 
@@ -154,9 +171,11 @@ impl Tally for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    scratch: &'h SpillDir,
     links: Links<'h>,
+    /// The ids that may be linked, with their days.
     active: Sorter<ACTIVE>,
+    /// Users, with their days.
+    identities: Sorter<ACTIVE>,
 }
 
 impl<'h> ActiveOnDisk<'h> {
@@ -164,18 +183,23 @@ impl<'h> ActiveOnDisk<'h> {
     fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
         let scratch = scan.engine.scratch();
         let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
-        let mut active: Sorter<ACTIVE> = Sorter::new(scratch, ACTIVE, sort_bytes);
+        let sorter = || Sorter::new(scratch, ACTIVE, sort_bytes);
+        let (mut active, mut identities) = (sorter(), sorter());
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
-        users.drain(link, |key, day| active.push(on_day(key, day)))?;
-        Ok(Self { scratch, links, active })
+        users.drain(link, |key, day| if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day)))?;
+        Ok(Self { links, active, identities })
+    }
+
+    fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
+        if named.is_user() { &mut self.identities } else { &mut self.active }.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
-    fn identities(self, cancelled: &AtomicBool, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
-        let mut links = self.links.sorted()?;
-        let mut identities = Sorter::new(self.scratch, ACTIVE, sort_bytes);
-        for active in self.active.finish()? {
+    fn identities(self, cancelled: &AtomicBool) -> Result<Sorter<ACTIVE>, ScanError> {
+        let Self { links, active, mut identities } = self;
+        let mut links = links.sorted()?;
+        for active in active.finish()? {
             check(cancelled)?;
             let (key, day) = read(&active?);
             identities.push(on_day(links.resolve(key)?, day))?;
@@ -194,13 +218,13 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     let scratch = scan.engine.scratch();
     let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
-    scan.visit_sessions(&question, &mut sessions, &mut |sessions, event| {
-        let Some(named) = event.named else { return Ok(()) };
+    let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         let entry_matches = predicate.matches_entry(Some(event.entry));
-        let flags = if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 };
-        let [a, b, c, d] = event.day.0.to_be_bytes();
-        sessions.add(named, event.order, event.time_ms, &[flags, a, b, c, d])
-    })?;
+        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        carried.extend_from_slice(&event.day.0.to_be_bytes());
+    };
+    // An event without ids is nobody's.
+    scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
     sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {

@@ -8,10 +8,10 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Instant, Window};
 use xxhash_rust::xxh3::Xxh3;
 
-const VERSION: u8 = 1;
-const BYTES: usize = 1 + 8 + 4 + 4 + 8 + 8 + 8;
+const VERSION: u8 = 2;
+const BYTES: usize = 1 + 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// Where the next page of a question begins. It does not expire.
+/// Where the next page of a question begins. It has no life span: it expires only if the events that it means are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// The hash of the question.
@@ -20,6 +20,8 @@ pub(crate) struct Cursor {
     pub(crate) window: Window,
     /// The last position of the project at the first page.
     pub(crate) until: Position,
+    /// The number of the start in which the first page was asked for, which tells what `until` means.
+    pub(crate) start_number: u64,
     /// The moment of the last event of the page before.
     pub(crate) last: Moment,
 }
@@ -38,13 +40,14 @@ pub(crate) fn question_hash(project: ProjectId, parameters: &[Option<&str>]) -> 
 
 impl Cursor {
     pub(crate) fn to_text(self) -> String {
-        let Self { question, window, until, last } = self;
+        let Self { question, window, until, start_number, last } = self;
         let mut bytes = Vec::with_capacity(BYTES);
         bytes.push(VERSION);
         bytes.extend(question.to_be_bytes());
         bytes.extend(window.start.0.to_be_bytes());
         bytes.extend(window.end.0.to_be_bytes());
         bytes.extend(until.to_be_bytes());
+        bytes.extend(start_number.to_be_bytes());
         bytes.extend(last.time.0.to_be_bytes());
         bytes.extend(last.position.to_be_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
@@ -65,9 +68,10 @@ impl Cursor {
         let [a, b, c, d, e, f, g, h] = long(&mut rest)?;
         let window = Window { start: Day(i32::from_be_bytes([a, b, c, d])), end: Day(i32::from_be_bytes([e, f, g, h])) };
         let until = u64::from_be_bytes(long(&mut rest)?);
+        let start_number = u64::from_be_bytes(long(&mut rest)?);
         let time = Instant(i64::from_be_bytes(long(&mut rest)?));
         let position = u64::from_be_bytes(long(&mut rest)?);
-        Some(Self { question, window, until, last: Moment { time, position } })
+        Some(Self { question, window, until, start_number, last: Moment { time, position } })
     }
 }
 
@@ -79,7 +83,7 @@ mod tests {
     fn a_cursor_reads_back_and_others_are_none() {
         let window = Window { start: Day(-3), end: Day(20_000) };
         let last = Moment { time: Instant(-5), position: u64::MAX };
-        let cursor = Cursor { question: 7, window, until: 9, last };
+        let cursor = Cursor { question: 7, window, until: 9, start_number: u64::MAX - 1, last };
         let text = cursor.to_text();
         assert_eq!(Cursor::parse(&text), Some(cursor));
         for wrong in ["", "x", &text[1..], &format!("{text}A"), &text.replacen('A', "B", 1), "****"] {

@@ -32,7 +32,7 @@ query_parameters! {
         /// The most events of the page. A page of very large events has fewer.
         limit: Limit<1_000, 100>,
         /// `next` of the page before, with the same other parameters. The first page's window and its last position hold for all pages: later
-        /// events are in none of them.
+        /// events are in none of them. It has no life span, but after a restore it is refused: `cursor_expired`.
         cursor: Option<SentCursor>,
         /// Only events after this position, in the order of recording. To read on, give the `position` of the last event, or, where there is
         /// none, that of the answer. Not together with `cursor`.
@@ -83,13 +83,13 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         (None, Some(_)) if dates.start.is_none() && dates.end.is_none() => None,
         (None, _) => Some(question.window(dates.start.as_deref(), dates.end.as_deref())?),
     };
-    if let Some(cursor) = &cursor {
-        let (_, last) = state.engine.version(project, &Depends::Everything).await?;
-        if cursor.until > last {
-            let message = "the cursor points at events that no longer exist: the data was restored from an earlier copy";
-            return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
-        }
+    if let Some(Cursor { until, start_number, .. }) = cursor
+        && !state.engine.has_position(project, until, start_number).await?
+    {
+        let message = "`cursor` is of data that was replaced by a backup or an earlier copy: begin with the first page";
+        return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
     }
+    let start_number = cursor.map_or_else(|| state.engine.start_number(), |cursor| cursor.start_number);
     let policy = &question.subject.config.policy;
     let asked = PageQuestion {
         predicate: conditions.predicate.clone(),
@@ -103,7 +103,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     };
     let answer = async {
         let page = state.engine.events_page(project, asked).await?;
-        let next = next(&page, window.filter(|_| after_position.is_none()), hash);
+        let next = next(&page, window.filter(|_| after_position.is_none()), hash, start_number);
         let position = page.until;
         let rows = page.events.into_iter().map(|paged| EventRow::of(paged, policy)).collect::<Result<Vec<_>, _>>();
         let events = rows.map_err(|error| {
@@ -136,8 +136,8 @@ fn read_cursor(sent: &SentCursor, question: u64, after_position: Option<AfterPos
 }
 
 /// Returns the cursor of the page after `page`, if there is one.
-fn next(page: &EventsPage, window: Option<Window>, question: u64) -> Option<Cursor> {
+fn next(page: &EventsPage, window: Option<Window>, question: u64, start_number: u64) -> Option<Cursor> {
     let last = page.events.last().filter(|_| page.has_more)?;
     let last = Moment { time: last.event.time, position: last.position };
-    Some(Cursor { question, window: window?, until: page.until, last })
+    Some(Cursor { question, window: window?, until: page.until, start_number, last })
 }
