@@ -69,6 +69,20 @@ fn the_retention_of_projects_came_with_version_4() {
 }
 
 #[test]
+fn members_came_with_version_4() {
+    let [.., v3, v4] = VERSIONS.map(|(records, _)| replayed(records));
+    let members = |state: &State| -> Vec<(String, Role)> {
+        let members = state.tenants.values().flat_map(|tenant| tenant.members.values());
+        members.map(|member| (member.email.clone(), member.role)).collect()
+    };
+    assert_eq!((members(&v3), members(&v4)), (vec![], vec![("ada@acme.com".to_owned(), Role::Admin)]));
+    let held = |state: &State| {
+        state.tenants.values().flat_map(|t| t.tokens.values()).filter(|(token, _)| token.member.is_some()).count()
+    };
+    assert_eq!((held(&v3), held(&v4)), (0, 1));
+}
+
+#[test]
 fn snapshots_of_every_version_are_read() {
     for (records, snapshot) in VERSIONS {
         let dir = tempfile::tempdir().unwrap();
