@@ -147,6 +147,8 @@ impl VerifyRun<'_, '_> {
     }
 
     fn recompute_all(&mut self) -> Result<(), VerifyError> {
+        // What is recomputed starts from the bases that are there now, which the stored state is not behind.
+        let _bases = self.sources.history.bases();
         self.sources.places.save()?;
         let scratch = Scratch::create(&self.sources.data_dir)?;
         let known = self.known_partitions();
@@ -275,11 +277,13 @@ impl VerifyRun<'_, '_> {
         for (project, count) in events.iter().filter(|(project, _)| of_partition(project)) {
             self.report.projects.entry(*project).or_default().events = *count;
         }
+        let mut floors = BTreeMap::new();
         for (project, meta) in saved_projects(held.stored.as_ref().unwrap_or(&recomputed))? {
             if !self.sources.places.exists(project) {
                 continue;
             }
             self.report.projects.entry(project).or_default().position = meta.last;
+            floors.extend(meta.floor.map(|floor| (project, floor)));
         }
         let Some(stored) = &held.stored else { return Ok(()) };
         let comparison = Comparison {
@@ -287,6 +291,7 @@ impl VerifyRun<'_, '_> {
             recomputed: &recomputed,
             report: &mut self.report,
             exists: &|project| self.sources.places.exists(project),
+            floors,
             suspicious: BTreeSet::new(),
         };
         match comparison.run() {

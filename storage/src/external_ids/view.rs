@@ -23,6 +23,31 @@ impl ExternalIdsView {
         first_position(self.frozen.as_deref(), &self.tables, fingerprint)
     }
 
+    /// Visits the fingerprints that begin with `prefix`, each once with its first position, in no order.
+    ///
+    /// # Errors
+    /// Those of `visit`; [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`] as such.
+    pub fn for_each<E: From<ExternalIdsError>>(
+        &self,
+        prefix: &[u8],
+        mut visit: impl FnMut(u128, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let frozen = self.frozen.as_deref();
+        let recent = frozen.into_iter().flatten().filter(|(fingerprint, _)| fingerprint.to_be_bytes().starts_with(prefix));
+        for (fingerprint, position) in recent {
+            visit(*fingerprint, *position)?;
+        }
+        let mut pairs = MergeCursor::seek(&self.tables, prefix).map_err(ExternalIdsError::from)?;
+        while pairs.advance().map_err(ExternalIdsError::from)? && pairs.key().starts_with(prefix) {
+            let (fingerprint, position) = decode_entry(pairs.key(), pairs.value())?;
+            // The memtable has smaller positions.
+            if frozen.is_none_or(|frozen| !frozen.contains_key(&fingerprint)) {
+                visit(fingerprint, position)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns all fingerprints with their first positions, in order.
     ///
     /// # Errors
