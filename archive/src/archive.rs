@@ -9,6 +9,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
 use headcount_storage::files;
 
+use crate::base::{BASE_PREFIX, BaseEntry, BaseReader, verify_base};
 use crate::error::{ArchiveError, Damage};
 use crate::file::{ArchiveFile, FileEntry, verify};
 use crate::manifest::{MANIFEST_NAME, Manifest};
@@ -32,7 +33,7 @@ impl Archive {
         if let Some(manifest) = Manifest::read(&dir, project)? {
             return Ok(Self { dir, manifest });
         }
-        if dir.exists() && paths_in(&dir)?.iter().any(|path| path.extension().is_some_and(|extension| extension == "parquet")) {
+        if dir.exists() && paths_in(&dir)?.iter().any(|path| is_listed(path)) {
             return Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing));
         }
         let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -102,7 +103,7 @@ impl Archive {
     /// # Errors
     /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
     pub(crate) fn publish(&mut self, sealed_until: Position, files: Vec<FileEntry>) -> Result<(), ArchiveError> {
-        self.publish_with(sealed_until, files, self.manifest.floors().to_vec())
+        self.replace_list(self.manifest.with_files(sealed_until, files).map_err(ArchiveError::Encode)?)
     }
 
     /// Replaces the list of files and that of floors. The files must be durable.
@@ -115,11 +116,30 @@ impl Archive {
         files: Vec<FileEntry>,
         floors: Vec<(Position, Day)>,
     ) -> Result<(), ArchiveError> {
-        let manifest = Manifest::new(self.manifest.project(), sealed_until, files);
-        let manifest = manifest.and_then(|manifest| manifest.with_floors(floors)).map_err(ArchiveError::Encode)?;
+        let manifest = self.manifest.with_files(sealed_until, files).and_then(|manifest| manifest.with_floors(floors));
+        self.replace_list(manifest.map_err(ArchiveError::Encode)?)
+    }
+
+    /// Names a base in the list. Its file must be durable. Rows up to its position may be removed afterwards.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    pub fn set_base(&mut self, base: BaseEntry) -> Result<(), ArchiveError> {
+        self.replace_list(self.manifest.with_base(base))
+    }
+
+    fn replace_list(&mut self, manifest: Manifest) -> Result<(), ArchiveError> {
         manifest.write(&self.dir)?;
         self.manifest = manifest;
         Ok(())
+    }
+
+    /// Opens the base, if there is one.
+    ///
+    /// # Errors
+    /// As [`BaseReader::open`].
+    pub fn base(&self) -> Result<Option<BaseReader>, ArchiveError> {
+        self.manifest.base().map(|base| BaseReader::open(&self.dir, self.manifest.project(), base)).transpose()
     }
 
     /// Opens a file of the list.
@@ -145,15 +165,17 @@ impl Archive {
         Ok(())
     }
 
-    /// Checks the length and the footer of each file, and its SHA-256 if `whole`. Returns an error for each damaged file.
+    /// Checks the length and the footer of each file and of the base, and their SHA-256 if `whole`. Returns an error for each damaged file.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
     pub fn damaged_files(&self, whole: bool) -> Result<Vec<ArchiveError>, ArchiveError> {
+        let project = self.manifest.project();
+        let base = self.manifest.base().map(|base| verify_base(&self.dir, project, base, whole));
+        let check = |entry: &FileEntry| if whole { verify(&self.dir, project, entry) } else { self.file(entry).map(drop) };
         let mut damaged = Vec::new();
-        for entry in self.manifest.files() {
-            let check = if whole { verify(&self.dir, self.manifest.project(), entry) } else { self.file(entry).map(drop) };
-            match check {
+        for outcome in base.into_iter().chain(self.manifest.files().iter().map(check)) {
+            match outcome {
                 Err(error) if error.is_damage() => damaged.push(error),
                 other => other?,
             }
@@ -172,7 +194,8 @@ impl Archive {
         let stored = Manifest::read(&self.dir, self.manifest.project())?;
         let lists = [Some(&self.manifest), stored.as_ref()];
         let listed = lists.into_iter().flatten().flat_map(Manifest::files).map(|entry| self.dir.join(entry.name.to_string()));
-        let listed: BTreeSet<PathBuf> = listed.chain([self.dir.join(MANIFEST_NAME)]).collect();
+        let bases = lists.into_iter().flatten().filter_map(Manifest::base).map(|base| self.dir.join(base.name()));
+        let listed: BTreeSet<PathBuf> = listed.chain(bases).chain([self.dir.join(MANIFEST_NAME)]).collect();
         let mut left = paths_in(&self.dir)?;
         left.retain(|path| !listed.contains(path));
         Ok(left)
@@ -198,7 +221,13 @@ impl Archive {
     }
 }
 
-/// The paths of lists, Parquet files and temporary files in a project's folder and in its months, in order.
+/// Whether a file in a project's folder belongs into the list.
+fn is_listed(path: &Path) -> bool {
+    let is_base = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BASE_PREFIX));
+    is_base || path.extension().is_some_and(|extension| extension == "parquet")
+}
+
+/// The paths of lists, Parquet files, bases and temporary files in a project's folder and in its months, in order.
 fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     let list = |dir: &Path| files::list(dir).map_err(ArchiveError::io("list", dir));
     let mut paths = Vec::new();
@@ -208,7 +237,7 @@ fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     }
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        [MANIFEST_NAME, ".parquet", ".tmp"].iter().any(|end| name.ends_with(end))
+        [MANIFEST_NAME, ".parquet", ".tmp"].iter().any(|end| name.ends_with(end)) || name.starts_with(BASE_PREFIX)
     };
     paths.retain(is_ours);
     paths.sort();

@@ -1,4 +1,14 @@
-//! JSON objects that end with a checksum of everything before it.
+//! Checksums of lists, which are JSON objects that end with a checksum of everything before it, and of whole files.
+
+use std::path::Path;
+
+use headcount_storage::files::File;
+use sha2::{Digest, Sha256};
+
+use crate::error::ArchiveError;
+
+/// The number of bytes that are hashed at a time.
+const HASH_BYTES: usize = 1 << 18;
 
 /// The text before the checksum. The checksum covers everything before this text.
 const KEY: &str = ",\"crc32c\":\"";
@@ -12,6 +22,18 @@ pub(crate) fn append(mut object: String) -> String {
     object.pop();
     let checksum = crc32c::crc32c(object.as_bytes());
     format!("{object}{KEY}{checksum:08x}{END}")
+}
+
+/// The SHA-256 of the first `bytes` bytes of a file, in hexadecimal.
+pub(crate) fn sha256(file: &File, path: &Path, bytes: u64) -> Result<String, ArchiveError> {
+    let (mut hash, mut buffer, mut at) = (Sha256::new(), vec![0; HASH_BYTES], 0);
+    while at < bytes {
+        let length = usize::try_from(bytes - at).unwrap_or(HASH_BYTES).min(HASH_BYTES);
+        file.read_exact_at(&mut buffer[..length], at).map_err(ArchiveError::io("read", path))?;
+        hash.update(&buffer[..length]);
+        at += length as u64;
+    }
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// Checks an object that ends with its checksum, and returns it as text.

@@ -57,7 +57,9 @@ pub fn merge_next(
     }
     let month = sources[0].name.month;
     let project = manifest.project();
-    let mut writer = FilesWriter::new(archive.dir().to_owned(), project, month, Some(counts.columns()), options.seal);
+    let rewrites = sources.iter().map(|entry| entry.name.rewrites).max().unwrap_or(0);
+    let mut writer =
+        FilesWriter::new(archive.dir().to_owned(), project, month, Some(counts.columns()), options.seal).after_rewrites(rewrites);
     for entry in sources {
         let file = archive.file(entry)?;
         file.rows(0).try_for_each(|row| if is_wanted() { writer.push(&row?) } else { Err(ArchiveError::Stopped) })?;

@@ -68,6 +68,9 @@ pub enum Damage {
         /// The column's name.
         column: String,
     },
+    /// A frame of a base does not match its checksum.
+    #[error("there is no intact frame at byte {0}")]
+    Frame(u64),
     /// Another file of the archive has this name: its project, positions, days or number of rows differ.
     #[error("it is another file: its {0} differ from the list's")]
     OtherFile(&'static str),

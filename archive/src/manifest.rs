@@ -9,6 +9,7 @@ use headcount_domain::time::Day;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 
+use crate::base::BaseEntry;
 use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
@@ -17,8 +18,8 @@ use crate::file::FileEntry;
 pub const MANIFEST_NAME: &str = "manifest.json";
 /// The version of the list's format while the project has no floor.
 const FORMAT: u32 = 1;
-/// The version of the list's format with floors. A program that does not know of them would rebuild another state.
-const FORMAT_FLOORS: u32 = 2;
+/// The version of the list's format with floors or a base. A program that does not know of them would rebuild another state.
+const FORMAT_RETAINED: u32 = 2;
 
 /// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,7 @@ pub struct Manifest {
     files: Vec<FileEntry>,
     /// The floors that the project went through, with the positions of their records. Both rise.
     floors: Vec<(Position, Day)>,
+    base: Option<BaseEntry>,
 }
 
 /// The list as JSON, without its checksum.
@@ -39,13 +41,15 @@ struct Json {
     files: Vec<FileEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     floors: Vec<(Position, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<BaseEntry>,
 }
 
 impl Manifest {
     /// Creates the list of a project without sealed events.
     #[must_use]
     pub fn empty(project: ProjectId) -> Self {
-        Self { project, sealed_until: 0, files: Vec::new(), floors: Vec::new() }
+        Self { project, sealed_until: 0, files: Vec::new(), floors: Vec::new(), base: None }
     }
 
     /// Creates a list of `files`.
@@ -65,7 +69,22 @@ impl Manifest {
         if let Some(file) = files.iter().find(|file| file.rows == 0 || file.rows > file.name.last - file.name.first + 1) {
             return Err(format!("{} can't have {} rows", file.name, file.rows));
         }
-        Ok(Self { project, sealed_until, files, floors: Vec::new() })
+        Ok(Self { project, sealed_until, files, floors: Vec::new(), base: None })
+    }
+
+    /// Returns the list with other files.
+    ///
+    /// # Errors
+    /// As [`Manifest::new`].
+    pub fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
+        let Self { floors, base, .. } = self.clone();
+        Ok(Self { floors, base, ..Self::new(self.project, sealed_until, files)? })
+    }
+
+    /// Returns the list with another base.
+    #[must_use]
+    pub fn with_base(&self, base: BaseEntry) -> Self {
+        Self { base: Some(base), ..self.clone() }
     }
 
     /// Returns the list with the floors that the project went through.
@@ -106,6 +125,12 @@ impl Manifest {
         &self.files
     }
 
+    /// The saved state that a rebuild starts from, if rows up to its position may have been removed.
+    #[must_use]
+    pub fn base(&self) -> Option<&BaseEntry> {
+        self.base.as_ref()
+    }
+
     /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
     ///
     /// # Errors
@@ -132,21 +157,26 @@ impl Manifest {
     }
 
     fn text(&self) -> serde_json::Result<String> {
-        let Self { project, sealed_until, files, floors } = self;
+        let Self { project, sealed_until, files, floors, base } = self;
         let json = Json {
-            format: if floors.is_empty() { FORMAT } else { FORMAT_FLOORS },
+            format: format_of(floors.is_empty() && base.is_none()),
             project_id: project.to_string(),
             sealed_until: *sealed_until,
             files: files.clone(),
             floors: floors.iter().map(|(position, day)| (*position, day.to_string())).collect(),
+            base: base.clone(),
         };
         Ok(checksum::append(serde_json::to_string(&json)?))
     }
 }
 
+fn format_of(is_whole: bool) -> u32 {
+    if is_whole { FORMAT } else { FORMAT_RETAINED }
+}
+
 fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
     let json: Json = serde_json::from_str(checksum::check(bytes)?).map_err(|error| error.to_string())?;
-    if json.format != if json.floors.is_empty() { FORMAT } else { FORMAT_FLOORS } {
+    if json.format != format_of(json.floors.is_empty() && json.base.is_none()) {
         return Err(format!("its format is {}, which this program does not know", json.format));
     }
     if json.project_id != project.to_string() {
@@ -157,7 +187,8 @@ fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
         Ok((position, day))
     };
     let floors = json.floors.into_iter().map(floor).collect::<Result<_, String>>()?;
-    Manifest::new(project, json.sealed_until, json.files)?.with_floors(floors)
+    let manifest = Manifest::new(project, json.sealed_until, json.files)?.with_floors(floors)?;
+    Ok(Manifest { base: json.base, ..manifest })
 }
 
 #[cfg(test)]

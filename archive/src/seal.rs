@@ -92,6 +92,8 @@ pub(crate) struct FilesWriter {
     /// The month of the latest file. A row never goes to an earlier month, even if the clock was set back, so that files are in the
     /// order of positions.
     month: Month,
+    /// How often rows were removed from what the files are written from.
+    rewrites: u32,
     paths: Option<Vec<MetadataPath>>,
     options: SealOptions,
     open: Option<FileWriter>,
@@ -108,7 +110,13 @@ impl FilesWriter {
         paths: Option<Vec<MetadataPath>>,
         options: SealOptions,
     ) -> Self {
-        Self { dir, project, month, paths, options, open: None, done: Vec::new(), last: None }
+        Self { dir, project, month, rewrites: 0, paths, options, open: None, done: Vec::new(), last: None }
+    }
+
+    /// Sets how often rows were removed from what the files are written from.
+    pub(crate) fn after_rewrites(mut self, rewrites: u32) -> Self {
+        self.rewrites = rewrites;
+        self
     }
 
     pub(crate) fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
@@ -125,7 +133,8 @@ impl FilesWriter {
             Some(writer) => writer,
             none => {
                 let paths = self.paths.clone();
-                none.insert(FileWriter::create(&self.dir, self.project, month, paths, self.options.writer)?)
+                let writer = FileWriter::create(&self.dir, self.project, month, paths, self.options.writer)?;
+                none.insert(writer.after_rewrites(self.rewrites))
             }
         };
         writer.push(row)?;

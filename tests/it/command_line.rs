@@ -183,6 +183,43 @@ fn following_a_file_ends_cleanly() {
     assert_eq!(terminate(child), Some(0));
 }
 
+/// The names of the users of all events.
+fn users(data_dir: &Path) -> Vec<String> {
+    let (text, errors) = printed(&run("export", data_dir, &[]));
+    let user = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line} {errors}"));
+        row["user_id"].as_str().unwrap().to_owned()
+    };
+    text.lines().map(user).collect()
+}
+
+/// As log rotation leaves it: renamed and written to until its program notices, or copied and truncated.
+#[test]
+fn a_followed_file_may_be_renamed_or_truncated() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    assert!(run("init", &data, &[]).status.success());
+    let (file, renamed) = (dir.path().join("events"), dir.path().join("events.1"));
+    append_orders(&file, 0..40);
+    let mut import = command("import", &data);
+    import.args([file.to_str().unwrap(), "--follow", "--min-free-bytes", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = import.spawn().unwrap();
+    wait_for(|| announced(&data) == 1);
+    fs::rename(&file, &renamed).unwrap();
+    append_orders(&renamed, 40..50);
+    wait_for(|| announced(&data) == 2);
+    append_orders(&file, 50..80);
+    wait_for(|| announced(&data) == 3);
+    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(0).unwrap();
+    append_orders(&file, 80..90);
+    wait_for(|| announced(&data) == 4);
+    append_orders(&file, 90..95);
+    wait_for(|| announced(&data) == 5);
+    assert_eq!(terminate(child), Some(0));
+    let expected: Vec<String> = (0..95).map(|number| format!("u{number}")).collect();
+    assert_eq!(users(&data), expected);
+}
+
 #[track_caller]
 fn wait_for(is_so: impl Fn() -> bool) {
     let since = Instant::now();

@@ -162,6 +162,42 @@ fn what_is_exported_in_any_form_is_imported_as_it_was() {
     }
 }
 
+/// As above, into projects of a running server, compressed and twice.
+#[test]
+fn what_is_exported_in_any_form_is_imported_through_a_server() {
+    let server = TestServer::start();
+    let (project, key) = (server.initial("project_id").to_owned(), server.initial("public_key").to_owned());
+    let token = server.initial("api_token").to_owned();
+    let event = |number: i64| {
+        json!({"name": "order", "user_id": format!("u{}", number % 20), "value": number as f64 / 4.0, "currency": "EUR",
+            "timestamp": BASE_MS + number * 1_000, "url": format!("https://a.example/{number}?utm_source=x"),
+            "external_id": format!("e{number}"), "message": if number % 3 == 0 { "a \"b\",\r\n c" } else { "\u{e4}" },
+            "privacy_categories": if number % 7 == 0 { "" } else { "analytics" }, "metadata": {"text": "1,2", "list": [1, null]}})
+    };
+    let events: Vec<Value> = (0..300).map(event).collect();
+    let sent = server.send(&Call::post("/i/batch").key(&key).agent("Firefox").json(&json!({"events": events})));
+    assert_eq!(sent.status, 202, "{}", sent.text());
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let expected = rows(&export(&server, &project, &[]).stdout);
+    for format in ["ndjson", "csv", "parquet"] {
+        let made = server.send(&Call::post("/projects").bearer(&token).json(&json!({"name": format}))).ok(201);
+        let to = made["project_id"].as_str().expect("an id").to_owned();
+        let file = dir.path().join(format);
+        assert!(export(&server, &project, &["--format", format, "-o", &text(&file)]).status.success());
+        // A copy is another file, so that it is read from its beginning, too: every event is a duplicate then.
+        let copy = dir.path().join(format!("{format} again"));
+        std::fs::copy(&file, &copy).expect("it is copied");
+        for (file, what) in [(&file, "300 recorded"), (&copy, "300 duplicates")] {
+            let arguments = [&text(file), "--project", &to];
+            let import = command("import", server.data_dir()).args(arguments).output().expect("it runs");
+            let printed = String::from_utf8_lossy(&[import.stdout, import.stderr].concat()).into_owned();
+            assert!(import.status.success() && printed.contains(what), "{format}: {printed}");
+            assert_eq!(rows(&export(&server, &to, &[]).stdout), expected, "{format}");
+        }
+    }
+}
+
 /// Each is refused for its own reason, and nothing of it is recorded.
 #[test]
 fn rows_that_no_export_has_are_refused() {

@@ -2,17 +2,27 @@
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
+use headcount_actors::PARTITIONS;
+use headcount_domain::cells::packed::Packed;
+use headcount_domain::ids::ProjectId;
 use headcount_histories::{
     Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, minimize, model_of, questions, regressions, run,
 };
 use headcount_model::{Ids, Json, Model, Question, Sender, same};
+use headcount_storage::codec;
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{DiskStore, Store, StoreOptions};
+use serde_json::{Value, json};
 
 use crate::archive::KeepSealing;
 use crate::client::Call;
 use crate::not_yet::is_not_yet;
-use crate::server::TestServer;
+use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: what fits into a minute of two shared cores. The domain, without
@@ -20,6 +30,10 @@ use crate::tenant::{Tenant, away_from_midnight, now_ms};
 const TRIALS: u64 = 100;
 /// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
+/// How many histories between two verifications.
+const VERIFIED_EACH: u64 = 20;
+/// The group of rollups among the keys of the store.
+const ROLLUPS: u8 = 2;
 
 fn number(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
@@ -64,11 +78,81 @@ fn every_answer_equals_the_model() {
             Err(failure) => failures.push(failure),
         }
         assert!(failures.len() < 3, "{}", failures.join("\n\n"));
+        if seed % VERIFIED_EACH == VERIFIED_EACH - 1 {
+            let report = server.send(&Call::post("/admin/verify").bearer(&server.operator())).ok(200);
+            assert_eq!(report["status"], "clean", "after seed {seed}: {report}");
+        }
     }
     let sealed = sealing.stop();
+    flipped_cells_are_named(&server, first);
     println!("{coverage}{sealed} events sealed");
     assert!(sealed > 0, "nothing was sealed meanwhile");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Flips a cell of some rollups in the stopped directory, and verifies that these are named, and nothing without them.
+fn flipped_cells_are_named(server: &TestServer, seed: u64) {
+    let verify = |dir: &Path| -> Value {
+        let output = command("verify", dir).arg("--json").output().expect("it runs");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    };
+    server.stopped(|dir| {
+        let before = verify(dir);
+        assert_eq!(before["status"], "clean", "{before}");
+        let flipped = flip_cells(dir, &mut Rng::new(seed));
+        let report = verify(dir);
+        assert_eq!((&report["status"], &report["differing"]), (&json!("differs"), &json!(flipped.len())), "{report}");
+        let cells = report["cells"].as_array().expect("cells").iter();
+        let cell = |cell: &Value| ["project_id", "rollup"].map(|name| cell[name].as_str().expect("a text").to_owned());
+        let named: BTreeMap<[String; 2], String> = cells.map(|one| (cell(one), one.to_string())).collect();
+        for (project, rollup, pair) in &flipped {
+            assert!(named.contains_key(&[project.clone(), rollup.clone()]), "{project} {rollup} in {report}");
+            restore(dir, pair);
+        }
+        let after = verify(dir);
+        assert_eq!((&after["status"], &after["projects"]), (&json!("clean"), &before["projects"]), "{after}");
+    });
+}
+
+/// A key and its value.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// Flips a cell of a random project in each of three rollups. Returns project, rollup and the former pair.
+fn flip_cells(dir: &Path, rng: &mut Rng) -> Vec<(String, String, Pair)> {
+    let store = DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store");
+    let mut flipped = Vec::new();
+    for wanted in ["revenue", "traffic", "unique_users"] {
+        let mut pairs = Vec::new();
+        for partition in 0..PARTITIONS {
+            let visit = &mut |key: &[u8], value: &[u8]| {
+                if Key::decode(key).is_ok_and(|key| matches!(key, Key::Cells { .. }) && key.space_name() == Some(wanted)) {
+                    pairs.push((key.to_vec(), value.to_vec()));
+                }
+                ControlFlow::Continue(())
+            };
+            store.scan(&[&partition.to_be_bytes()[..], &[ROLLUPS]].concat(), visit).expect("the pairs");
+        }
+        let (key, value) = rng.pick(&pairs).clone();
+        let mut part: Packed = codec::decode(1, &value).expect("a part");
+        let at = rng.below(part.count());
+        let mut columns = part.columns(at);
+        columns[0] ^= 2;
+        part.set(at, &columns);
+        put(&store, &key, &codec::encode(1, &part).expect("a part"));
+        let Ok(Key::Cells { project, .. }) = Key::decode(&key) else { panic!("{key:?}") };
+        flipped.push((ProjectId(project).to_string(), wanted.to_owned(), (key, value)));
+    }
+    flipped
+}
+
+fn put(store: &DiskStore, key: &[u8], value: &[u8]) {
+    let mut checkpoint = store.begin(PartitionId::of_key(key).expect("a key")).expect("a checkpoint");
+    checkpoint.put(key, value).expect("a pair");
+    checkpoint.commit().expect("it is saved");
+}
+
+fn restore(dir: &Path, (key, value): &Pair) {
+    put(&DiskStore::open(&dir.join("store"), StoreOptions::default()).expect("the store"), key, value);
 }
 
 /// The histories with a name.

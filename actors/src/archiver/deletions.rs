@@ -13,6 +13,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::Store;
 use headcount_storage::{aside, files};
 
 use super::error::SealingError;

@@ -29,6 +29,13 @@ impl Merges {
         self.unchecked = sources.sealed.catalog().projects().map(|(project, _)| project).collect();
     }
 
+    /// Has the archive of a project looked at.
+    pub(super) fn check(&mut self, project: ProjectId) {
+        if !self.unchecked.contains(&project) {
+            self.unchecked.push(project);
+        }
+    }
+
     /// Removes a deleted project.
     pub(super) fn forget(&mut self, project: ProjectId) {
         self.unchecked.retain(|unchecked| *unchecked != project);

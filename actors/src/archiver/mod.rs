@@ -9,12 +9,16 @@ mod deletions;
 mod due;
 mod error;
 mod merges;
+mod old_logged_events;
 mod pass;
+mod retention;
 mod sealing;
 mod sources;
 mod thread;
 
 use std::time::Duration;
+
+use headcount_domain::time::Day;
 
 pub use sealing::Sealed;
 pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe};
@@ -35,10 +39,20 @@ pub struct ArchivePolicy {
     /// The number of files of the current month above which they are merged: for tests of merging.
     #[doc(hidden)]
     pub month_files: Option<usize>,
+    /// The day before which the events of all projects are removed from the archive, whatever their floor: for tests of their removal.
+    #[doc(hidden)]
+    pub keep_from: Option<Day>,
 }
 
 impl Default for ArchivePolicy {
     fn default() -> Self {
-        Self { seal_after: Duration::from_secs(24 * 60 * 60), seal_events: 1 << 18, level: 3, file_rows: None, month_files: None }
+        Self {
+            seal_after: Duration::from_secs(24 * 60 * 60),
+            seal_events: 1 << 18,
+            level: 3,
+            file_rows: None,
+            month_files: None,
+            keep_from: None,
+        }
     }
 }

@@ -15,7 +15,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogTrimmer;
-use headcount_storage::store::Store;
+use headcount_storage::store::DiskStore;
 use tokio::sync::Semaphore;
 
 use super::ArchivePolicy;
@@ -46,6 +46,9 @@ pub(crate) trait ShardBarrier: Send {
     /// Uses the tables of external ids that a removal has written.
     fn adopt_ids(&self, project: ProjectId, written: Written);
 
+    /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
+    fn stored_as(&self, partition: u16) -> Option<PartitionId>;
+
     /// Returns a view of the durable external ids of a partition. `None`: it does not answer.
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView>;
 }
@@ -69,7 +72,7 @@ pub(crate) struct ArchiveSettings {
 pub(crate) struct RemovalSources {
     /// The events under way.
     pub(crate) admitted: Gate,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
     /// Ends the current segment of the log if it has events up to a position.
     pub(crate) end_segment: Box<dyn Fn(Position) + Send>,

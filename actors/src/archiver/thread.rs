@@ -14,6 +14,7 @@ use super::deletions::Deletions;
 use super::due::{Oldest, can_resume, is_due};
 use super::error::SealingError;
 use super::merges::Merges;
+use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all};
 use super::sources::Sources;
 
@@ -37,6 +38,8 @@ pub(crate) struct ArchiveFigures {
     pub(crate) lag_ms: AtomicU64,
     /// The number of projects whose events wait in the log, because their list of files can't be used.
     pub(crate) waiting_projects: AtomicU64,
+    /// The number of projects that may have events of days that they no longer keep.
+    pub(crate) retention_pending: AtomicU64,
 }
 
 type SealReply = Sender<Result<Sealed, SealingError>>;
@@ -64,6 +67,7 @@ impl Archiver {
             merges: Merges::default(),
             damage: DamageCheck::new(&sources),
             deletions: Deletions::default(),
+            retention: Retention::new(&sources),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
             not_before: None,
@@ -71,6 +75,7 @@ impl Archiver {
             figures: Arc::clone(&figures),
             sources,
         };
+        work.note_retention();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
         Ok((Self { requests: Mutex::new(Some(requests)), stop, figures }, thread))
     }
@@ -109,6 +114,7 @@ struct ArchiveWork {
     merges: Merges,
     damage: DamageCheck,
     deletions: Deletions,
+    retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
     /// When the next attempt may begin, after a failure.
@@ -126,6 +132,8 @@ impl ArchiveWork {
                     let outcome = seal_all(&self.sources);
                     self.note_waiting();
                     self.merges.check_all(&self.sources);
+                    self.retention.check_all(&self.sources);
+                    self.note_retention();
                     has_more = true;
                     let _ = reply.send(outcome);
                 }
@@ -139,8 +147,10 @@ impl ArchiveWork {
     fn tick(&mut self) -> bool {
         // Also on a full disk, and while sealing fails.
         self.deletions.step(&self.sources, &mut self.merges);
+        let has_old = self.retention.step(&self.sources, &mut self.merges);
+        self.note_retention();
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
-            return false;
+            return has_old;
         }
         if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
             DamageCheck::check_damaged(&self.sources);
@@ -150,7 +160,7 @@ impl ArchiveWork {
         let worked = self.seal_if_due().and_then(|()| self.merge());
         let has_more = matches!(worked, Ok(true));
         self.note(worked);
-        self.damage.step(&self.sources) || has_more
+        self.damage.step(&self.sources) || has_more || has_old
     }
 
     fn seal_if_due(&mut self) -> Result<(), SealingError> {
@@ -173,11 +183,16 @@ impl ArchiveWork {
                 if events > 0 {
                     tracing::info!(events, sealed_until, "events are sealed");
                     self.merges.check_all(&self.sources);
+                    self.retention.check_all(&self.sources);
                 }
                 Ok(())
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn note_retention(&self) {
+        self.figures.retention_pending.store(self.retention.pending(), Ordering::Relaxed);
     }
 
     fn note_waiting(&self) {

@@ -153,11 +153,13 @@ impl<'a> Collector<'a> {
         // The list that was taken, not one that replaced it.
         let taken = self.staging.map_or(self.data_dir, Staging::dir).join(folder);
         let manifest = Manifest::read(&taken, project)?;
-        for file in manifest.iter().flat_map(Manifest::files) {
-            if !self.take(&format!("{folder}/{}", file.name), Some(file.bytes), Some(file.sha256.clone()))? {
+        let base = manifest.iter().filter_map(Manifest::base).map(|base| (base.name(), base.bytes, &base.sha256));
+        let files = manifest.iter().flat_map(Manifest::files).map(|file| (file.name.to_string(), file.bytes, &file.sha256));
+        for (file, bytes, sha256) in base.chain(files) {
+            if !self.take(&format!("{folder}/{file}"), Some(bytes), Some(sha256.clone()))? {
                 return match self.staging {
                     Some(_) => Ok(false),
-                    None => Err(ArchiveError::Damaged { file: file.name.to_string(), reason: Damage::Missing }.into()),
+                    None => Err(ArchiveError::Damaged { file, reason: Damage::Missing }.into()),
                 };
             }
         }

@@ -1,6 +1,7 @@
 //! The checkpoint writer: one thread that writes checkpoints and one that merges tables of external ids, so that no shard
 //! waits for the disk and no checkpoint waits for a merge.
 
+mod bases;
 mod claim;
 mod entries;
 mod job;
@@ -13,6 +14,7 @@ mod stored;
 mod tests;
 mod writer;
 
+pub(crate) use bases::{BaseSource, key_check};
 pub(crate) use claim::{CancelledJobs, Claim};
 pub(crate) use entries::Entries;
 pub(crate) use job::Job;

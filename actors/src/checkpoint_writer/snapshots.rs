@@ -28,13 +28,16 @@ pub(crate) fn saved_projects(snapshot: &PartitionSnapshot) -> Result<Vec<(Projec
         let Ok(Key::Record { project, .. }) = Key::decode(&key) else {
             return Err(Fault::damaged_store("a key among the records is not that of a record"));
         };
-        let mut pairs = snapshot.pairs(&Key::record_of(project, PROJECTS, 0)).map_err(fault::of_store)?;
-        if let Some((_, value)) = pairs.next().map_err(fault::of_store)? {
-            metas.push((ProjectId(project), decode_project(&value)?));
-        }
+        metas.extend(saved_meta(snapshot, ProjectId(project))?.map(|meta| (ProjectId(project), meta)));
         from = project.checked_add(1);
     }
     Ok(metas)
+}
+
+/// Returns how far a saved project goes. `None`: nothing of it is saved.
+pub(crate) fn saved_meta(snapshot: &PartitionSnapshot, project: ProjectId) -> Result<Option<ProjectMeta>, Fault> {
+    let mut pairs = snapshot.pairs(&Key::record_of(project.0, PROJECTS, 0)).map_err(fault::of_store)?;
+    pairs.next().map_err(fault::of_store)?.map(|(_, value)| decode_project(&value)).transpose()
 }
 
 /// Decodes how far a project goes.

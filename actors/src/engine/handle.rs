@@ -11,7 +11,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit, LogReader};
+use headcount_storage::log::{Commit, GroupCommit, Log, LogReader, Outcome as LogOutcome};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
@@ -104,6 +104,15 @@ fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
 
+/// Starts the log's thread.
+fn commit(
+    config: &EngineConfig,
+    log: Log,
+    sink: impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static,
+) -> Result<Arc<dyn Commit<Ticket>>, OpenError> {
+    Ok(Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?))
+}
+
 fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
     ArchiveSettings {
         policy: config.archive,
@@ -156,8 +165,7 @@ impl Engine {
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
-        let sink = sink(addresses.clone(), map, Arc::clone(&delivered));
-        let log: Arc<dyn Commit<Ticket>> = Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?);
+        let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));

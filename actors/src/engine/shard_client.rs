@@ -172,6 +172,10 @@ impl ShardBarrier for Arc<ShardClient> {
         let _adopted = ask_of(self, project, move |shard| shard.adopt_ids(project, written));
     }
 
+    fn stored_as(&self, partition: u16) -> Option<PartitionId> {
+        self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition))).ok()?.map(PartitionId)
+    }
+
     fn known_ids(&self, partition: u16) -> Option<ExternalIdsView> {
         let shard = self.addresses.get(self.map.shard_of(partition))?;
         let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));

@@ -44,6 +44,8 @@ pub struct Vitals {
     pub archive_damaged_files: usize,
     /// Number of projects whose events can't be sealed, because their list of files can't be used.
     pub seal_waiting_projects: u64,
+    /// Number of projects that may have events of days that they no longer keep.
+    pub retention_pending: u64,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
     /// Bytes that scans have written to temporary files since the start.
@@ -73,6 +75,7 @@ impl Engine {
             archive_damaged_files: self.inner.sealed.damaged_files(),
             deletions_pending: self.inner.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
+            retention_pending: archive.retention_pending.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.inner.scratch.written(),
             views: self.inner.views.figures(),

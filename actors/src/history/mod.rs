@@ -2,6 +2,7 @@
 //!
 //! Everything that reads the past reads it here: replays at a start, rebuilds while serving, and scans.
 
+mod bases;
 mod error;
 mod log;
 mod past;
@@ -9,6 +10,7 @@ mod sealed;
 
 use std::ops::ControlFlow;
 
+use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
 use headcount_domain::floor::FloorMove;
@@ -106,6 +108,25 @@ pub(crate) trait LatestVisitor {
     fn visit(&mut self, part: HistoryPart<'_>) -> Result<ControlFlow<()>, ArchiveError>;
 }
 
+/// The bases of all projects: the saved states from which a replay goes on, since earlier events may have been removed. While they are held,
+/// none is replaced, and no event is removed from the archive.
+pub(crate) trait Bases {
+    /// The projects of a partition of which a replay after the position `after` reads sealed events.
+    fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId>;
+
+    /// Opens the base of a project, if it has one.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
+    fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError>;
+
+    /// Records whether the base `name` could be read, and returns it.
+    ///
+    /// # Errors
+    /// That of `read`.
+    fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError>;
+}
+
 /// The recorded events of all partitions.
 pub(crate) trait History: Send + Sync {
     /// Returns the position of the last durable event that `partition` can have.
@@ -113,11 +134,15 @@ pub(crate) trait History: Send + Sync {
 
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///
-    /// The events of one project are visited in order; those of the log come after the sealed ones. `visit` ends the reading with [`ControlFlow::Break`].
+    /// The events of one project are visited in order; those of the log come after the sealed ones. Of a whole partition, sealed events are left out
+    /// that the base of their project has. `visit` ends the reading with [`ControlFlow::Break`].
     ///
     /// # Errors
     /// [`HistoryError`]: pieces before the failure have been visited.
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError>;
+
+    /// Returns the bases of projects, which stay as they are while the result exists. A replay needs them from before its first event to its end.
+    fn bases(&self) -> Box<dyn Bases + '_>;
 
     /// Passes the wanted events of one project to `visit`, the sealed ones by column.
     ///

@@ -8,9 +8,10 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
+use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
+use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
@@ -86,6 +87,10 @@ impl History for Past {
             return Ok(());
         }
         self.read_logged(wanted, &hold.catalog, visit)
+    }
+
+    fn bases(&self) -> Box<dyn Bases + '_> {
+        Box::new(HeldBases::of(&self.sealed))
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

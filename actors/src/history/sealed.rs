@@ -15,7 +15,7 @@ use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
@@ -33,6 +33,8 @@ pub(crate) struct SealedEvents {
     /// The files that were found damaged, and not intact since.
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
     deleted: Arc<DeletedProjects>,
+    /// Read-locked by replays, which need the bases and all events after them as they were when they began.
+    bases: RwLock<()>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,13 @@ impl SealedEvents {
     /// The catalog is damaged, or can't be read.
     pub(crate) fn open(root: &Path, deleted: Arc<DeletedProjects>) -> Result<Self, ArchiveError> {
         let shared = Shared { catalog: Arc::new(Catalog::read(root)?), readers: BTreeMap::new(), next_reader: 0 };
-        Ok(Self { root: root.to_owned(), shared: Mutex::new(shared), damaged: Mutex::default(), deleted })
+        Ok(Self {
+            root: root.to_owned(),
+            shared: Mutex::new(shared),
+            damaged: Mutex::default(),
+            deleted,
+            bases: RwLock::default(),
+        })
     }
 
     /// The directory of the archive.
@@ -75,6 +83,17 @@ impl SealedEvents {
     /// Whether a project is being deleted.
     pub(crate) fn is_deleted(&self, project: ProjectId) -> bool {
         self.deleted.contains(project)
+    }
+
+    /// Keeps bases, and events that they have, as they are while the result exists.
+    pub(super) fn keep_bases(&self) -> RwLockReadGuard<'_, ()> {
+        // Nobody waits to write, so a thread can hold it twice.
+        self.bases.read_recursive()
+    }
+
+    /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
+    pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.bases.try_write()
     }
 
     /// The current catalog.
@@ -147,10 +166,13 @@ impl SealedEvents {
         wanted: &Wanted,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ArchiveError> {
-        let (after, until) = (Cell::new(wanted.after), Cell::new(wanted.until));
+        let archive = self.list(project, last)?;
+        // A replay has loaded the base, which stays the same until its end.
+        let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position);
+        let (after, until) = (Cell::new(wanted.after.max(base)), Cell::new(wanted.until));
         // Later lists have the same floors up to `last`.
-        let floors = self.list(project, last)?.manifest().floors().to_vec();
-        let floors = floors.into_iter().filter(|(position, _)| *position > wanted.after && *position <= wanted.until);
+        let floors = archive.manifest().floors().iter().copied();
+        let floors = floors.filter(|(position, _)| *position > after.get() && *position <= wanted.until);
         let floors = floors.map(|(position, day)| (position, FloorMove { project, day })).collect();
         let mut pass = SealedRead { wanted: *wanted, events: Vec::new(), floors, bytes: 0, visit };
         let days = wanted.days.map_or(Day(i32::MIN)..=Day(i32::MAX), |days| days.start..=days.end);

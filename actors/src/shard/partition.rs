@@ -40,18 +40,18 @@ const ID_BYTES: usize = 40;
 
 /// See the module.
 pub(crate) struct Partition {
-    number: u16,
+    pub(super) number: u16,
     /// The part of the store that holds the partition: its own number, unless that part was found damaged since the start.
-    stored_as: u16,
-    context: PartitionContext,
-    applied: Position,
+    pub(super) stored_as: u16,
+    pub(super) context: PartitionContext,
+    pub(super) applied: Position,
     /// The highest position that the state reflects beyond `applied`: that of the checkpoint from which the partition was opened, or of
     /// a sealed event.
-    ahead: Position,
+    pub(super) ahead: Position,
     /// Whether sealed events are being replayed: project by project, so that those of others with lower positions may follow.
     replays_archive: bool,
     /// The serial number of its last checkpoint.
-    serial: u64,
+    pub(super) serial: u64,
     /// The first event that is in no checkpoint, begun or durable.
     unsaved_from: Option<Position>,
     /// The first event of the checkpoint that has begun and is not durable.
@@ -59,7 +59,7 @@ pub(crate) struct Partition {
     projects: HashMap<ProjectId, ProjectState>,
     index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
-    external_ids: u64,
+    pub(super) external_ids: u64,
     /// Memory that the checkpoint at the writer holds until it is written.
     writing_bytes: usize,
     /// Whether that checkpoint could not be written yet, or never will be.
@@ -67,7 +67,7 @@ pub(crate) struct Partition {
     /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
-    durable: u64,
+    pub(super) durable: u64,
     /// The deleted projects that are no longer part of the state, each with the serial number of the checkpoint that says so.
     forgotten: BTreeMap<ProjectId, u64>,
 }

@@ -302,7 +302,9 @@ impl Reader {
     }
 
     fn read(&self) -> Result<(), Fault> {
-        let partition = self.open()?;
+        let bases = self.history.bases();
+        let mut partition = self.open()?;
+        partition.load_bases(&*bases)?;
         let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, partition.applied()) };
         if !self.send(Piece::Opened(Box::new(partition))) {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use headcount_domain::fault::Fault;
+use headcount_domain::fault::{Fault, FaultKind};
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};
@@ -45,8 +45,15 @@ impl Shard {
 
     /// Reads from where each partition stands.
     fn replay(&mut self) -> Result<Replayed, Fault> {
-        let wanted = wanted(&self.pipeline.partitions);
         let history = Arc::clone(&self.pipeline.history);
+        let bases = history.bases();
+        for (number, partition) in &mut self.pipeline.partitions {
+            match partition.load_bases(&*bases) {
+                Err(fault) if fault.kind == FaultKind::DamagedArchive => return Ok(Replayed::Damaged(*number, fault)),
+                loaded => loaded?,
+            }
+        }
+        let wanted = wanted(&self.pipeline.partitions);
         let mut end = Ok(Replayed::All);
         let mut read = 0;
         let result = history.read(&wanted, &mut |piece: HistoryPiece| {

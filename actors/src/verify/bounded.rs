@@ -9,7 +9,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use parking_lot::RwLock;
 
-use crate::history::{History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Wanted};
+use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Wanted};
 
 /// How far a partition is read.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,8 @@ impl Bound {
         self.projects.values().copied().max().unwrap_or(0).max(self.all)
     }
 
-    fn has(&self, project: ProjectId, position: Position) -> bool {
+    /// Whether the event of a project at a position is read.
+    pub(super) fn has(&self, project: ProjectId, position: Position) -> bool {
         position <= self.all || self.projects.get(&project).is_some_and(|last| position <= *last)
     }
 }
@@ -70,6 +71,10 @@ impl History for BoundedHistory {
             visit(piece)
         };
         self.whole.read(&bounded, visit)
+    }
+
+    fn bases(&self) -> Box<dyn Bases + '_> {
+        self.whole.bases()
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

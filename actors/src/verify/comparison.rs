@@ -5,12 +5,14 @@
 //! differ.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_domain::cells::CellDifference;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::project::Project;
+use headcount_domain::rollups::Rollups;
+use headcount_domain::time::Day;
 use headcount_storage::keyspace::Key;
 use headcount_storage::store::{PartitionSnapshot, StoreError, StoredPair};
 
@@ -44,6 +46,8 @@ pub(super) struct Comparison<'c> {
     pub(super) report: &'c mut VerifyReport,
     /// Whether there is a project.
     pub(super) exists: &'c dyn Fn(ProjectId) -> bool,
+    /// The floors of the projects that have one.
+    pub(super) floors: BTreeMap<ProjectId, Day>,
     /// The rows that have to be compared one by one: project and tag.
     pub(super) suspicious: BTreeSet<(ProjectId, u8)>,
 }
@@ -100,7 +104,12 @@ impl Comparison<'_> {
                     self.suspicious.insert((project, tag));
                 } else if let Some(value) = one {
                     // Those of suspicious rows are counted with the rows.
-                    self.count(project, decode_part(value).map_err(ComparisonError::Stored)?.count() as u64);
+                    let part = decode_part(value).map_err(ComparisonError::Stored)?;
+                    self.count(project, part.count() as u64);
+                    if let Some(floor) = self.floors.get(&project) {
+                        let frozen = Rollups::frozen_rows(tag, &part, *floor) as u64;
+                        self.report.projects.entry(project).or_default().frozen += frozen;
+                    }
                 }
             }
             Key::Record { project, space, id, .. } => {

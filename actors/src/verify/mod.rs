@@ -7,6 +7,7 @@ mod bounded;
 mod comparison;
 mod error;
 mod file_checks;
+mod index_comparison;
 mod recomputation;
 mod report;
 mod run;

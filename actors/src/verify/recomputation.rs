@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::quota::Quotas;
-use headcount_storage::external_ids::ExternalIdsOptions;
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView};
 use headcount_storage::files::remove_dir_all;
 use headcount_storage::format::Incarnation;
 use headcount_storage::keyspace::PartitionId;
@@ -21,6 +21,8 @@ use crate::deleted_projects::DeletedProjects;
 use crate::fault;
 use crate::shard::{Applier, CheckpointPolicy, Checkpoints, Evictor, PartitionContext, QuotaTable, Shard, Versions};
 use crate::verifier::{DamageNote, Unchecked};
+
+const INDEX: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(0) };
 
 /// What a recomputation reads.
 pub(super) struct Replay<'r> {
@@ -55,7 +57,7 @@ impl Recomputation {
             versions: Arc::new(Versions::new()),
             floors: Arc::default(),
             external_ids_dir: dir.join("fingerprints"),
-            index: ExternalIdsOptions { incarnation: Incarnation::from_number(0) },
+            index: INDEX,
             health: Arc::default(),
             limits: Arc::new(QuotaTable::new(Quotas::default())),
             progress: Arc::default(),
@@ -96,6 +98,12 @@ impl Recomputation {
     pub(super) fn snapshot(&self, number: u16) -> Result<PartitionSnapshot, Fault> {
         let store = self.store.as_ref().ok_or_else(|| Fault::defect("the temporary store is closed"))?;
         store.snapshot(PartitionId(number)).map_err(fault::of_store)
+    }
+
+    /// The saved external ids of a partition, after [`Recomputation::close_shard`].
+    pub(super) fn external_ids(&self, number: u16) -> Result<ExternalIdsView, Fault> {
+        let dir = self.dir.join("fingerprints").join(number.to_string());
+        Ok(ExternalIds::open(&dir, INDEX).map_err(fault::of_index)?.view())
     }
 
     /// Frees the memory; what is saved can still be read.

@@ -19,7 +19,7 @@ pub struct VerifiedProject {
     pub events: u64,
     /// The number of cells and records that were compared.
     pub cells: u64,
-    /// The number of cells that history no longer has the events of.
+    /// The number of those cells that are of days below the floor, whose events history may no longer have.
     pub frozen: u64,
 }
 

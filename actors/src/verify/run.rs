@@ -16,6 +16,7 @@ use super::bounded::{Bound, BoundedHistory};
 use super::comparison::{Comparison, ComparisonError};
 use super::error::VerifyError;
 use super::file_checks::{check_archive, check_log, check_store, check_tables};
+use super::index_comparison::{ComparedProject, IndexComparison};
 use super::recomputation::{Recomputation, Replay};
 use super::report::VerifyReport;
 use super::scratch::Scratch;
@@ -92,6 +93,8 @@ struct Held {
     number: u16,
     /// `None`: nothing is stored.
     stored: Option<PartitionSnapshot>,
+    /// `None`: there is none, or it can't be read.
+    external_ids: Option<ExternalIdsView>,
     bound: Bound,
 }
 
@@ -144,6 +147,8 @@ impl VerifyRun<'_, '_> {
     }
 
     fn recompute_all(&mut self) -> Result<(), VerifyError> {
+        // What is recomputed starts from the bases that are there now, which the stored state is not behind.
+        let _bases = self.sources.history.bases();
         self.sources.places.save()?;
         let scratch = Scratch::create(&self.sources.data_dir)?;
         let known = self.known_partitions();
@@ -175,7 +180,7 @@ impl VerifyRun<'_, '_> {
     fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
         let Some(store) = &self.sources.store else {
             let bound = Bound { all: self.sources.history.last_position(number), projects: BTreeMap::new() };
-            return Ok(Some(Held { number, stored: None, bound }));
+            return Ok(Some(Held { number, stored: None, external_ids: None, bound }));
         };
         let Some(stored_as) = self.sources.places.stored_as(number)? else {
             self.unreadable.insert(number);
@@ -184,7 +189,16 @@ impl VerifyRun<'_, '_> {
         let snapshot = store.snapshot(PartitionId(stored_as)).map_err(crate::fault::of_store);
         let held = snapshot.and_then(|stored| Ok((bound_of(&stored)?, stored)));
         match held {
-            Ok((bound, stored)) => Ok(Some(Held { number, stored: Some(stored), bound })),
+            Ok((bound, stored)) => {
+                // After the checkpoint, which needs them: the index may be ahead, and not behind.
+                let external_ids = match self.sources.places.external_ids(number) {
+                    Ok(external_ids) => external_ids,
+                    // The check of the files has reported it.
+                    Err(Fault { kind: FaultKind::DamagedIndex, .. }) => None,
+                    Err(fault) => return Err(fault.into()),
+                };
+                Ok(Some(Held { number, stored: Some(stored), external_ids, bound }))
+            }
             Err(fault) => self.unreadable_store(number, fault).map(|()| None),
         }
     }
@@ -263,11 +277,13 @@ impl VerifyRun<'_, '_> {
         for (project, count) in events.iter().filter(|(project, _)| of_partition(project)) {
             self.report.projects.entry(*project).or_default().events = *count;
         }
+        let mut floors = BTreeMap::new();
         for (project, meta) in saved_projects(held.stored.as_ref().unwrap_or(&recomputed))? {
             if !self.sources.places.exists(project) {
                 continue;
             }
             self.report.projects.entry(project).or_default().position = meta.last;
+            floors.extend(meta.floor.map(|floor| (project, floor)));
         }
         let Some(stored) = &held.stored else { return Ok(()) };
         let comparison = Comparison {
@@ -275,12 +291,39 @@ impl VerifyRun<'_, '_> {
             recomputed: &recomputed,
             report: &mut self.report,
             exists: &|project| self.sources.places.exists(project),
+            floors,
             suspicious: BTreeSet::new(),
         };
         match comparison.run() {
-            Ok(()) => Ok(()),
+            Ok(()) => self.compare_index(held, recomputation),
             Err(ComparisonError::Stored(fault)) => self.unreadable_store(held.number, fault),
             Err(ComparisonError::Recomputed(fault)) => Err(fault.into()),
+        }
+    }
+
+    /// Compares the external ids.
+    fn compare_index(&mut self, held: &Held, recomputation: &Recomputation) -> Result<(), VerifyError> {
+        let (Some(stored), Some(external_ids)) = (&held.stored, &held.external_ids) else { return Ok(()) };
+        let existing = saved_projects(stored)?.into_iter().filter(|(project, _)| self.sources.places.exists(*project));
+        let comparison = IndexComparison {
+            stored: external_ids,
+            recomputed: &recomputation.external_ids(held.number)?,
+            report: &mut self.report,
+            bound: &held.bound,
+            dead: &self.sources.dead,
+            projects: existing.map(|(project, meta)| ComparedProject::entry(project, meta.floor.is_some())).collect(),
+        };
+        match comparison.run() {
+            Ok(()) => Ok(()),
+            Err(ComparisonError::Stored(Fault { kind: FaultKind::DamagedIndex, message })) => {
+                let dir = format!("fingerprints/{}", held.number);
+                // The check of the files names the one.
+                if !self.report.damaged.iter().any(|known| known.file.starts_with(&format!("{dir}/"))) {
+                    self.report.is_damaged(dir, message);
+                }
+                Ok(())
+            }
+            Err(ComparisonError::Stored(fault) | ComparisonError::Recomputed(fault)) => Err(fault.into()),
         }
     }
 }

@@ -7,7 +7,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Month};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The name of a file: `month=2026-11/<first>-<last>.parquet`.
+/// The name of a file: `month=2026-11/<first>-<last>.parquet`, or `<first>-<last>-<rewrites>.parquet` after rows were removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
     /// The position of its first row.
@@ -16,6 +16,8 @@ pub struct FileName {
     pub last: Position,
     /// The UTC month of receipt.
     pub month: Month,
+    /// How often rows were removed from it, or from what it was merged of. It tells files of one range of positions apart.
+    pub rewrites: u32,
 }
 
 impl FileName {
@@ -28,7 +30,11 @@ impl FileName {
     /// The name without the folder, for messages.
     #[must_use]
     pub fn base(&self) -> String {
-        format!("{:020}-{:020}.parquet", self.first, self.last)
+        let Self { first, last, rewrites, .. } = self;
+        match rewrites {
+            0 => format!("{first:020}-{last:020}.parquet"),
+            _ => format!("{first:020}-{last:020}-{rewrites}.parquet"),
+        }
     }
 }
 
@@ -55,7 +61,9 @@ impl FromStr for FileName {
         let parse = || {
             let (month, range) = text.strip_prefix("month=")?.split_once('/')?;
             let (first, last) = range.strip_suffix(".parquet")?.split_once('-')?;
-            let name = Self { month: Month::parse(month)?, first: first.parse().ok()?, last: last.parse().ok()? };
+            let (last, rewrites) = last.split_once('-').unwrap_or((last, "0"));
+            let (first, last, rewrites) = (first.parse().ok()?, last.parse().ok()?, rewrites.parse().ok()?);
+            let name = Self { first, last, month: Month::parse(month)?, rewrites };
             Some(name).filter(|name| name.to_string() == text && name.first <= name.last)
         };
         parse().ok_or(NameError)

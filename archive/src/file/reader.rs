@@ -19,10 +19,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
-use sha2::{Digest, Sha256};
 
 use super::footer;
 use super::name::{FileEntry, FileName};
+use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::metadata::PathCounts;
 use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VERSION};
@@ -31,8 +31,6 @@ use crate::schema::{COLUMNS, DAY, METADATA, METADATA_PREFIX, POSITION, SCHEMA_VE
 const BATCHES: usize = 16;
 /// within these bounds of rows per batch.
 const BATCH_ROWS: RangeInclusive<usize> = 64..=1_024;
-/// The number of bytes that are hashed at a time.
-const HASH_BYTES: usize = 1 << 18;
 
 /// A row group, as the footer describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,14 +282,7 @@ fn open(dir: &Path, entry: &FileEntry) -> Result<(File, PathBuf), ArchiveError> 
 /// As [`ArchiveFile::open`].
 pub(crate) fn verify(dir: &Path, project: ProjectId, entry: &FileEntry) -> Result<(), ArchiveError> {
     let (file, path) = open(dir, entry)?;
-    let (mut hash, mut buffer, mut at) = (Sha256::new(), vec![0; HASH_BYTES], 0);
-    while at < entry.bytes {
-        let length = usize::try_from(entry.bytes - at).unwrap_or(HASH_BYTES).min(HASH_BYTES);
-        file.read_exact_at(&mut buffer[..length], at).map_err(ArchiveError::io("read", &path))?;
-        hash.update(&buffer[..length]);
-        at += length as u64;
-    }
-    if format!("{:x}", hash.finalize()) != entry.sha256 {
+    if checksum::sha256(&file, &path, entry.bytes)? != entry.sha256 {
         return Err(ArchiveError::damaged(entry.name.base(), Damage::Hash));
     }
     ArchiveFile::open(dir, project, entry).map(drop)

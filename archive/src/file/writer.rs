@@ -41,6 +41,7 @@ pub struct FileWriter {
     folder: PathBuf,
     tmp: PathBuf,
     month: Month,
+    rewrites: u32,
     project: ProjectId,
     options: WriterOptions,
     /// The paths that become columns; `None` until the first row group selects them.
@@ -77,6 +78,7 @@ impl FileWriter {
             folder,
             tmp,
             month,
+            rewrites: 0,
             project,
             options,
             paths,
@@ -90,6 +92,12 @@ impl FileWriter {
             days: (Day(i32::MAX), Day(i32::MIN)),
             is_finished: false,
         })
+    }
+
+    /// Sets how often rows were removed from what the file is written from.
+    pub(crate) fn after_rewrites(mut self, rewrites: u32) -> Self {
+        self.rewrites = rewrites;
+        self
     }
 
     /// Adds the next row. Its position must be greater than the previous one.
@@ -164,7 +172,7 @@ impl FileWriter {
             self.write(&footer)?;
         }
         self.file.sync_all().map_err(ArchiveError::io("sync", &self.tmp))?;
-        let name = FileName { first, last, month: self.month };
+        let name = FileName { first, last, month: self.month, rewrites: self.rewrites };
         let path = self.folder.join(name.base());
         files::rename(&self.tmp, &path).map_err(ArchiveError::io("rename", &self.tmp))?;
         self.is_finished = true;

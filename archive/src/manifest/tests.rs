@@ -5,7 +5,7 @@ use headcount_domain::time::{Day, Month};
 const PROJECT: ProjectId = ProjectId(5);
 
 fn entry(first: Position, last: Position, month: i32) -> FileEntry {
-    let name = FileName { first, last, month: Month(2026 * 12 + month) };
+    let name = FileName { first, last, month: Month(2026 * 12 + month), rewrites: 0 };
     FileEntry { name, rows: 1, first_day: Day(20_000), last_day: Day(20_001), bytes: 9, sha256: "ab".repeat(32) }
 }
 
@@ -20,6 +20,24 @@ fn the_list_is_the_documented_json() {
     );
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(parse(text.as_bytes(), PROJECT).unwrap(), manifest);
+}
+
+#[test]
+fn a_base_is_part_of_the_list_and_raises_its_format() {
+    let base = BaseEntry { position: 30, bytes: 8, sha256: "cd".repeat(32) };
+    let manifest = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9)]).unwrap().with_base(base.clone());
+    let text = manifest.text().unwrap();
+    let expected = r#""base":{"name":"state-00000000000000000030","bytes":8,"sha256":"cdcd"#;
+    assert!(text.starts_with(r#"{"format":2,"#) && text.contains(expected), "{text}");
+    assert_eq!(parse(text.as_bytes(), PROJECT).unwrap(), manifest);
+    assert_eq!(manifest.with_files(25, Vec::new()).unwrap().base(), Some(&base), "sealing and merging keep it");
+    let other = |from: &str, to: &str| {
+        let object = text.replace(from, to);
+        let end = object.rfind(",\"crc32c\"").unwrap();
+        parse(checksum::append(format!("{}}}", &object[..end])).as_bytes(), PROJECT).unwrap_err()
+    };
+    assert!(other(r#""format":2"#, r#""format":1"#).contains("format is 1"));
+    assert!(other("state-00000000000000000030", "state-30").contains("not the name of a base"));
 }
 
 #[test]
@@ -66,12 +84,18 @@ fn files_are_in_order_and_sealed() {
 fn names_are_read_in_one_spelling() {
     let name = entry(1, 7, 9).name;
     assert_eq!(name.to_string().parse(), Ok(name));
+    let rewritten = FileName { rewrites: 3, ..name };
+    assert_eq!(rewritten.base(), "00000000000000000001-00000000000000000007-3.parquet");
+    assert_eq!(rewritten.to_string().parse(), Ok(rewritten));
     for wrong in [
         "month=2026-10/1-7.parquet",
         "month=2026-1/00000000000000000001-00000000000000000007.parquet",
         "month=2026-10/00000000000000000008-00000000000000000007.parquet",
         "month=2026-10/../00000000000000000001-00000000000000000007.parquet",
         "00000000000000000001-00000000000000000007.parquet",
+        "month=2026-10/00000000000000000001-00000000000000000007-0.parquet",
+        "month=2026-10/00000000000000000001-00000000000000000007-03.parquet",
+        "month=2026-10/00000000000000000001-00000000000000000007-3-4.parquet",
     ] {
         assert!(wrong.parse::<FileName>().is_err(), "{wrong}");
     }

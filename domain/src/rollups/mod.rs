@@ -68,6 +68,19 @@ macro_rules! rollups {
                 $(self.$rollup_field.set_floor(first);)*
             }
 
+            /// Returns the number of rows in a part of the rollup `tag` that are of days before `floor`, and so frozen.
+            #[must_use]
+            pub fn frozen_rows(tag: u8, part: &Packed, floor: Day) -> usize {
+                let mut first = [0; i32::BYTES];
+                floor.0.pack(&mut first);
+                match tag {
+                    $(<$rollup>::TAG if <$rollup>::DATED => {
+                        part.iter().take_while(|(key, _)| key[..i32::BYTES] < first[..]).count()
+                    })*
+                    _ => 0,
+                }
+            }
+
             /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
             pub fn compare(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
                 let mut compared = 0;

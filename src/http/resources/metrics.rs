@@ -132,7 +132,7 @@ fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 21] {
     [
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
@@ -184,6 +184,11 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 20] {
             "headcount_seal_waiting_projects",
             "Projects whose events stay in the log, because their list of archive files is damaged.",
             as_i64(vitals.seal_waiting_projects),
+        ),
+        (
+            "headcount_retention_pending",
+            "Projects that may have events of days that they no longer keep.",
+            as_i64(vitals.retention_pending),
         ),
         ("headcount_deletions_pending", "Deleted projects whose data is not yet removed.", as_i64(vitals.deletions_pending)),
     ]

@@ -61,6 +61,13 @@ pub(super) fn first_position(
         .transpose()
 }
 
+/// Decodes an entry of a table.
+pub(super) fn decode_entry(key: &[u8], value: Option<&[u8]>) -> Result<(u128, u64), ExternalIdsError> {
+    let key = key.try_into().map_err(|_| ExternalIdsError::damaged("a fingerprint has another length"))?;
+    let value = value.ok_or_else(|| ExternalIdsError::damaged("a fingerprint has no position"))?;
+    Ok((u128::from_be_bytes(key), decode_position(value)?))
+}
+
 fn decode_position(bytes: &[u8]) -> Result<u64, ExternalIdsError> {
     if bytes.len() > 8 {
         return Err(ExternalIdsError::damaged("a position is too long"));

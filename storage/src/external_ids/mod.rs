@@ -31,4 +31,4 @@ mod tests;
 pub use error::ExternalIdsError;
 pub use index::{ExternalIds, ExternalIdsOptions, Freeze};
 pub use jobs::{Frozen, Merge, Purge, Written};
-pub use view::ExternalIdsView;
+pub use view::{ExternalIdEntries, ExternalIdsView};

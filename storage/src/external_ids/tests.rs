@@ -67,6 +67,34 @@ fn the_first_position_is_kept_wherever_it_lies() {
 }
 
 #[test]
+fn a_view_visits_each_fingerprint_under_a_prefix_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = open(dir.path());
+    // Two tables have earlier positions of ids in others.
+    for (from, at) in [(0, 5_000), (500, 4_000), (200, 3_000)] {
+        for number in from..from + 1_000 {
+            let _first = index.first(fingerprint(number), at + number).unwrap();
+        }
+        write(&mut index);
+    }
+    for number in 1_900..2_100 {
+        let _first = index.first(fingerprint(number), number).unwrap();
+    }
+    let _being_written = frozen(&mut index);
+    let (view, prefix) = (index.view(), [fingerprint(7).to_be_bytes()[0] & 0xfe]);
+    let mut visited = std::collections::BTreeMap::new();
+    let visit = |fingerprint, position| {
+        assert_eq!(visited.insert(fingerprint, position), None, "twice");
+        Ok::<_, ExternalIdsError>(())
+    };
+    view.for_each(&prefix, visit).unwrap();
+    let of_prefix = (0..2_100).map(fingerprint).filter(|fingerprint| fingerprint.to_be_bytes().starts_with(&prefix));
+    let expected: std::collections::BTreeMap<u128, u64> =
+        of_prefix.filter_map(|fingerprint| Some((fingerprint, view.get(fingerprint).unwrap()?))).collect();
+    assert!(!visited.is_empty() && visited == expected);
+}
+
+#[test]
 fn a_view_knows_what_is_not_active_whatever_becomes_of_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = open(dir.path());

@@ -1,8 +1,10 @@
+use std::iter::Peekable;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use super::error::ExternalIdsError;
-use super::memtable::{Memtable, first_position};
-use crate::sstable::{TableList, UncheckedTables};
+use super::memtable::{Memtable, decode_entry, first_position};
+use crate::sstable::{MergeCursor, TableList, UncheckedTables};
 
 /// The contents of an index at one moment, except for its active memtable, for readers on other threads. It is cheap to create. The tables
 /// stay readable while it lives.
@@ -21,9 +23,91 @@ impl ExternalIdsView {
         first_position(self.frozen.as_deref(), &self.tables, fingerprint)
     }
 
+    /// Visits the fingerprints that begin with `prefix`, each once with its first position, in no order.
+    ///
+    /// # Errors
+    /// Those of `visit`; [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`] as such.
+    pub fn for_each<E: From<ExternalIdsError>>(
+        &self,
+        prefix: &[u8],
+        mut visit: impl FnMut(u128, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let frozen = self.frozen.as_deref();
+        let recent = frozen.into_iter().flatten().filter(|(fingerprint, _)| fingerprint.to_be_bytes().starts_with(prefix));
+        for (fingerprint, position) in recent {
+            visit(*fingerprint, *position)?;
+        }
+        let mut pairs = MergeCursor::seek(&self.tables, prefix).map_err(ExternalIdsError::from)?;
+        while pairs.advance().map_err(ExternalIdsError::from)? && pairs.key().starts_with(prefix) {
+            let (fingerprint, position) = decode_entry(pairs.key(), pairs.value())?;
+            // The memtable has smaller positions.
+            if frozen.is_none_or(|frozen| !frozen.contains_key(&fingerprint)) {
+                visit(fingerprint, position)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns all fingerprints with their first positions, in order.
+    ///
+    /// # Errors
+    /// As [`ExternalIdsView::get`].
+    pub fn entries(&self) -> Result<ExternalIdEntries<'_>, ExternalIdsError> {
+        let mut unwritten: Vec<(u128, u64)> = self
+            .frozen
+            .iter()
+            .flat_map(|frozen| frozen.iter())
+            .map(|(fingerprint, position)| (*fingerprint, *position))
+            .collect();
+        unwritten.sort_unstable();
+        let mut entries = ExternalIdEntries {
+            unwritten: unwritten.into_iter().peekable(),
+            tables: MergeCursor::seek(&self.tables, &[])?,
+            next: None,
+        };
+        entries.advance()?;
+        Ok(entries)
+    }
+
     /// Returns the tables, none of them checked. They stay while the view lives.
     #[must_use]
     pub fn unchecked_tables(&self) -> UncheckedTables {
         UncheckedTables::of(&self.tables)
+    }
+}
+
+/// The fingerprints of a view, in order.
+pub struct ExternalIdEntries<'v> {
+    unwritten: Peekable<IntoIter<(u128, u64)>>,
+    tables: MergeCursor<'v>,
+    /// The next entry of the tables.
+    next: Option<(u128, u64)>,
+}
+
+impl ExternalIdEntries<'_> {
+    fn advance(&mut self) -> Result<(), ExternalIdsError> {
+        self.next = match self.tables.advance()? {
+            true => Some(decode_entry(self.tables.key(), self.tables.value())?),
+            false => None,
+        };
+        Ok(())
+    }
+
+    /// The next fingerprint, with its first position.
+    ///
+    /// # Errors
+    /// As [`ExternalIdsView::get`].
+    #[expect(clippy::should_implement_trait, reason = "it can fail")]
+    pub fn next(&mut self) -> Result<Option<(u128, u64)>, ExternalIdsError> {
+        let unwritten = self.unwritten.peek().copied();
+        let Some(written) = self.next.filter(|written| unwritten.is_none_or(|unwritten| written.0 <= unwritten.0)) else {
+            return Ok(self.unwritten.next());
+        };
+        self.advance()?;
+        // The frozen memtable has the smaller position of a fingerprint that is in both.
+        match unwritten.filter(|unwritten| unwritten.0 == written.0) {
+            Some(_) => Ok(self.unwritten.next()),
+            None => Ok(Some(written)),
+        }
     }
 }

@@ -36,6 +36,9 @@ pub struct Group {
     pub(super) last_seen: Edge,
     /// The times of the first and the last event without consent. Such events are never taken out.
     pub(super) nobody: Option<(Instant, Instant)>,
+    /// What questions found where `first_seen` and `last_seen` are unknown. Not saved: the same events make the same record, whatever was asked.
+    #[serde(skip)]
+    pub(super) found: FoundEdges,
 }
 
 impl Record for Group {
@@ -93,8 +96,22 @@ impl Record for CompanyById {
 pub(super) enum Edge {
     Never,
     At(Instant),
-    /// Unknown after a removal; computed again on demand.
+    /// Unknown after a removal; computed on demand.
     Unknown,
+}
+
+/// The first and the last activity of the members, as far as they were computed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FoundEdges {
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+/// Records are equal if what is saved of them is.
+impl PartialEq for FoundEdges {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Edge {
@@ -106,14 +123,12 @@ impl Edge {
         };
     }
 
-    fn known(self) -> Option<Instant> {
-        if let Self::At(at) = self { Some(at) } else { None }
-    }
-}
-
-impl From<Option<Instant>> for Edge {
-    fn from(found: Option<Instant>) -> Self {
-        found.map_or(Self::Never, Self::At)
+    fn known(self, found: Option<Instant>) -> Option<Instant> {
+        match self {
+            Self::Never => None,
+            Self::At(at) => Some(at),
+            Self::Unknown => found,
+        }
     }
 }
 
@@ -137,6 +152,7 @@ impl Group {
             first_seen: Edge::Never,
             last_seen: Edge::Never,
             nobody: None,
+            found: FoundEdges::default(),
         }
     }
 
@@ -246,6 +262,8 @@ impl Group {
         if let Some((first, last)) = did.seen.at(day) {
             self.first_seen.extend(first, Instant::min);
             self.last_seen.extend(last, Instant::max);
+            self.found.first = self.found.first.map(|known| known.min(first));
+            self.found.last = self.found.last.map(|known| known.max(last));
         }
         Ok(())
     }
@@ -313,10 +331,12 @@ impl Group {
         let Some(did) = removed else { return Ok(()) };
         self.dismiss(day, member, limits, load)?;
         let Some((first, last)) = did.seen.at(day) else { return Ok(()) };
-        for (edge, at) in [(&mut self.first_seen, first), (&mut self.last_seen, last)] {
+        let Self { first_seen, last_seen, found, .. } = self;
+        for (edge, found, at) in [(first_seen, &mut found.first, first), (last_seen, &mut found.last, last)] {
             if *edge == Edge::At(at) {
-                *edge = Edge::Unknown;
+                (*edge, *found) = (Edge::Unknown, None);
             }
+            found.take_if(|found| *found == at);
             if self.by_last.is_empty() {
                 *edge = Edge::Never;
             }
@@ -360,20 +380,20 @@ impl Group {
     ///
     /// # Errors A page could not be loaded.
     pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
-        if self.first_seen == Edge::Unknown {
+        if self.first_seen == Edge::Unknown && self.found.first.is_none() {
             let first_day =
                 self.visits.first().map_or(Day(i32::MIN), |number| Day(i32::try_from(number >> 96).unwrap_or(i32::MIN)));
             let days = (first_day, Day(first_day.0.saturating_add(DAYS_OVERLAP)));
             let first = self.seen_within(days, &mut load)?.map(|(first, _)| first).min();
-            self.first_seen = first.into();
+            self.found.first = first;
         }
-        if self.last_seen == Edge::Unknown {
+        if self.last_seen == Edge::Unknown && self.found.last.is_none() {
             let last_day = self.by_last.last().map_or(Day(i32::MIN), |(day, _)| *day);
             let days = (Day(last_day.0.saturating_sub(DAYS_OVERLAP)), Day(i32::MAX));
             let last = self.seen_within(days, &mut load)?.map(|(_, last)| last).max();
-            self.last_seen = last.into();
+            self.found.last = last;
         }
-        let members = self.first_seen.known().zip(self.last_seen.known());
+        let members = self.first_seen.known(self.found.first).zip(self.last_seen.known(self.found.last));
         let both = members.zip(self.nobody).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
         Ok(both.or(members).or(self.nobody))
     }

@@ -66,7 +66,9 @@ fn members_are_those_of_the_days() {
                 days.remove(&(member, day));
             }
             if step % 10 == 0 {
+                let saved = serde_json::to_string(&group).unwrap();
                 assert_eq!(group.seen(unsaved).unwrap(), seen(&days));
+                assert_eq!(serde_json::to_string(&group).unwrap(), saved, "a question changes nothing that is saved");
                 let start = i32::try_from(below(50)).unwrap() - 25;
                 let end = start + i32::try_from(below(30)).unwrap();
                 compare(&mut group, &days, Window { start: Day(start), end: Day(end) });

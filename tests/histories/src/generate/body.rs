@@ -62,13 +62,14 @@ const PLANS: [&str; 12] = [
     r#""ΟΔΟΣ""#,
 ];
 /// Numbers of all sizes; sums of the largest ones are too large, or are not if they cancel each other.
-const SEATS: [&str; 22] = [
+const SEATS: [&str; 23] = [
     "2",
     "2.50",
+    "3.1234565",
     "10",
     "0.1",
-    "0.2",
-    "-1",
+    "0.2000005",
+    "-1.0000015",
     r#""7""#,
     "true",
     "2e0",

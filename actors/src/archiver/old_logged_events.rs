@@ -1,0 +1,76 @@
+//! Removes events of days that are not kept from the log, whose segments have events of all projects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Day;
+
+use super::error::SealingError;
+use super::sealing::seal_all;
+use super::sources::Sources;
+use crate::history::{HistoryPiece, Wanted};
+use crate::partitions::partition_of;
+
+/// The pause after an attempt, also after a failed one: everything is sealed for it.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// The floors up to which the log has been emptied.
+#[derive(Debug, Default)]
+pub(super) struct OldLoggedEvents {
+    removed: BTreeMap<ProjectId, Day>,
+    /// When the last attempt began that had something to remove.
+    tried: Option<Stopwatch>,
+}
+
+impl OldLoggedEvents {
+    /// Has the segments go that have events of days before the floors, after sealing what is in them. Returns whether something was sealed for it.
+    pub(super) fn remove(&mut self, sources: &Sources, floors: &BTreeMap<ProjectId, Day>) -> Result<bool, Fault> {
+        let raised: BTreeMap<ProjectId, Day> = floors
+            .iter()
+            .filter(|(project, day)| self.removed.get(project) < Some(*day))
+            .map(|(project, day)| (*project, *day))
+            .collect();
+        if raised.is_empty() || self.tried.is_some_and(|at| at.elapsed() < PAUSE) {
+            return Ok(false);
+        }
+        let first = sources.logged.first_position();
+        let last = last_before(sources, &raised, first.saturating_sub(1))?;
+        let Some(last) = last else {
+            self.removed.extend(raised);
+            return Ok(false);
+        };
+        self.tried = Some(Stopwatch::now());
+        (sources.removal.end_segment)(last);
+        match seal_all(sources) {
+            Ok(_) => {}
+            // Checkpoints, or space, are waited for until the next pass.
+            Err(SealingError::NoAnswer | SealingError::DiskFull) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        sources.done("old events out of the log");
+        // Unless a reader holds a segment.
+        if sources.logged.first_position() > last {
+            self.removed.extend(raised);
+            self.tried = None;
+        }
+        Ok(true)
+    }
+}
+
+/// The position of the last event in the log behind `after` whose day lies before the floor of its project.
+fn last_before(sources: &Sources, floors: &BTreeMap<ProjectId, Day>, after: Position) -> Result<Option<Position>, Fault> {
+    let partitions: BTreeSet<u16> = floors.keys().map(|project| partition_of(*project)).collect();
+    let wanted: Vec<Wanted> = partitions.into_iter().map(|partition| Wanted::partition(partition, after)).collect();
+    let mut last = None;
+    let read = sources.logged.read(&wanted, &mut |piece: HistoryPiece| {
+        let is_old = |(_, event): &&(Position, Box<Event>)| floors.get(&event.project).is_some_and(|floor| event.day < *floor);
+        last = last.max(piece.events.iter().filter(is_old).map(|(position, _)| *position).next_back());
+        if sources.is_stopping() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    read.map_err(crate::fault::of_history)?;
+    if sources.is_stopping() { Err(Fault::io("the engine is shutting down")) } else { Ok(last) }
+}

@@ -1,0 +1,258 @@
+//! Removes events of days that a project does not keep from its archive.
+//!
+//! An event may go once the project's base has it: the saved state from which a rebuild goes on. So a base is written first, if the one that is there does not
+//! reach far enough, and named in the list of files before a file leaves it. Each attempt may end anywhere, and the next one repeats it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_archive::archive::Archive;
+use headcount_archive::error::ArchiveError;
+use headcount_archive::file::FileEntry;
+use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
+
+use super::merges::Merges;
+use super::old_logged_events::OldLoggedEvents;
+use super::sources::Sources;
+use crate::checkpoint_writer::{BaseSource, ProjectMeta, meta_key, read_meta};
+use crate::fault;
+use crate::free_space::free_bytes;
+use crate::partitions::partition_of;
+
+/// How often all projects are looked at.
+const INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// The pause before the next attempt, if something must be waited for.
+const WAIT: Duration = Duration::from_millis(200);
+/// The pause after a failure, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
+
+/// What became of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RemovalProgress {
+    /// Nothing is left to do.
+    Done,
+    /// Something was done, and there may be more.
+    Worked,
+    /// A replay, a checkpoint or space must be waited for.
+    Waits,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Retention {
+    unchecked: Vec<ProjectId>,
+    /// When all projects are looked at again.
+    next: Option<Stopwatch>,
+    not_before: Option<Stopwatch>,
+    failures: u32,
+    /// The projects that wait, for the pass after this one.
+    waiting: Vec<ProjectId>,
+    /// The floors of projects that were met.
+    floors: BTreeMap<ProjectId, Day>,
+    logged: OldLoggedEvents,
+    /// Whether the log has not been looked at since all projects were to be.
+    is_open: bool,
+}
+
+impl Retention {
+    /// Begins with all projects.
+    pub(super) fn new(sources: &Sources) -> Self {
+        let mut retention = Self::default();
+        retention.check_all(sources);
+        retention
+    }
+
+    /// Has all projects looked at.
+    pub(super) fn check_all(&mut self, sources: &Sources) {
+        let sealed = sources.sealed.catalog();
+        let known = sources.registry.organizations();
+        let known = known.iter().filter_map(|organization| sources.registry.projects(organization.id).ok()).flatten();
+        let all: BTreeSet<ProjectId> = known.map(|project| project.id).chain(sealed.projects().map(|(id, _)| id)).collect();
+        self.unchecked = all.into_iter().collect();
+        self.waiting.clear();
+        self.is_open = true;
+        self.next = Some(Stopwatch::now() + INTERVAL);
+    }
+
+    /// The number of projects that have to be looked at, or wait; at least 1 until the log was looked at.
+    pub(super) fn pending(&self) -> u64 {
+        ((self.unchecked.len() + self.waiting.len()) as u64).max(u64::from(self.is_open))
+    }
+
+    /// Removes what can be removed of the next project. Returns whether there is more to do now.
+    pub(super) fn step(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
+        if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+            return false;
+        }
+        if self.next.is_none_or(|at| Stopwatch::now() >= at) {
+            self.check_all(sources);
+        }
+        let Some(project) = self.unchecked.last().copied() else { return self.end_pass(sources, merges) };
+        let from = keep_from(sources, project);
+        if let Ok(Some(from)) = from {
+            self.floors.insert(project, from);
+        }
+        match from.and_then(|from| remove_old(sources, project, from)) {
+            Ok(RemovalProgress::Worked) => {
+                self.failures = 0;
+                merges.check(project);
+            }
+            Ok(progress) => {
+                self.unchecked.pop();
+                if progress == RemovalProgress::Waits {
+                    self.waiting.push(project);
+                }
+            }
+            Err(_) if sources.is_stopping() => return false,
+            Err(_) if sources.deleted.contains(project) => drop(self.unchecked.pop()),
+            Err(fault) => {
+                self.pause(project, &fault);
+                // The others go on.
+                self.unchecked.pop();
+                self.waiting.push(project);
+            }
+        }
+        true
+    }
+
+    /// Looks at the log once, then begins the next pass with the projects that wait.
+    fn end_pass(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
+        if self.is_open {
+            self.is_open = false;
+            if self.remove_from_log(sources, merges) {
+                return true;
+            }
+        }
+        self.unchecked = std::mem::take(&mut self.waiting);
+        if !self.unchecked.is_empty() {
+            let wait = Stopwatch::now() + WAIT;
+            self.not_before = Some(self.not_before.map_or(wait, |at| at.max(wait)));
+        }
+        false
+    }
+
+    /// Removes what the log has of days that are not kept. Returns whether something was sealed for it, which has to be looked at.
+    fn remove_from_log(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
+        self.floors.retain(|project, _| !sources.deleted.contains(*project));
+        match self.logged.remove(sources, &self.floors) {
+            Ok(true) => {
+                merges.check_all(sources);
+                self.check_all(sources);
+                return true;
+            }
+            Ok(false) => {}
+            Err(_) if sources.is_stopping() => {}
+            Err(fault) => tracing::warn!(%fault, "events before a project's floor could not be removed from the log yet"),
+        }
+        false
+    }
+
+    fn pause(&mut self, project: ProjectId, fault: &Fault) {
+        if self.failures.is_power_of_two() || self.failures == 0 {
+            tracing::warn!(%project, %fault, "events before the floor of a project could not be removed yet; they count nowhere");
+        }
+        self.failures += 1;
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16) - 1)).min(MAX_PAUSE);
+        self.not_before = Some(Stopwatch::now() + pause);
+    }
+}
+
+/// The day before which the events of a project are removed: its floor, as the last durable checkpoint has it.
+fn keep_from(sources: &Sources, project: ProjectId) -> Result<Option<Day>, Fault> {
+    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(sources.settings.policy.keep_from) };
+    let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
+    Ok(meta.and_then(|meta| meta.floor).max(sources.settings.policy.keep_from))
+}
+
+/// Does the next thing that lets events of a project go.
+fn remove_old(sources: &Sources, project: ProjectId, from: Option<Day>) -> Result<RemovalProgress, Fault> {
+    let Some(from) = from.filter(|_| !sources.deleted.contains(project)) else { return Ok(RemovalProgress::Done) };
+    let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
+        None => return Ok(RemovalProgress::Done),
+        Some(opened) => opened.map_err(fault::of_archive)?,
+    };
+    let old = OldFiles::of(archive.manifest(), from);
+    // First, since it needs no space.
+    if !old.whole.is_empty() {
+        return remove_whole(sources, &mut archive, &old.whole);
+    }
+    if old.count() == 0 {
+        // What an attempt left that failed.
+        archive.remove_left_overs().map_err(fault::of_archive)?;
+        return Ok(RemovalProgress::Done);
+    }
+    if let Some(last) = old.beyond_base {
+        return replace_base(sources, project, &mut archive, last);
+    }
+    match old.mixed.first() {
+        Some(entry) if has_room(sources, entry.bytes) => rewrite(sources, project, &mut archive, entry, from),
+        _ => Ok(RemovalProgress::Waits),
+    }
+}
+
+/// Removes files without rows that are kept.
+fn remove_whole(sources: &Sources, archive: &mut Archive, files: &[FileEntry]) -> Result<RemovalProgress, Fault> {
+    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(RemovalProgress::Waits) };
+    remove_files(archive, files).map_err(fault::of_archive)?;
+    sources.done("old files off the list");
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    sources.done("old files removed");
+    Ok(RemovalProgress::Worked)
+}
+
+/// Whether `bytes` can be written. On a nearly full disk, half of what is kept free may be used, since more becomes free afterwards.
+fn has_room(sources: &Sources, bytes: u64) -> bool {
+    let left = free_bytes(&sources.settings.data_dir).saturating_sub(bytes);
+    left >= sources.settings.min_free_bytes / 2
+}
+
+/// Writes a base that reaches the position `last` at least.
+fn replace_base(sources: &Sources, project: ProjectId, archive: &mut Archive, last: Position) -> Result<RemovalProgress, Fault> {
+    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(RemovalProgress::Waits) };
+    let snapshot = sources.removal.store.snapshot(stored_as).map_err(fault::of_store)?;
+    let Some(ids) = sources.shards.known_ids(partition_of(project)) else { return Ok(RemovalProgress::Waits) };
+    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
+    let source = BaseSource { project, snapshot: &snapshot, ids: &ids, hasher: &sources.hasher, is_wanted: &is_wanted };
+    if source.position()?.is_none_or(|position| position < last) {
+        sources.shards.want_checkpoints();
+        return Ok(RemovalProgress::Waits);
+    }
+    if !has_room(sources, snapshot.file_bytes()) {
+        return Ok(RemovalProgress::Waits);
+    }
+    let Some(base) = source.write(archive.dir())? else { return Ok(RemovalProgress::Waits) };
+    sources.done("base written");
+    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(RemovalProgress::Waits) };
+    archive.set_base(base).map_err(fault::of_archive)?;
+    sources.done("base listed");
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    Ok(RemovalProgress::Worked)
+}
+
+/// Writes a file anew without the rows of days before `from`.
+fn rewrite(
+    sources: &Sources,
+    project: ProjectId,
+    archive: &mut Archive,
+    entry: &FileEntry,
+    from: Day,
+) -> Result<RemovalProgress, Fault> {
+    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
+    let rewritten = match rewrite_file(archive, entry, from, sources.seal_options(), &is_wanted) {
+        Err(error @ ArchiveError::Damaged { .. }) => {
+            return sources.sealed.note(project, &entry.name.base(), Err(error)).map_err(fault::of_archive);
+        }
+        rewritten => rewritten.map_err(fault::of_archive)?,
+    };
+    sources.done("file rewritten");
+    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(RemovalProgress::Waits) };
+    replace_file(archive, entry, &rewritten).map_err(fault::of_archive)?;
+    sources.done("rewritten file listed");
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    Ok(RemovalProgress::Worked)
+}

@@ -1,0 +1,138 @@
+//! Loads the bases of projects into a partition that is to be filled from history.
+
+use headcount_archive::base::{BaseItem, BaseReader};
+use headcount_archive::error::{ArchiveError, Damage};
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::external_ids::Freeze;
+use headcount_storage::keyspace::Key;
+use headcount_storage::store::OpenCheckpoint;
+
+use super::partition::Partition;
+use crate::checkpoint_writer::{
+    Collect, Entries, PartitionMeta, ProjectMeta, decode_project, key_check, meta_key, position_key, read_meta, stored_types,
+};
+use crate::fault;
+use crate::history::Bases;
+
+/// How many external ids are collected before they are written as a table. They take 10 MiB.
+const IDS_PER_TABLE: usize = 1 << 18;
+
+impl Partition {
+    /// Loads the bases of the projects whose sealed events are to be replayed, as far as the state does not reflect them. Each becomes durable at once. Nothing
+    /// may have been applied to these projects.
+    ///
+    /// # Errors
+    /// A base is damaged; store or index can't be read or written.
+    pub(super) fn load_bases(&mut self, bases: &dyn Bases) -> Result<(), Fault> {
+        for project in bases.projects(self.number, self.applied) {
+            let loaded = match bases.open(project) {
+                Ok(None) => Ok(()),
+                Ok(Some(base)) => self.load_base(project, base, bases),
+                Err(error) => Err(fault::of_archive(error)),
+            };
+            match loaded {
+                // It is removed right now.
+                Err(_) if self.context.deleted.contains(project) => {}
+                loaded => loaded?,
+            }
+        }
+        Ok(())
+    }
+
+    fn load_base(&mut self, project: ProjectId, mut base: BaseReader, bases: &dyn Bases) -> Result<(), Fault> {
+        let header = base.header().clone();
+        let name = base.name().to_owned();
+        let note = |read: Result<(), ArchiveError>| bases.note(project, &name, read).map_err(fault::of_archive);
+        let damaged = |reason| note(Err(ArchiveError::Damaged { file: name.clone(), reason }));
+        let store = std::sync::Arc::clone(&self.context.store);
+        let saved: Option<ProjectMeta> = read_meta(&*store, &meta_key(self.stored_as, project))?;
+        match saved {
+            Some(saved) if saved.last >= header.last => return Ok(()),
+            Some(ProjectMeta { last, .. }) => {
+                let expected = header.last;
+                return Err(Fault::damaged_store(format!("it ends at position {last} of {project}, whose base has {expected}")));
+            }
+            None => {}
+        }
+        if header.stored_types != stored_types() {
+            return damaged(Damage::Format("that of another version of the program".to_owned()));
+        }
+        if header.key_check != key_check(&self.context.hasher) {
+            return damaged(Damage::OtherFile("keys, which another hash key made,"));
+        }
+        let mut checkpoint = store.begin(self.stored_as()).map_err(fault::of_store)?;
+        let mut meta = None;
+        loop {
+            match base.next() {
+                Ok(None) => break,
+                Ok(Some(BaseItem::Id(fingerprint, position))) => self.add_id(fingerprint, position)?,
+                Ok(Some(BaseItem::Pair(key, value))) => {
+                    let key = [&self.stored_as().prefix()[..], &key].concat();
+                    if !is_of(project, &key) {
+                        return damaged(Damage::Contents("it has a pair of something else".to_owned()));
+                    }
+                    if key == meta_key(self.stored_as, project) {
+                        meta = Some(decode_project(&value)?);
+                    }
+                    checkpoint.put(&key, &value).map_err(fault::of_store)?;
+                }
+                Err(error) => return note(Err(error)),
+            }
+        }
+        let Some(meta) = meta.filter(|meta| meta.last == header.last) else {
+            return damaged(Damage::Contents("it does not say how far it goes".to_owned()));
+        };
+        self.write_ids()?;
+        self.commit_base(meta, checkpoint)?;
+        tracing::info!(%project, position = header.position, "the base of a project is loaded");
+        note(Ok(()))
+    }
+
+    /// Commits the checkpoint that has the pairs of a base.
+    fn commit_base(&mut self, meta: ProjectMeta, mut checkpoint: Box<dyn OpenCheckpoint>) -> Result<(), Fault> {
+        let saved: PartitionMeta = read_meta(&*self.context.store, &position_key(self.stored_as))?.unwrap_or_default();
+        let (external_ids, serial) = (saved.external_ids + meta.external_ids, saved.serial + 1);
+        let ahead = self.ahead.max(meta.last);
+        let mut entries = Entries::default();
+        let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries: &mut entries };
+        collect.highest(ahead)?;
+        collect.partition_meta(PartitionMeta { position: saved.position, external_ids, serial })?;
+        for (key, value) in entries.iter() {
+            checkpoint.put(key, value.unwrap_or_default()).map_err(fault::of_store)?;
+        }
+        checkpoint.commit().map_err(fault::of_store)?;
+        (self.external_ids, self.serial, self.durable, self.ahead) = (external_ids, serial, serial, ahead);
+        Ok(())
+    }
+
+    /// Adds an external id, and writes those that were added when they are many.
+    fn add_id(&mut self, fingerprint: u128, position: Position) -> Result<(), Fault> {
+        let index = self.index()?;
+        index.first(fingerprint, position).map_err(fault::of_index)?;
+        if index.unwritten() >= IDS_PER_TABLE { self.write_ids() } else { Ok(()) }
+    }
+
+    /// Makes the added external ids durable.
+    fn write_ids(&mut self) -> Result<(), Fault> {
+        let index = self.index()?;
+        match index.freeze() {
+            Freeze::Nothing => return Ok(()),
+            Freeze::Busy => return Err(Fault::defect("external ids are being written while a base is loaded")),
+            Freeze::Write(frozen) => index.adopt(frozen.write().map_err(fault::of_index)?),
+        }
+        if let Some(merge) = index.merge() {
+            index.adopt(merge.write(&std::sync::atomic::AtomicBool::new(false)).map_err(fault::of_index)?);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key of the store is one of a project.
+fn is_of(project: ProjectId, key: &[u8]) -> bool {
+    match Key::decode(key) {
+        Ok(Key::Cells { project: found, .. } | Key::Record { project: found, .. }) => found == project.0,
+        _ => false,
+    }
+}

@@ -1,0 +1,95 @@
+//! Removes the rows of days before a day: whole files, and rows of files that also have later days.
+//!
+//! A row may be removed once the project's base has it: no rebuild reads it any more.
+
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
+
+use crate::archive::Archive;
+use crate::error::ArchiveError;
+use crate::file::FileEntry;
+use crate::manifest::Manifest;
+use crate::metadata::PathCounts;
+use crate::seal::{FilesWriter, SealOptions};
+
+/// The files with rows of days before a day.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OldFiles {
+    /// The files that the base has, and that have no other rows. They can go.
+    pub whole: Vec<FileEntry>,
+    /// The files that the base has, and that also have rows of later days. They can be rewritten.
+    pub mixed: Vec<FileEntry>,
+    /// The last position of those that the base does not have; `None` if there are none.
+    pub beyond_base: Option<Position>,
+}
+
+impl OldFiles {
+    /// Finds the files with rows of days before `from`.
+    #[must_use]
+    pub fn of(manifest: &Manifest, from: Day) -> Self {
+        let base = manifest.base().map_or(0, |base| base.position);
+        let mut old = Self::default();
+        for entry in manifest.files().iter().filter(|entry| entry.first_day < from) {
+            match (entry.name.last <= base, entry.last_day < from) {
+                (false, _) => old.beyond_base = Some(entry.name.last),
+                (true, true) => old.whole.push(entry.clone()),
+                (true, false) => old.mixed.push(entry.clone()),
+            }
+        }
+        old
+    }
+
+    /// The number of files.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.whole.len() + self.mixed.len() + usize::from(self.beyond_base.is_some())
+    }
+}
+
+/// Takes files off the list, which become left-overs. No space is needed but for the list.
+///
+/// # Errors
+/// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+pub fn remove_files(archive: &mut Archive, files: &[FileEntry]) -> Result<(), ArchiveError> {
+    let kept = archive.manifest().files().iter().filter(|entry| !files.contains(entry)).cloned().collect();
+    archive.publish(archive.manifest().sealed_until(), kept)
+}
+
+/// Writes the rows of days from `from` on anew, as long as `is_wanted` returns true. Returns the new files, which are durable. The list does not name
+/// them yet: see [`replace_file`]. A failed call can be repeated, and writes the same files again.
+///
+/// # Errors
+/// As [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is unchanged.
+pub fn rewrite_file(
+    archive: &Archive,
+    entry: &FileEntry,
+    from: Day,
+    options: SealOptions,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Vec<FileEntry>, ArchiveError> {
+    let file = archive.file(entry)?;
+    let mut counts = PathCounts::default();
+    file.count_paths(&mut counts);
+    let (dir, project, month) = (archive.dir().to_owned(), archive.manifest().project(), entry.name.month);
+    let writer = FilesWriter::new(dir, project, month, Some(counts.columns()), options);
+    let mut writer = writer.after_rewrites(entry.name.rewrites.saturating_add(1));
+    file.rows(0).try_for_each(|row| {
+        let row = row?;
+        match (is_wanted(), row.event.day < from) {
+            (false, _) => Err(ArchiveError::Stopped),
+            (true, true) => Ok(()),
+            (true, false) => writer.push(&row),
+        }
+    })?;
+    writer.finish()
+}
+
+/// Lists the files that [`rewrite_file`] wrote in place of `entry`, which becomes a left-over.
+///
+/// # Errors
+/// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+pub fn replace_file(archive: &mut Archive, entry: &FileEntry, rewritten: &[FileEntry]) -> Result<(), ArchiveError> {
+    let in_place = |listed: &FileEntry| if listed == entry { rewritten.to_vec() } else { vec![listed.clone()] };
+    let files = archive.manifest().files().iter().flat_map(in_place).collect();
+    archive.publish(archive.manifest().sealed_until(), files)
+}
