@@ -59,8 +59,13 @@ impl ScanHelpers {
         if helpers.count == 0 {
             return items.iter().try_for_each(|item| count(read(item)?));
         }
-        let work =
-            OrderedReading { items, read, ahead: AHEAD * (helpers.count + 1), state: Mutex::new(ReadingState::new()), changed: Condvar::new() };
+        let work = OrderedReading {
+            items,
+            read,
+            ahead: AHEAD * (helpers.count + 1),
+            state: Mutex::new(ReadingState::new()),
+            changed: Condvar::new(),
+        };
         std::thread::scope(|scope| {
             // Also if counting panics: the scope waits for the helpers.
             let _end = EndOnDrop(&work);
