@@ -66,6 +66,8 @@ enum Command {
     Archive(archive::ArchiveArgs),
     /// Show and change the organization, or create another one
     Organization(manage::ManageArgs<manage::OrganizationCommand>),
+    /// List, create, show, change and delete the members of the organization
+    Member(manage::ManageArgs<manage::MemberCommand>),
     /// List, create, show, change and delete projects
     Project(manage::ManageArgs<manage::ProjectCommand>),
     /// List, create, show, change and delete the public keys of a project
@@ -81,7 +83,7 @@ impl Command {
     fn opens_data(&self) -> bool {
         match self {
             Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
-            Self::Organization(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
+            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
         }
     }
@@ -127,6 +129,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
         Command::Organization(args) => manage::run(&settings, &args),
+        Command::Member(args) => manage::run(&settings, &args),
         Command::Project(args) => manage::run(&settings, &args),
         Command::Key(args) => manage::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),

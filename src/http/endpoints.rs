@@ -43,7 +43,7 @@ macro_rules! endpoints {
         (name = "identities", description = "What single users did, over all projects."),
         (name = "companies", description = "What companies did, over all projects."),
         (name = "groups", description = "What groups of other types did, over all projects."),
-        (name = "management", description = "The organization, its projects, keys and tokens."),
+        (name = "management", description = "The organization, its members, projects, keys and tokens."),
         (name = "operations", description = "The process itself."),
     ),
             modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
@@ -82,6 +82,11 @@ endpoints! {
     archive => seal;
     organization => show;
     organization => change;
+    members => list;
+    members => create;
+    members => show;
+    members => change;
+    members => remove;
     projects => list;
     projects => create;
     projects => show;

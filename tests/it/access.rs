@@ -150,7 +150,8 @@ fn a_token_of_one_project_stays_in_it() {
         let own = tenant.send(operation.call(&tenant).bearer(&scoped));
         assert!((200..300).contains(&own.status), "{}: {}", operation.path, own.text());
         let path = |project: &str| Call::new(operation.method, operation.path.replace("{project}", project)).bearer(&scoped);
-        let with_body = |call: Call| if let Some(body) = operation.body { call.text("application/json", body) } else { call };
+        let with_body =
+            |call: Call| if let Some(body) = operation.filled_body() { call.text("application/json", body) } else { call };
         let answer = tenant.send(with_body(path(&sibling.id)));
         assert_refused(operation.path, &answer, 403, "project_forbidden", None);
         let answer = tenant.send(with_body(path("prj_00000000000")));
@@ -181,7 +182,7 @@ fn what_is_anothers_is_as_what_is_not() {
         let path = |project: &str, key: &str| operation.path.replace("{project}", project).replace("{key}", key);
         let ask = |target: String| {
             let call = Call::new(operation.method, target).bearer(&tenant.token).header("x-request-id", "same");
-            tenant.send(if let Some(body) = operation.body { call.text("application/json", body) } else { call })
+            tenant.send(if let Some(body) = operation.filled_body() { call.text("application/json", body) } else { call })
         };
         let foreign = ask(path(&other.project, &other.key));
         let unknown = ask(path("prj_00000000000", &other.key));

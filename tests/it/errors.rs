@@ -109,14 +109,15 @@ fn other_content_types_are_415() {
         let what = format!("{} {}", operation.method, operation.path);
         let send = |content_type: &str| {
             let call = Call::new(operation.method, filled(operation.path, &tenant)).bearer(&tenant.token);
-            tenant.send(call.text(content_type, operation.body.unwrap()))
+            tenant.send(call.text(content_type, operation.filled_body().unwrap()))
         };
         for content_type in others.iter().chain(&["text/plain"]) {
             assert_refused(&format!("{what} {content_type}"), &send(content_type), 415, "unsupported_media_type", None);
         }
         for content_type in json {
             let answer = send(content_type);
-            assert!((200..300).contains(&answer.status), "{what} {content_type}: {}", answer.text());
+            let is_missing = answer.status == 404 && operation.is_of_one_thing();
+            assert!((200..300).contains(&answer.status) || is_missing, "{what} {content_type}: {}", answer.text());
         }
     }
     for path in ["/i", "/track", "/i/batch"] {

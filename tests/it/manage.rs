@@ -52,6 +52,7 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     assert_eq!(names, ["default", "Store"]);
 
     keys(dir, id, shop["public_key"].as_str().unwrap());
+    members(dir);
     tokens(dir, id);
     organization(dir);
     let (is_ok, text, _) = run(dir, &["project", "list"]);
@@ -74,6 +75,23 @@ fn keys(dir: &Path, id: &str, former: &str) {
     refused(dir, &["key", "show", former, "--project", id], former);
     refused(dir, &["key", "delete", key, "--project", id], "last_public_key");
     refused(dir, &["key", "list"], "--project: which one?");
+}
+
+/// A member with a token.
+fn members(dir: &Path) {
+    let made = answer(dir, &["member", "create", "--email", "Ada@Acme.com", "--role", "admin", "--name", "Ada"]);
+    let id = made["member_id"].as_str().unwrap();
+    assert_eq!(json!([made["email"], made["role"], made["name"]]), json!(["ada@acme.com", "admin", "Ada"]));
+    refused(dir, &["member", "create", "--email", "ada@acme.com", "--role", "member"], "email_taken");
+    let changed = answer(dir, &["member", "set", id, "--role", "member", "--name", ""]);
+    assert_eq!(json!([changed["email"], changed["role"], changed["name"]]), json!(["ada@acme.com", "member", null]));
+    assert_eq!(answer(dir, &["member", "show", id]), changed);
+    assert_eq!(answer(dir, &["member", "list"])["members"], json!([changed]));
+    let token = answer(dir, &["token", "create", "--name", "of Ada", "--role", "admin", "--member", id]);
+    assert_eq!(token["member_id"], *id);
+    assert_eq!(answer(dir, &["member", "delete", id]), Value::Null);
+    refused(dir, &["token", "show", token["token_id"].as_str().unwrap()], "there is no tok_");
+    refused(dir, &["member", "show", id], "not_found");
 }
 
 /// A token of the project `Store`.

@@ -107,6 +107,55 @@ fn a_secret_is_shown_once() {
     assert_eq!(tenant.get("/api-tokens").ok(200)["api_tokens"].as_array().unwrap().len(), 1);
 }
 
+/// An admin manages admins and members, and nothing of owners.
+#[test]
+fn members_have_tokens_of_at_most_their_role() {
+    let tenant = Tenant::new();
+    let admin = tenant.token("admin", &["admin"], None);
+    let send = |call: Call, body: Value| tenant.send(call.bearer(&admin).json(&body));
+    let create = |body: Value| send(Call::post("/members"), body);
+    assert_refused("an owner", &create(json!({"email": "o@acme.com", "role": "owner"})), 403, "insufficient_role", None);
+    let ada = create(json!({"email": "ada@acme.com", "role": "member"})).ok(201);
+    let path = format!("/members/{}", ada["member_id"].as_str().unwrap());
+    assert_eq!(send(Call::new("PATCH", &path), json!({"role": "admin"})).ok(200)["role"], "admin");
+    assert_refused("raised", &send(Call::new("PATCH", &path), json!({"role": "owner"})), 403, "insufficient_role", None);
+    let body = json!({"name": "t", "role": "owner", "scopes": ["admin"], "member_id": ada["member_id"]});
+    let held = tenant.post("/api-tokens", &body).ok(201)["token"].as_str().unwrap().to_owned();
+    let with_held = |call: Call| tenant.send(call.bearer(&held));
+    // The token says owner, its member is an admin.
+    let owner = json!({"name": "t", "role": "owner", "scopes": ["admin"]});
+    assert_refused("lowered", &with_held(Call::post("/api-tokens").json(&owner)), 403, "insufficient_role", None);
+    assert_eq!(with_held(Call::get("/members")).ok(200)["members"].as_array().unwrap().len(), 1);
+    assert_eq!(send(Call::new("PATCH", &path), json!({"role": "member"})).status, 200);
+    assert_refused("a member", &with_held(Call::get("/members")), 403, "insufficient_role", None);
+    // Nothing of an owner, whatever the role of the token.
+    let own = tenant.post("/members", &json!({"email": "own@acme.com", "role": "owner"})).ok(201);
+    let of_owner = json!({"name": "t", "role": "member", "scopes": ["admin"], "member_id": own["member_id"]});
+    assert_refused("for an owner", &send(Call::post("/api-tokens"), of_owner.clone()), 403, "insufficient_role", None);
+    let token = tenant.post("/api-tokens", &of_owner).ok(201);
+    let revoke = Call::delete(format!("/api-tokens/{}", token["token_id"].as_str().unwrap()));
+    assert_refused("of an owner", &tenant.send(revoke.bearer(&admin)), 403, "insufficient_role", None);
+    let path_of_owner = format!("/members/{}", own["member_id"].as_str().unwrap());
+    assert_refused("changed", &send(Call::new("PATCH", &path_of_owner), json!({"name": "x"})), 403, "insufficient_role", None);
+    assert_refused("removed", &tenant.send(Call::delete(&path_of_owner).bearer(&admin)), 403, "insufficient_role", None);
+    assert_eq!(tenant.send(Call::delete(&path).bearer(&admin)).status, 204);
+    assert_eq!(with_held(Call::get("/members")).status, 401, "revoked with its member");
+    for (body, param) in [
+        (json!({"role": "member"}), "email"),
+        (json!({"email": "a@b.example"}), "role"),
+        (json!({"email": "nobody", "role": "member"}), "email"),
+        (json!({"email": "a@b.example", "role": "boss"}), "role"),
+    ] {
+        let code = if body.as_object().unwrap().len() == 1 { "missing_parameter" } else { "invalid_parameter" };
+        assert_refused(&body.to_string(), &tenant.post("/members", &body), 400, code, Some(param));
+    }
+    let foreign = Tenant::new();
+    assert_eq!(foreign.get(&path_of_owner).status, 404);
+    assert_eq!(foreign.delete(&path_of_owner).status, 404);
+    let token = json!({"name": "t", "role": "member", "scopes": ["admin"], "member_id": own["member_id"]});
+    assert_refused("foreign", &foreign.post("/api-tokens", &token), 400, "invalid_parameter", Some("member_id"));
+}
+
 /// Only an owner can create an owner.
 #[test]
 fn an_admin_gives_no_more_than_it_has() {

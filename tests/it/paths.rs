@@ -1,5 +1,7 @@
 //! Every path, its methods, and what each operation asks of its caller.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::client::Call;
 use crate::tenant::Tenant;
 
@@ -18,7 +20,7 @@ pub(crate) struct Operation {
     pub(crate) path: &'static str,
     /// A valid query.
     pub(crate) query: &'static str,
-    /// A valid body.
+    /// A valid body. `{number}` stands for a number that no other request has.
     pub(crate) body: Option<&'static str>,
     pub(crate) scope: &'static str,
     pub(crate) role: Role,
@@ -73,9 +75,14 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 13] = [
+pub(crate) const MANAGEMENT: [Operation; 18] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
+    read("/members", "admin", Role::Admin),
+    send("POST", "/members", r#"{"email": "a{number}@b.example", "role": "member"}"#, "admin", Role::Admin),
+    read("/members/mem_0000000000000000", "admin", Role::Admin),
+    send("PATCH", "/members/mem_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/members/mem_0000000000000000"),
     read("/projects", "admin", Role::Admin),
     send("POST", "/projects", r#"{"name": "p"}"#, "admin", Role::Admin),
     read("/projects/{project}", "admin", Role::Admin),
@@ -90,7 +97,7 @@ pub(crate) const MANAGEMENT: [Operation; 13] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 40] = [
+pub(crate) const PATHS: [(&str, &[&str]); 42] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -117,6 +124,8 @@ pub(crate) const PATHS: [(&str, &[&str]); 40] = [
     ("/organizations", &["POST"]),
     ("/admin/archive/seal", &["POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
+    ("/members", &["GET", "HEAD", "POST"]),
+    ("/members/mem_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects", &["GET", "HEAD", "POST"]),
     ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
@@ -138,6 +147,11 @@ pub(crate) fn filled(path: &str, tenant: &Tenant) -> String {
     path.replace("{project}", &tenant.project).replace("{key}", &tenant.key)
 }
 
+fn unused_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
+}
+
 /// All operations that take an API token.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
     OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT)
@@ -154,15 +168,23 @@ impl Operation {
         let query = [self.query, more].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
         let mark = if query.is_empty() { "" } else { "?" };
         let call = Call::new(self.method, filled(self.path, tenant) + mark + &query);
-        match self.body {
+        match self.filled_body() {
             Some(body) => call.text("application/json", body),
             None => call,
         }
     }
 
+    /// The body of one request.
+    pub(crate) fn filled_body(&self) -> Option<String> {
+        Some(self.body?.replace("{number}", &unused_number().to_string()))
+    }
+
     /// Whether it can be about something that isn't there: to who may do it, 404 is an answer then.
     pub(crate) fn is_of_one_thing(&self) -> bool {
-        self.method == "DELETE" || self.path.contains("co_") || !self.query.is_empty() && !self.path.ends_with("/top")
+        self.method == "DELETE"
+            || self.path.contains("co_")
+            || self.path.contains("mem_")
+            || !self.query.is_empty() && !self.path.ends_with("/top")
     }
 
     /// Whether it is about one project.

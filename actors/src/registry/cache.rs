@@ -115,7 +115,7 @@ impl Cache {
     fn put_tenant(&self, tenant: &Tenant) {
         self.put_projects(tenant);
         for (token, hash) in tenant.tokens.values() {
-            self.put_token(token, *hash);
+            self.put_token(&tenant.effective(token), *hash);
         }
     }
 
@@ -159,6 +159,12 @@ impl Cache {
         self.credentials.insert(hash, Principal::Token(Arc::clone(token)));
     }
 
+    fn remove_tokens(&self, tokens: &[SecretHash]) {
+        for hash in tokens {
+            self.credentials.remove(hash);
+        }
+    }
+
     /// Updates the cache to `state` after the change of `touched`.
     pub(super) fn follow(&self, state: &State, touched: Touched) {
         match touched {
@@ -183,17 +189,13 @@ impl Cache {
                     self.by_key.remove(key.as_str());
                 }
             }
-            Touched::NewToken(token, hash) => self.put_token(&token, hash),
-            Touched::RemovedToken(hash) => {
-                self.credentials.remove(&hash);
-            }
+            Touched::Tokens(tokens) => tokens.iter().for_each(|(token, hash)| self.put_token(token, *hash)),
+            Touched::RemovedTokens(tokens) => self.remove_tokens(&tokens),
             Touched::RemovedProject(project, tokens) => {
                 for key in &project.public_keys {
                     self.by_key.remove(key.as_str());
                 }
-                for hash in tokens {
-                    self.credentials.remove(&hash);
-                }
+                self.remove_tokens(&tokens);
                 self.by_project.remove(&project.id);
             }
             Touched::Deletions => {}

@@ -6,8 +6,8 @@
 //!
 //! # Code map
 //! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (`control_log` and
-//! `snapshot`s); `cache` serves look-ups; `limiter` counts the events of a key. `organizations`, `projects` and `tokens` are
-//! the operations, one file each.
+//! `snapshot`s); `cache` serves look-ups; `limiter` counts the events of a key. `organizations`, `projects`, `members` and
+//! `tokens` are the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
@@ -20,8 +20,10 @@
 mod cache;
 mod control_log;
 mod error;
+mod ids;
 mod journal;
 mod limiter;
+mod members;
 mod model;
 mod names;
 mod operator;
@@ -46,16 +48,18 @@ use parking_lot::{RwLock, RwLockReadGuard};
 
 pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
+pub use ids::{BadMemberId, BadTokenId, MemberId, TokenId};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub use model::{
-    ApiToken, BadTokenId, Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch,
-    Project, ProjectPatch, RateLimit, RateLimitPatch, TokenId,
+    ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
+    OrganizationPatch, Project, ProjectPatch, RateLimit, RateLimitPatch,
 };
 pub use names::{Capability, Role, Scope};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
-    MAX_ALLOWED_ORIGINS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS, MAX_RATE_LIMIT, MAX_TOKENS,
+    MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
+    MAX_RATE_LIMIT, MAX_TOKENS,
 };
 
 use cache::Cache;

@@ -4,8 +4,6 @@
 //! field therefore raises the version of records and snapshots, and has a `serde(default)` for older versions.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
@@ -13,9 +11,9 @@ use headcount_domain::money::Currency;
 use headcount_domain::time::{Instant, Timezone};
 use serde::{Deserialize, Serialize};
 
-use super::error::ControlError;
+use super::ids::{MemberId, TokenId};
 use super::names::{Capability, Role, Scope};
-use super::secret::{Secret, random_key};
+use super::secret::Secret;
 
 /// An organization, which owns projects and API tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,6 +119,9 @@ pub struct ApiToken {
     pub created_at: Instant,
     /// The time from which on it is refused.
     pub expires_at: Option<Instant>,
+    /// The member who holds it, if it is a member's. Since version 4.
+    #[serde(default)]
+    pub member: Option<MemberId>,
 }
 
 impl ApiToken {
@@ -139,67 +140,6 @@ impl ApiToken {
     #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.expires_at.is_some_and(|expires_at| now >= expires_at)
-    }
-}
-
-/// The id of an API token: `tok_` and 16 base62 characters. Not secret.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct TokenId(String);
-
-impl TokenId {
-    /// The prefix of every token id.
-    pub const PREFIX: &'static str = "tok_";
-    const CHARACTERS: usize = 16;
-
-    pub(super) fn random() -> Result<Self, ControlError> {
-        random_key(Self::PREFIX, Self::CHARACTERS).map(TokenId)
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The error for text that is not a token id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a valid token id")]
-pub struct BadTokenId;
-
-impl TryFrom<String> for TokenId {
-    type Error = BadTokenId;
-
-    fn try_from(text: String) -> Result<Self, BadTokenId> {
-        let is_id = |rest: &str| rest.len() == Self::CHARACTERS && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if text.strip_prefix(Self::PREFIX).is_some_and(is_id) { Ok(TokenId(text)) } else { Err(BadTokenId) }
-    }
-}
-
-impl FromStr for TokenId {
-    type Err = BadTokenId;
-
-    fn from_str(text: &str) -> Result<Self, BadTokenId> {
-        text.to_owned().try_into()
-    }
-}
-
-impl From<TokenId> for String {
-    fn from(id: TokenId) -> String {
-        id.0
-    }
-}
-
-impl fmt::Display for TokenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for TokenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -311,4 +251,46 @@ pub struct NewToken {
     pub project: Option<ProjectId>,
     /// The time from which on it is refused; in the future.
     pub expires_at: Option<Instant>,
+    /// The member who holds it.
+    pub member: Option<MemberId>,
+}
+
+/// A member of an organization: a person who holds API tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// The member's id.
+    pub id: MemberId,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The e-mail address, in lower case. Unique in the organization.
+    pub email: String,
+    /// The name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
+    pub name: Option<String>,
+    /// The role. A token of the member has the lower of this and its own.
+    pub role: Role,
+    /// The time of creation.
+    pub created_at: Instant,
+}
+
+/// The settings of a new member.
+#[derive(Debug, Clone)]
+pub struct NewMember {
+    /// The e-mail address.
+    pub email: String,
+    /// The name; empty for none.
+    pub name: Option<String>,
+    /// The role.
+    pub role: Role,
+}
+
+/// A change of a member; `None` leaves a field unchanged.
+#[derive(Debug, Clone, Default)]
+pub struct MemberPatch {
+    /// The new e-mail address.
+    pub email: Option<String>,
+    /// The new name; empty removes it.
+    pub name: Option<String>,
+    /// The new role.
+    pub role: Option<Role>,
 }

@@ -45,7 +45,7 @@ names! {
 }
 
 names! {
-    /// The role of a token's holder in the organization.
+    /// The role of a token's holder in the organization, the highest first.
     Role {
         /// May do everything that the token's scopes allow.
         Owner = "owner",

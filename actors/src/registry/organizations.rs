@@ -137,6 +137,7 @@ impl Change<'_> {
             scopes: Scope::ALL.to_vec(),
             project: None,
             expires_at: None,
+            member: None,
         };
         let (token, api_token) = token.build(organization_id, now)?;
         let keys = OrganizationKeys {

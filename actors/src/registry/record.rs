@@ -8,11 +8,12 @@ use serde_json::value::RawValue;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::error::ControlError;
-use super::model::{ApiToken, Organization, Project, TokenId};
+use super::ids::{MemberId, TokenId};
+use super::model::{ApiToken, Member, Organization, Project};
 use super::secret::SecretHash;
 
-/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects.
-pub(super) const RECORD_VERSION: u32 = 3;
+/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members.
+pub(super) const RECORD_VERSION: u32 = 4;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,17 @@ pub(super) enum ControlRecord {
         organization: OrganizationId,
         /// The id of the project.
         project: ProjectId,
+    },
+    /// A new member. Since version 4.
+    MemberCreated(Member),
+    /// The new value of a member. Since version 4.
+    MemberChanged(Member),
+    /// The removal of a member and its tokens. Since version 4.
+    MemberRemoved {
+        /// The organization.
+        organization: OrganizationId,
+        /// The id of the member.
+        member: MemberId,
     },
 }
 

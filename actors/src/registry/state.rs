@@ -6,7 +6,8 @@ use std::sync::Arc;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
-use super::model::{ApiToken, Organization, Project, TokenId};
+use super::ids::{MemberId, TokenId};
+use super::model::{ApiToken, Member, Organization, Project};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::SecretHash;
 
@@ -24,6 +25,7 @@ pub(super) struct Tenant {
     pub(super) organization: Arc<Organization>,
     pub(super) projects: BTreeMap<ProjectId, Arc<Project>>,
     pub(super) tokens: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)>,
+    pub(super) members: BTreeMap<MemberId, Arc<Member>>,
     /// The deleted projects whose data may not yet be removed.
     pub(super) deletions: BTreeSet<ProjectId>,
 }
@@ -39,6 +41,9 @@ pub(super) struct Contents {
     /// Since version 3.
     #[serde(default)]
     deletions: Vec<(OrganizationId, ProjectId)>,
+    /// Since version 4.
+    #[serde(default)]
+    members: Vec<Member>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -50,10 +55,10 @@ pub(super) enum Touched {
     Organization(OrganizationId),
     /// A project, and the public keys that were removed from it.
     Project(OrganizationId, ProjectId, Vec<String>),
-    /// A new token.
-    NewToken(Arc<ApiToken>, SecretHash),
-    /// A revoked token.
-    RemovedToken(SecretHash),
+    /// New or changed tokens, as [`Tenant::effective`] shows them.
+    Tokens(Vec<(Arc<ApiToken>, SecretHash)>),
+    /// Revoked tokens.
+    RemovedTokens(Vec<SecretHash>),
     /// A deleted project, and its tokens.
     RemovedProject(Arc<Project>, Vec<SecretHash>),
     /// The list of deletions, from which nothing is derived.
@@ -83,7 +88,21 @@ impl State {
                 self.check_new_project(project)
             }
             ControlRecord::ProjectChanged(project) => self.check_project(project.organization, project.id),
-            ControlRecord::TokenCreated(token) => self.tenant(token.token.organization).map(drop),
+            ControlRecord::TokenCreated(StoredToken { token, .. }) => {
+                let members = &self.tenant(token.organization)?.members;
+                let is_there = |member| members.contains_key(member);
+                if token.member.as_ref().is_none_or(is_there) { Ok(()) } else { Err(NO_MEMBER) }
+            }
+            ControlRecord::MemberCreated(member) => {
+                if self.tenant(member.organization)?.members.contains_key(&member.id) {
+                    return Err("the member exists already");
+                }
+                Ok(())
+            }
+            ControlRecord::MemberChanged(Member { organization, id: member, .. })
+            | ControlRecord::MemberRemoved { organization, member } => {
+                if self.tenant(*organization)?.members.contains_key(member) { Ok(()) } else { Err(NO_MEMBER) }
+            }
             ControlRecord::TokenRevoked { organization, token_id } => {
                 if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
             }
@@ -119,12 +138,24 @@ impl State {
                 Some(Touched::Project(organization, id, removed_keys))
             }
             ControlRecord::TokenCreated(token) => {
-                let (token, hash) = self.tenants.get_mut(&token.token.organization)?.put_token(token);
-                Some(Touched::NewToken(token, hash))
+                let tenant = self.tenants.get_mut(&token.token.organization)?;
+                let (token, hash) = tenant.put_token(token);
+                Some(Touched::Tokens(vec![(tenant.effective(&token), hash)]))
             }
             ControlRecord::TokenRevoked { organization, token_id } => {
                 let (_, hash) = self.tenants.get_mut(&organization)?.tokens.remove(&token_id)?;
-                Some(Touched::RemovedToken(hash))
+                Some(Touched::RemovedTokens(vec![hash]))
+            }
+            ControlRecord::MemberCreated(member) | ControlRecord::MemberChanged(member) => {
+                let tenant = self.tenants.get_mut(&member.organization)?;
+                let id = member.id.clone();
+                tenant.members.insert(id.clone(), Arc::new(member));
+                Some(Touched::Tokens(tenant.tokens_of(&id)))
+            }
+            ControlRecord::MemberRemoved { organization, member } => {
+                let tenant = self.tenants.get_mut(&organization)?;
+                tenant.members.remove(&member)?;
+                Some(Touched::RemovedTokens(tenant.take_tokens(|token| token.member.as_ref() == Some(&member))))
             }
             ControlRecord::EventsRecorded { organization, project } => {
                 self.tenants.get_mut(&organization)?.mark_events_recorded(project);
@@ -151,17 +182,22 @@ impl State {
             tokens: tenants.flat_map(|tenant| tenant.tokens.values()).map(stored).collect(),
             root_tokens: self.root_tokens.clone(),
             deletions: self.deletions().collect(),
+            members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
         }
     }
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens, deletions } = contents;
+        let Contents { organizations, projects, tokens, root_tokens, deletions, members } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
         let mut state = State { tenants: tenants.collect(), root_tokens };
         for project in projects {
             let tenant = state.tenants.get_mut(&project.organization).ok_or(NO_ORGANIZATION)?;
             tenant.put_project(project);
+        }
+        for member in members {
+            let tenant = state.tenants.get_mut(&member.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.members.insert(member.id.clone(), Arc::new(member));
         }
         for token in tokens {
             let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
@@ -197,6 +233,7 @@ impl State {
 }
 
 const NO_ORGANIZATION: Misfit = "no such organization";
+const NO_MEMBER: Misfit = "no such member";
 
 impl Tenant {
     fn new(organization: Organization) -> Self {
@@ -204,6 +241,7 @@ impl Tenant {
             organization: Arc::new(organization),
             projects: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            members: BTreeMap::new(),
             deletions: BTreeSet::new(),
         }
     }
@@ -227,10 +265,32 @@ impl Tenant {
         if project.events_recorded {
             self.deletions.insert(id);
         }
-        let (gone, kept) = std::mem::take(&mut self.tokens).into_iter().partition(|(_, (token, _))| token.project == Some(id));
-        self.tokens = kept;
-        let gone: BTreeMap<TokenId, (Arc<ApiToken>, SecretHash)> = gone;
-        Some((project, gone.into_values().map(|(_, hash)| hash).collect()))
+        Some((project, self.take_tokens(|token| token.project == Some(id))))
+    }
+
+    /// Removes the tokens that `is_gone` selects, and returns their hashes.
+    fn take_tokens(&mut self, is_gone: impl Fn(&ApiToken) -> bool) -> Vec<SecretHash> {
+        let mut hashes = Vec::new();
+        self.tokens.retain(|_, (token, hash)| {
+            let is_gone = is_gone(token);
+            hashes.extend(is_gone.then_some(*hash));
+            !is_gone
+        });
+        hashes
+    }
+
+    /// Returns the tokens of a member, as [`Self::effective`] shows them.
+    fn tokens_of(&self, member: &MemberId) -> Vec<(Arc<ApiToken>, SecretHash)> {
+        let tokens = self.tokens.values().filter(|(token, _)| token.member.as_ref() == Some(member));
+        tokens.map(|(token, hash)| (self.effective(token), *hash)).collect()
+    }
+
+    /// Returns a token with the role that holds for it: the lower of its own and its member's.
+    pub(super) fn effective(&self, token: &Arc<ApiToken>) -> Arc<ApiToken> {
+        match token.member.as_ref().and_then(|member| self.members.get(member)) {
+            Some(member) if member.role > token.role => Arc::new(ApiToken { role: member.role, ..ApiToken::clone(token) }),
+            _ => Arc::clone(token),
+        }
     }
 
     fn mark_events_recorded(&mut self, project: ProjectId) {

@@ -6,7 +6,9 @@ use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use super::error::RegistryError;
-use super::model::{ApiToken, NewToken, TokenId};
+use super::ids::TokenId;
+use super::members::check_owner_is_left;
+use super::model::{ApiToken, NewToken};
 use super::names::{Role, Scope};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, TOKEN_PREFIX};
@@ -16,7 +18,7 @@ impl Registry {
     /// Creates an API token. Its secret is in the return value, and can't be retrieved again.
     ///
     /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`] (for
-    /// `project_id`, if the organization has no such project), [`RegistryError::Storage`], and
+    /// `project_id` and `member_id`, if the organization has no such project or member), [`RegistryError::Storage`], and
     /// [`RegistryError::Conflict`] `limit_reached` at [`super::MAX_TOKENS`].
     pub fn create_token(
         &self,
@@ -31,6 +33,9 @@ impl Registry {
             validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
             if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
                 return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
+            }
+            if new.member.as_ref().is_some_and(|member| !tenant.members.contains_key(member)) {
+                return Err(RegistryError::invalid("member_id", "must be a member of the organization"));
             }
         }
         let (stored, secret) = new.build(organization, now)?;
@@ -53,6 +58,7 @@ impl Registry {
             scopes: Scope::ALL.to_vec(),
             project: None,
             expires_at: None,
+            member: None,
         };
         let (StoredToken { token, hash }, secret) = new.build(organization, now)?;
         self.cache.put_token(&Arc::new(token), hash);
@@ -88,14 +94,11 @@ impl Registry {
         let mut change = self.change()?;
         {
             let state = change.state();
-            let tokens = state.tenants.get(&organization).map(|tenant| &tenant.tokens);
-            let (token, _) =
-                tokens.and_then(|tokens| tokens.get(token_id)).ok_or(RegistryError::NotFound { what: "API token" })?;
-            let others = tokens.into_iter().flat_map(|tokens| tokens.values()).filter(|(other, _)| other.token_id != *token_id);
-            if token.manages(now) && !others.into_iter().any(|(other, _)| other.manages(now)) {
-                let message = "this is the last valid token of role owner; make another one first";
-                return Err(RegistryError::conflict("last_owner", message));
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            if !tenant.tokens.contains_key(token_id) {
+                return Err(RegistryError::NotFound { what: "API token" });
             }
+            check_owner_is_left(tenant, now, |token| token.token_id == *token_id)?;
         }
         change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() })
     }
@@ -115,6 +118,7 @@ impl NewToken {
             scopes: validate::scopes(self.scopes)?,
             created_at: now,
             expires_at: self.expires_at,
+            member: self.member,
         };
         Ok((StoredToken { token, hash: SecretHash::of(secret.expose()) }, secret))
     }

@@ -24,6 +24,23 @@ pub const MAX_PROJECTS: usize = 1_000;
 /// The maximum number of API tokens of an organization.
 pub const MAX_TOKENS: usize = 1_000;
 
+/// The maximum number of members of an organization.
+pub const MAX_MEMBERS: usize = 1_000;
+/// The maximum length of an e-mail address, in bytes (RFC 5321).
+pub const MAX_EMAIL_BYTES: usize = 254;
+
+/// Validates an e-mail address, and writes it trimmed and in lower case.
+pub(super) fn email(text: &str) -> Result<String, RegistryError> {
+    let email = text.trim().to_lowercase();
+    let is_email =
+        email.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'));
+    if !is_email || email.len() > MAX_EMAIL_BYTES || email.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        let message = format!("must be an e-mail address of at most {MAX_EMAIL_BYTES} bytes");
+        return Err(RegistryError::invalid("email", message));
+    }
+    Ok(email)
+}
+
 /// Validates a name, and trims it.
 pub(super) fn name(text: &str) -> Result<String, RegistryError> {
     let name = text.trim();

@@ -1,10 +1,11 @@
-//! The commands of management: `organization`, `project`, `key` and `token`.
+//! The commands of management: `organization`, `member`, `project`, `key` and `token`.
 //!
 //! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
 //! the data directory, or, if none does, to a server in this process, which ends with the command.
 
 mod keys;
 mod managed_server;
+mod members;
 mod organizations;
 mod projects;
 mod request;
@@ -21,6 +22,7 @@ use super::failure::Failure;
 use crate::config::Settings;
 pub(crate) use keys::KeyCommand;
 use managed_server::{ManagedServer, Rights};
+pub(crate) use members::MemberCommand;
 pub(crate) use organizations::OrganizationCommand;
 pub(crate) use projects::ProjectCommand;
 use request::Reply;

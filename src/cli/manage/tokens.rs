@@ -29,6 +29,9 @@ pub(crate) enum TokenCommand {
         /// The only project that it is for, by id or unique name [default: all projects]
         #[arg(long, value_name = "PROJECT")]
         project: Option<String>,
+        /// Member who holds it, by id: it has the lower of the two roles, and is revoked with the member
+        #[arg(long, value_name = "MEMBER")]
+        member: Option<String>,
         /// Time from which on it is refused (RFC 3339) [default: never]
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
@@ -54,12 +57,13 @@ impl ManagementCommand for TokenCommand {
                 list: "api_tokens",
                 columns: &["token_id", "role", "project_id", "expires_at", "name"],
             }),
-            Self::Create { name, role, scopes, project, expires_at } => {
+            Self::Create { name, role, scopes, project, member, expires_at } => {
                 let project = project.as_deref().map(|project| client.project(Some(project))).transpose()?;
                 let body = Body::default()
                     .set("name", Some(name.as_str()))
                     .set("role", Some(role.as_str()))
                     .set("project_id", project.map(|id| id.to_string()))
+                    .set("member_id", member.as_deref())
                     .set("expires_at", expires_at.as_deref());
                 let body = match scopes {
                     Some(scopes) => body.list("scopes", Some(scopes)),

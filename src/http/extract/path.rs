@@ -25,5 +25,6 @@ path_parameters! {
     ProjectPath "project_id" "^prj_[0-9A-Za-z]{11}$" "The project.";
     CompanyPath "company_id" "^co_[0-9A-Za-z]{22}$" "The company's id, as answers show it.";
     KeyPath "public_key" "^pk_[0-9A-Za-z]{32}$" "The public key.";
+    MemberPath "member_id" "^mem_[0-9A-Za-z]{16}$" "The member's id.";
     TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
 }

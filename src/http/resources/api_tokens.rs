@@ -4,8 +4,8 @@
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{ApiToken, NewToken, Role, Scope, TokenId};
-use headcount_domain::ids::ProjectId;
+use headcount_actors::registry::{ApiToken, MemberId, NewToken, Registry, Role, Scope, TokenId};
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use crate::http::app::AppState;
 use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::extract::path::TokenPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
-use crate::http::resources::management;
+use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::code::ErrorCode;
@@ -28,7 +28,7 @@ json_body! {
         /// Its name.
         #[schema(min_length = 1, max_length = 200)]
         name: String = required("a string"),
-        /// What its holder is in the organization.
+        /// The role in the organization.
         #[schema(schema_with = schemas::role)]
         role: Role = with(role),
         /// What it may be used for: at least one. None implies another.
@@ -40,6 +40,9 @@ json_body! {
         /// From when on it is refused; in the future. Default: never.
         #[schema(format = DateTime, value_type = Option<String>)]
         expires_at: Option<Instant> = with(expires_at),
+        /// The member who holds it. The token has the lower of the two roles, and is revoked with the member. Default: none.
+        #[schema(pattern = "^mem_[0-9A-Za-z]{16}$", value_type = Option<String>)]
+        member_id: Option<MemberId> = with(member_id),
     }
 }
 
@@ -50,7 +53,7 @@ pub(crate) struct TokenAnswer {
     token_id: String,
     /// Its name.
     name: String,
-    /// What its holder is in the organization.
+    /// The role in the organization.
     #[schema(schema_with = schemas::role)]
     role: Role,
     /// What it may be used for.
@@ -64,6 +67,9 @@ pub(crate) struct TokenAnswer {
     /// From when on it is refused; null: never.
     #[schema(required)]
     expires_at: Option<Timestamp>,
+    /// The member who holds it; null: none.
+    #[schema(required)]
+    member_id: Option<String>,
 }
 
 /// A token that was just made.
@@ -75,7 +81,7 @@ pub(crate) struct NewTokenAnswer {
     token_id: String,
     /// Its name.
     name: String,
-    /// What its holder is in the organization.
+    /// The role in the organization.
     #[schema(schema_with = schemas::role)]
     role: Role,
     /// What it may be used for.
@@ -89,6 +95,9 @@ pub(crate) struct NewTokenAnswer {
     /// From when on it is refused; null: never.
     #[schema(required)]
     expires_at: Option<Timestamp>,
+    /// The member who holds it; null: none.
+    #[schema(required)]
+    member_id: Option<String>,
 }
 
 /// The tokens of an organization.
@@ -110,20 +119,16 @@ impl From<&ApiToken> for TokenAnswer {
             project_id: token.project.map(|project| project.to_string()),
             created_at: token.created_at.into(),
             expires_at: token.expires_at.map(Into::into),
+            member_id: token.member.as_ref().map(ToString::to_string),
         }
     }
 }
 
 impl NewTokenAnswer {
     fn new(token: &ApiToken, secret: &str) -> Self {
-        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at } = token.into();
-        Self { token: secret.to_owned(), token_id, name, role, scopes, project_id, created_at, expires_at }
+        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at, member_id } = token.into();
+        Self { token: secret.to_owned(), token_id, name, role, scopes, project_id, created_at, expires_at, member_id }
     }
-}
-
-fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
-    let role: String = fields.required(name, "a string")?;
-    role.parse().map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
 }
 
 fn scopes(fields: &Fields<'_>, name: &str) -> Result<Vec<Scope>, ApiError> {
@@ -142,13 +147,26 @@ fn expires_at(fields: &Fields<'_>, name: &str) -> Result<Option<Instant>, ApiErr
     fields.parsed(name, "an RFC 3339 date and time", Instant::parse_rfc3339)
 }
 
+fn member_id(fields: &Fields<'_>, name: &str) -> Result<Option<MemberId>, ApiError> {
+    fields.parsed(name, "the id of a member", |id| id.parse().ok())
+}
+
+/// Whether a token is of role owner, or held by a member of role owner.
+fn is_of_owner(registry: &Registry, organization: OrganizationId, role: Role, member: Option<&MemberId>) -> bool {
+    let member = member.and_then(|member| registry.member(organization, member).ok());
+    role == Role::Owner || member.is_some_and(|member| member.role == Role::Owner)
+}
+
 /// Refuses a token with more rights than its creator, unless the creator is an owner.
-fn may_make(caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
+fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<(), ApiError> {
     if caller.role == Role::Owner {
         return Ok(());
     }
-    if new.role == Role::Owner {
-        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner makes tokens of role owner"));
+    if is_of_owner(registry, caller.organization, new.role, new.member.as_ref()) {
+        return Err(ApiError::new(
+            ErrorCode::InsufficientRole,
+            "only a token of role owner makes tokens of role owner, or for members of role owner",
+        ));
     }
     match new.scopes.iter().find(|scope| !caller.has(**scope)) {
         Some(scope) => {
@@ -185,9 +203,9 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
-    let NewTokenShape { name, role, scopes, project_id, expires_at } = json::read(&request, payload).await?;
-    let new = NewToken { name, role, scopes, project: project_id, expires_at };
-    may_make(&caller.token, &new)?;
+    let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&request, payload).await?;
+    let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
+    may_make(state.engine.registry(), &caller.token, &new)?;
     let organization = caller.organization();
     let made = management::change(&state, move |registry, now| registry.create_token(organization, new, now));
     let (token, secret) = made.await?;
@@ -209,10 +227,13 @@ pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> 
     let not_found = || ApiError::not_found("API token");
     let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
     let organization = caller.organization();
-    let tokens = state.engine.registry().tokens(organization)?;
+    let registry = state.engine.registry();
+    let tokens = registry.tokens(organization)?;
     let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;
-    if token.role == Role::Owner && caller.token.role != Role::Owner {
-        return Err(ApiError::new(ErrorCode::InsufficientRole, "only a token of role owner revokes tokens of role owner"));
+    let is_of_owner = is_of_owner(registry, organization, token.role, token.member.as_ref());
+    if is_of_owner && caller.token.role != Role::Owner {
+        let message = "only a token of role owner revokes tokens of role owner, or of members of role owner";
+        return Err(ApiError::new(ErrorCode::InsufficientRole, message));
     }
     management::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -1,17 +1,18 @@
-//! The frame of the management endpoints: the organization, its projects, their public keys, and API tokens.
+//! The frame of the management endpoints: the organization, its members, its projects, their public keys, and API tokens.
 //!
 //! They need a token of role owner or admin with the scope `admin`, except for `POST /organizations`, which needs the root token.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
-use headcount_actors::registry::{Registry, RegistryError, Scope};
+use headcount_actors::registry::{Registry, RegistryError, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::json::Fields;
 use crate::http::extract::query::NoParameters;
 use crate::http::respond::error::ApiError;
 
@@ -27,6 +28,17 @@ pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<
     let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
     NoParameters::check(request)?;
     Ok((caller.config.policy.organization, caller.project))
+}
+
+/// Reads a field with a role.
+pub(crate) fn role(fields: &Fields<'_>, name: &str) -> Result<Role, ApiError> {
+    optional_role(fields, name)?.ok_or_else(|| ApiError::missing(name))
+}
+
+/// Reads a field with a role, if it is present.
+pub(crate) fn optional_role(fields: &Fields<'_>, name: &str) -> Result<Option<Role>, ApiError> {
+    let Some(role) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    role.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
 }
 
 /// Makes a change on a thread that may wait for the disk.

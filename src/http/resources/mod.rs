@@ -11,6 +11,7 @@ pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod identities;
 mod management;
+pub(crate) mod members;
 pub(crate) mod metrics;
 pub(crate) mod organization;
 pub(crate) mod organizations;

@@ -25,7 +25,7 @@ pub(crate) fn signals_policy() -> Object {
 
 /// A role.
 pub(crate) fn role() -> Object {
-    let description = "What the token's holder is in the organization.";
+    let description = "The role in the organization. That of a token is the lower of its own and its member's.";
     one_of(Role::names()).description(Some(description)).build()
 }
 

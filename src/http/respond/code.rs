@@ -88,7 +88,8 @@ error_codes! {
     TimezoneFixed "timezone_fixed" CONFLICT Conflict "The timezone can't change after the first event.";
     CurrencyFixed "currency_fixed" CONFLICT Conflict "The currency can't change after the first event.";
     LastPublicKey "last_public_key" CONFLICT Conflict "The last public key of a project can't be removed.";
-    LastOwner "last_owner" CONFLICT Conflict "The last token of role owner can't be revoked.";
+    LastOwner "last_owner" CONFLICT Conflict "No valid token of role owner would be left.";
+    EmailTaken "email_taken" CONFLICT Conflict "Another member has the e-mail address.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
     BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
     VerifyRunning "verify_running" CONFLICT Conflict "Another verification is under way.";

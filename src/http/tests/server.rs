@@ -56,7 +56,7 @@ impl TestServer {
     /// The secret of a token of the first organization.
     pub(crate) fn token(&self, role: Role, scopes: &[Scope]) -> String {
         let (name, scopes) = ("test".to_owned(), scopes.to_vec());
-        let new = NewToken { name, role, scopes, project: None, expires_at: None };
+        let new = NewToken { name, role, scopes, project: None, expires_at: None, member: None };
         let now = self.engine().clock().now();
         self.engine().registry().create_token(self.keys.organization_id, new, now).unwrap().1.expose().to_owned()
     }

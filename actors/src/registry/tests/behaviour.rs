@@ -262,6 +262,55 @@ fn tokens_are_listed_and_checked() {
 }
 
 #[test]
+fn a_member_lowers_and_ends_the_rights_of_its_tokens() {
+    let (_dir, registry, initial) = registry();
+    let id = initial.organization_id;
+    let ada = registry.create_member(id, member(" Ada@Acme.com ", Role::Owner), NOW).unwrap();
+    assert_eq!((ada.email.as_str(), &ada.name), ("ada@acme.com", &None));
+    assert_eq!(conflict(registry.create_member(id, member("ADA@acme.com", Role::Member), NOW)), "email_taken");
+    let held = NewToken { role: Role::Owner, member: Some(ada.id.clone()), ..token("held", &[Scope::Admin]) };
+    let (made, secret) = registry.create_token(id, held, NOW).unwrap();
+    let role = |registry: &Registry| match registry.authenticate(secret.expose(), NOW) {
+        Ok(Principal::Token(token)) => Some(token.role),
+        _ => None,
+    };
+    assert_eq!(role(&registry), Some(Role::Owner));
+    // The first token is the only one left: the member's is the last of an owner then.
+    let first = registry.tokens(id).unwrap().into_iter().find(|token| token.member.is_none()).unwrap();
+    registry.revoke_token(id, &first.token_id, NOW).unwrap();
+    let lower = |role| MemberPatch { role: Some(role), ..MemberPatch::default() };
+    assert_eq!(conflict(registry.update_member(id, &ada.id, lower(Role::Admin), NOW)), "last_owner");
+    assert_eq!(conflict(registry.remove_member(id, &ada.id, NOW)), "last_owner");
+    assert_eq!(conflict(registry.revoke_token(id, &made.token_id, NOW)), "last_owner");
+    let other = NewToken { role: Role::Owner, ..token("other", &[Scope::Admin]) };
+    registry.create_token(id, other, NOW).unwrap();
+    registry.update_member(id, &ada.id, lower(Role::Member), NOW).unwrap();
+    assert_eq!(role(&registry), Some(Role::Member));
+    assert_eq!(registry.tokens(id).unwrap().iter().find(|token| token.member.is_some()).unwrap().role, Role::Owner, "its own");
+    registry.update_member(id, &ada.id, lower(Role::Admin), NOW).unwrap();
+    assert_eq!(role(&registry), Some(Role::Admin));
+    let named = MemberPatch { name: Some("Ada".into()), ..MemberPatch::default() };
+    assert_eq!(registry.update_member(id, &ada.id, named, NOW).unwrap().name.as_deref(), Some("Ada"));
+    let unnamed = MemberPatch { name: Some(String::new()), ..MemberPatch::default() };
+    assert_eq!(registry.update_member(id, &ada.id, unnamed, NOW).unwrap().name, None);
+
+    let second = registry.create_organization("second", NOW).unwrap().organization_id;
+    assert_eq!(not_found(registry.member(second, &ada.id)), "member");
+    assert_eq!(not_found(registry.remove_member(second, &ada.id, NOW)), "member");
+    assert_eq!(not_found(registry.update_member(second, &ada.id, MemberPatch::default(), NOW)), "member");
+    let foreign = NewToken { member: Some(ada.id.clone()), ..token("t", &[Scope::Admin]) };
+    assert_eq!(invalid(registry.create_token(second, foreign, NOW)), "member_id");
+    registry.remove_member(id, &ada.id, NOW).unwrap();
+    assert_eq!((role(&registry), registry.members(id).unwrap()), (None, vec![]));
+    assert!(registry.tokens(id).unwrap().iter().all(|token| token.member.is_none()));
+    for bad in
+        ["", "ada", "ada@", "@acme.com", "ada@acme", "a b@acme.com", "a@b@acme.com", &format!("{}@acme.com", "a".repeat(254))]
+    {
+        assert_eq!(invalid(registry.create_member(id, member(bad, Role::Member), NOW)), "email", "{bad}");
+    }
+}
+
+#[test]
 fn timezone_and_currencies_stay_once_an_event_was_recorded() {
     let (_dir, registry, initial) = registry();
     let (id, project) = (initial.organization_id, initial.project_id);

@@ -5,10 +5,11 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 3] = [
+const VERSIONS: [(&str, &str); 4] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
+    (include_str!("fixtures/records-v4.ndjson"), include_str!("fixtures/snapshot-v4.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -46,7 +47,7 @@ fn records_of_every_version_are_read() {
 
 #[test]
 fn limits_of_keys_came_with_version_2() {
-    let [v1, v2, _] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
+    let [v1, v2, ..] = VERSIONS.map(|(records, _)| limits(&replayed(records)));
     assert_eq!(v1, []);
     let key = |letter: &str| format!("pk_{}", letter.repeat(32));
     let limit = |per_second, burst| RateLimit { per_second, burst };
@@ -55,8 +56,22 @@ fn limits_of_keys_came_with_version_2() {
 
 #[test]
 fn deleted_projects_came_with_version_3() {
-    let [v1, v2, v3] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
+    let [v1, v2, v3, _] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
     assert_eq!((v1, v2, v3), (vec![], vec![], vec![(OrganizationId(1), ProjectId(4))]));
+}
+
+#[test]
+fn members_came_with_version_4() {
+    let [.., v3, v4] = VERSIONS.map(|(records, _)| replayed(records));
+    let members = |state: &State| -> Vec<(String, Role)> {
+        let members = state.tenants.values().flat_map(|tenant| tenant.members.values());
+        members.map(|member| (member.email.clone(), member.role)).collect()
+    };
+    assert_eq!((members(&v3), members(&v4)), (vec![], vec![("ada@acme.com".to_owned(), Role::Admin)]));
+    let held = |state: &State| {
+        state.tenants.values().flat_map(|t| t.tokens.values()).filter(|(token, _)| token.member.is_some()).count()
+    };
+    assert_eq!((held(&v3), held(&v4)), (0, 1));
 }
 
 #[test]

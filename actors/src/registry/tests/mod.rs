@@ -32,7 +32,7 @@ pub(super) fn open(dir: &Path) -> Result<Registry, RegistryError> {
 }
 
 pub(super) fn token(name: &str, scopes: &[Scope]) -> NewToken {
-    NewToken { name: name.into(), role: Role::Admin, scopes: scopes.to_vec(), project: None, expires_at: None }
+    NewToken { name: name.into(), role: Role::Admin, scopes: scopes.to_vec(), project: None, expires_at: None, member: None }
 }
 
 pub(super) fn berlin() -> Timezone {
@@ -103,7 +103,30 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
         |r| r.delete_project(first_organization(r), newest_project(r).id).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
+        |r| drop(r.create_member(first_organization(r), member("ada@acme.com", Role::Admin), NOW).unwrap()),
+        |r| drop(r.create_member(first_organization(r), member("bob@acme.com", Role::Owner), NOW.plus_ms(1)).unwrap()),
+        |r| {
+            let held = NewToken { member: Some(members(r)[0].id.clone()), ..token("held", &[Scope::AnalyticsRead]) };
+            r.create_token(first_organization(r), held, NOW).unwrap();
+        },
+        |r| {
+            let patch = MemberPatch { name: Some("Ada".into()), role: Some(Role::Member), email: None };
+            r.update_member(first_organization(r), &members(r)[0].id, patch, NOW).unwrap();
+        },
+        |r| {
+            let held = NewToken { member: Some(members(r)[1].id.clone()), ..token("removed", &[Scope::AnalyticsRead]) };
+            r.create_token(first_organization(r), held, NOW).unwrap();
+        },
+        |r| r.remove_member(first_organization(r), &members(r)[1].id, NOW).unwrap(),
     ]
+}
+
+pub(super) fn member(email: &str, role: Role) -> NewMember {
+    NewMember { email: email.into(), name: None, role }
+}
+
+fn members(registry: &Registry) -> Vec<Arc<Member>> {
+    registry.members(first_organization(registry)).unwrap()
 }
 
 fn newest_project(registry: &Registry) -> Arc<Project> {

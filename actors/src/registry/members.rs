@@ -1,0 +1,145 @@
+//! Operations on members.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+
+use super::error::RegistryError;
+use super::ids::MemberId;
+use super::model::{ApiToken, Member, MemberPatch, NewMember};
+use super::record::ControlRecord;
+use super::state::Tenant;
+use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
+
+const MEMBER_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "member" };
+
+impl Registry {
+    /// Returns the members of an organization, oldest first.
+    ///
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization.
+    pub fn members(&self, organization: OrganizationId) -> Result<Vec<Arc<Member>>, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let mut members: Vec<_> = tenant.members.values().cloned().collect();
+        members.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(members)
+    }
+
+    /// Returns a member.
+    ///
+    /// # Errors [`RegistryError::NotFound`], also if another organization has the member.
+    pub fn member(&self, organization: OrganizationId, id: &MemberId) -> Result<Arc<Member>, RegistryError> {
+        let state = self.state();
+        let member = state.tenants.get(&organization).and_then(|tenant| tenant.members.get(id));
+        member.cloned().ok_or(MEMBER_NOT_FOUND)
+    }
+
+    /// Creates a member, who holds no token yet.
+    ///
+    /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Invalid`], [`RegistryError::Storage`], and
+    /// [`RegistryError::Conflict`] `email_taken`, or `limit_reached` at [`super::MAX_MEMBERS`].
+    pub fn create_member(
+        &self,
+        organization: OrganizationId,
+        new: NewMember,
+        now: Instant,
+    ) -> Result<Arc<Member>, RegistryError> {
+        let mut change = self.change()?;
+        let member = Member {
+            id: MemberId::random()?,
+            organization,
+            email: validate::email(&new.email)?,
+            name: name(new.name.as_deref())?,
+            role: new.role,
+            created_at: now,
+        };
+        {
+            let state = change.state();
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            validate::room(tenant.members.len(), validate::MAX_MEMBERS, "members")?;
+            check_email(tenant, &member)?;
+        }
+        let id = member.id.clone();
+        change.commit(ControlRecord::MemberCreated(member))?;
+        self.member(organization, &id)
+    }
+
+    /// Changes a member, and returns its new state. A new role holds for its tokens from the next request on.
+    ///
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and [`RegistryError::Conflict`]
+    /// `email_taken`, or `last_owner` if no valid token could manage the organization.
+    pub fn update_member(
+        &self,
+        organization: OrganizationId,
+        id: &MemberId,
+        patch: MemberPatch,
+        now: Instant,
+    ) -> Result<Arc<Member>, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.member(organization, id)?;
+        let mut changed = Member::clone(&current);
+        if let Some(email) = patch.email {
+            changed.email = validate::email(&email)?;
+        }
+        if patch.name.is_some() {
+            changed.name = name(patch.name.as_deref())?;
+        }
+        changed.role = patch.role.unwrap_or(changed.role);
+        if *current == changed {
+            return Ok(current);
+        }
+        {
+            let state = change.state();
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            check_email(tenant, &changed)?;
+            let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
+            check_owner_is_left(tenant, now, is_lowered)?;
+        }
+        change.commit(ControlRecord::MemberChanged(changed))?;
+        self.member(organization, id)
+    }
+
+    /// Removes a member, and revokes the member's tokens from the next request on.
+    ///
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `last_owner` if no valid token
+    /// could manage the organization.
+    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, now: Instant) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        self.member(organization, id)?;
+        {
+            let state = change.state();
+            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            check_owner_is_left(tenant, now, |token| token.member.as_ref() == Some(id))?;
+        }
+        change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() })
+    }
+}
+
+/// Checks that a change that takes the rights of an owner from the tokens that `is_lost` selects leaves one that can manage the organization, if there
+/// is one now.
+pub(super) fn check_owner_is_left(
+    tenant: &Tenant,
+    now: Instant,
+    is_lost: impl Fn(&ApiToken) -> bool,
+) -> Result<(), RegistryError> {
+    let mut managers = tenant.tokens.values().filter(|(token, _)| tenant.effective(token).manages(now)).peekable();
+    if managers.peek().is_none() || managers.any(|(token, _)| !is_lost(token)) {
+        return Ok(());
+    }
+    let message = "no other valid token of role owner has the scope admin for the whole organization; make one first";
+    Err(RegistryError::conflict("last_owner", message))
+}
+
+/// Checks that no other member has the e-mail address.
+fn check_email(tenant: &Tenant, member: &Member) -> Result<(), RegistryError> {
+    if tenant.members.values().any(|other| other.email == member.email && other.id != member.id) {
+        return Err(RegistryError::conflict("email_taken", "another member has this e-mail address"));
+    }
+    Ok(())
+}
+
+/// Validates a name that may be empty, for none.
+fn name(text: Option<&str>) -> Result<Option<String>, RegistryError> {
+    text.filter(|text| !text.is_empty()).map(validate::name).transpose()
+}

@@ -1,0 +1,192 @@
+//! `/members`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::Caller;
+use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::path::MemberPath;
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
+use crate::http::resources::management::{self, optional_role, role};
+use crate::http::resources::schemas;
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+json_body! {
+    /// A new member.
+    #[schema(example = json!({"email": "ada@acme.com", "name": "Ada", "role": "admin"}))]
+    pub(crate) struct NewMemberShape {
+        /// The e-mail address. No other member of the organization has it.
+        #[schema(min_length = 1, max_length = 254)]
+        email: String = required("a string"),
+        /// The name. Default: none.
+        #[schema(max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// The role. The member's tokens have the lower of this and their own.
+        #[schema(schema_with = schemas::role)]
+        role: Role = with(role),
+    }
+}
+
+json_body! {
+    /// A change of a member: absent fields stay unchanged.
+    #[schema(example = json!({"role": "member"}))]
+    pub(crate) struct MemberPatchShape {
+        /// The new e-mail address.
+        #[schema(min_length = 1, max_length = 254)]
+        email: Option<String> = optional("a string"),
+        /// The new name; empty removes it.
+        #[schema(max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// The new role. It holds for the member's tokens from the next request on.
+        #[schema(schema_with = schemas::role)]
+        role: Option<Role> = with(optional_role),
+    }
+}
+
+/// A member: a person who holds API tokens.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MemberAnswer {
+    /// The member's id.
+    member_id: String,
+    /// The e-mail address, in lower case.
+    email: String,
+    /// The name; null if there is none.
+    #[schema(required)]
+    name: Option<String>,
+    /// The role.
+    #[schema(schema_with = schemas::role)]
+    role: Role,
+    /// The time of creation.
+    created_at: Timestamp,
+}
+
+/// The members of an organization.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MembersAnswer {
+    /// The members, oldest first.
+    members: Vec<MemberAnswer>,
+    /// Whether some are left out: never.
+    truncated: bool,
+}
+
+impl From<&Member> for MemberAnswer {
+    fn from(member: &Member) -> Self {
+        Self {
+            member_id: member.id.to_string(),
+            email: member.email.clone(),
+            name: member.name.clone(),
+            role: member.role,
+            created_at: member.created_at.into(),
+        }
+    }
+}
+
+/// Checks that only owners create, change and remove owners.
+fn may_manage(caller: &ApiToken, role: Role) -> Result<(), ApiError> {
+    if role == Role::Owner && caller.role != Role::Owner {
+        let message = "only a token of role owner creates, changes and removes members of role owner";
+        return Err(ApiError::new(ErrorCode::InsufficientRole, message));
+    }
+    Ok(())
+}
+
+/// The caller, and the id in the path.
+fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, MemberId), ApiError> {
+    let caller = management::caller(state, request)?;
+    let id = request.match_info().query("member_id").parse().map_err(|_| ApiError::not_found("member"))?;
+    Ok((caller, id))
+}
+
+/// The members of the organization.
+#[utoipa::path(
+    get, path = "/members", tag = "management", operation_id = "list_members",
+    responses(
+        (status = 200, description = "The members, oldest first.", body = MembersAnswer),
+        NotModified, TokenErrors,
+    ),
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let members = state.engine.registry().members(caller.organization())?;
+    let members = members.iter().map(|member| MemberAnswer::from(&**member)).collect();
+    etag::json(&request, &MembersAnswer { members, truncated: false })
+}
+
+/// Creates a member: a person who holds API tokens. There is no password and no invitation; `POST /api-tokens` with `member_id` creates a token.
+#[utoipa::path(
+    post, path = "/members", tag = "management", operation_id = "create_member",
+    request_body = NewMemberShape,
+    responses(
+        (status = 201, description = "The member.", body = MemberAnswer),
+        TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let NewMemberShape { email, name, role } = json::read(&request, payload).await?;
+    may_manage(&caller.token, role)?;
+    let organization = caller.organization();
+    let new = NewMember { email, name, role };
+    let member = management::change(&state, move |registry, now| registry.create_member(organization, new, now)).await?;
+    Ok(management::created(&MemberAnswer::from(&*member)))
+}
+
+/// One member.
+#[utoipa::path(
+    get, path = "/members/{member_id}", tag = "management", operation_id = "get_member",
+    params(MemberPath),
+    responses(
+        (status = 200, description = "The member.", body = MemberAnswer),
+        NotModified, TokenErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let member = state.engine.registry().member(caller.organization(), &id)?;
+    etag::json(&request, &MemberAnswer::from(&*member))
+}
+
+/// Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or makes a member one.
+#[utoipa::path(
+    patch, path = "/members/{member_id}", tag = "management", operation_id = "update_member",
+    params(MemberPath),
+    request_body = MemberPatchShape,
+    responses(
+        (status = 200, description = "The member as it is now.", body = MemberAnswer),
+        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let MemberPatchShape { email, name, role } = json::read(&request, payload).await?;
+    let organization = caller.organization();
+    let current = state.engine.registry().member(organization, &id)?.role;
+    may_manage(&caller.token, current)?;
+    may_manage(&caller.token, role.unwrap_or(current))?;
+    let patch = MemberPatch { email, name, role };
+    let member = management::change(&state, move |registry, now| registry.update_member(organization, &id, patch, now)).await?;
+    Ok(HttpResponse::Ok().json(MemberAnswer::from(&*member)))
+}
+
+/// Removes a member, and revokes the member's tokens from the next request on. Only a token of role owner removes owners.
+#[utoipa::path(
+    delete, path = "/members/{member_id}", tag = "management", operation_id = "remove_member",
+    params(MemberPath),
+    responses(
+        (status = 204, description = "The member and its tokens are removed."),
+        TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let organization = caller.organization();
+    may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;
+    management::change(&state, move |registry, now| registry.remove_member(organization, &id, now)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
