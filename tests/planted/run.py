@@ -4,7 +4,8 @@
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, and how their places are found in source.py. A bug is caught when the comparison of random histories with
-the model fails, survives when it passes. The tree itself is never touched: the domain is copied to target/planted.
+the model fails, survives when it passes. The tree itself is never touched: the domain is copied to target/planted, and built there, or in
+CARGO_TARGET_DIR.
 """
 import json
 import os
@@ -34,11 +35,13 @@ def make_copy():
     for part in PARTS:
         # New times: cargo would take the copy for older than the build of the last planted bug.
         shutil.copytree(ROOT / part, tree / part, copy_function=shutil.copyfile)
-    manifest = (ROOT / "Cargo.toml").read_text()
-    manifest = manifest[: manifest.index("[package]")]
+    root = (ROOT / "Cargo.toml").read_text()
+    # Bugs leave things unused.
+    manifest = root[: root.index("[workspace.lints.rust]")] + '[workspace.lints.rust]\nwarnings = "allow"\n\n'
     manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(PARTS), manifest, count=1, flags=re.S)
-    # Bugs leave things unused; and what runs a thousand histories had better be fast.
-    manifest += '\n[profile.dev]\nopt-level = 1\ndebug = false\n[profile.dev.package.headcount-domain]\nopt-level = 0\n'
+    # What runs a thousand histories had better be fast. Everything else is built as in the whole workspace, so that it can be built once.
+    manifest += root[root.index("[profile.dev]") : root.index("[profile.release]")]
+    manifest += "".join(f"{name}.opt-level = 1\n" for name in ("headcount-model", "headcount-histories", "headcount-storage"))
     (tree / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", tree / "Cargo.lock")
     return tree
@@ -47,7 +50,8 @@ def make_copy():
 def trial(tree, tests=("every_answer_equals_the_model",)):
     """Runs the comparison. Returns (passed, last lines)."""
     command = ["cargo", "test", "--quiet", "-p", "headcount-domain", "--test", "against_model", "--", *tests]
-    environment = dict(os.environ, CARGO_TARGET_DIR=str(WORK / "build"), HEADCOUNT_TRIALS=TRIALS, HEADCOUNT_AS_FOUND="1", RUST_BACKTRACE="0", RUSTFLAGS="-Awarnings")
+    target = os.environ.get("CARGO_TARGET_DIR", str(WORK / "build"))
+    environment = dict(os.environ, CARGO_TARGET_DIR=target, HEADCOUNT_TRIALS=TRIALS, HEADCOUNT_AS_FOUND="1", RUST_BACKTRACE="0")
     try:
         run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:

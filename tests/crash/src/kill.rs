@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::arguments::Common;
+use crate::doomed::{Doomed, check_files};
 use crate::error::Result;
 use crate::load::{Load, Pace, Tally};
 use crate::rig::{Checked, Rig, WorkDir};
@@ -49,16 +50,19 @@ pub async fn run(common: &Common) -> Result<()> {
 async fn cycles(rig: &mut Rig, count: usize) -> Result<()> {
     let mut server = rig.launch.start().await?;
     let (mut acknowledged, mut unanswered, mut already_recorded) = (0, 0, 0);
+    let mut doomed = Doomed::default();
     for cycle in 0..count {
-        let stopped = stop_under_load(rig, server, cycle).await?;
+        let stopped = stop_under_load(rig, server, cycle, &mut doomed).await?;
         let restarted = start_next(rig).await?;
         server = restarted.server;
         let Checked { resent, answers } = rig.resend_and_check(&server).await?;
         let cells = rig.verify().await?;
+        let deleted = doomed.check(rig, &server).await?;
         let Stopped { how, tally, unanswered: in_flight } = stopped;
         println!(
             "cycle {:>2}: {how}: {} acknowledged, {in_flight} in flight ({} of these had been recorded); {} repeats, {} reads; \
-             {}up in {} ms; {answers} answers equal the model's, of {} events; {cells} cells are verified",
+             {}up in {} ms; {answers} answers equal the model's, of {} events; {cells} cells are verified; \
+             {deleted} projects are deleted",
             cycle + 1,
             tally.acknowledged,
             resent.duplicates,
@@ -74,19 +78,23 @@ async fn cycles(rig: &mut Rig, count: usize) -> Result<()> {
     }
     server.terminate().await?;
     let server = rig.launch.start().await?;
+    doomed.wait(&server).await?;
     let answers = rig.check(&server).await?;
+    let deleted = doomed.check(rig, &server).await?;
     server.terminate().await?;
+    check_files(&rig.launch.data_dir)?;
     println!(
         "kill: {count} cycles, {acknowledged} events acknowledged, {unanswered} in flight ({already_recorded} of these had been recorded): \
-         nothing lost, nothing counted twice; after a clean stop {answers} answers still equal the model's"
+         nothing lost, nothing counted twice; after a clean stop {answers} answers still equal the model's, and no file has anything of {deleted} deleted projects"
     );
     Ok(())
 }
 
-/// Generates load, and stops the server under it.
-async fn stop_under_load(rig: &mut Rig, server: Server, cycle: usize) -> Result<Stopped> {
+/// Generates load, and stops the server under it, sometimes in the middle of a deletion.
+async fn stop_under_load(rig: &mut Rig, server: Server, cycle: usize, doomed: &mut Doomed) -> Result<Stopped> {
     let load_ms = LOAD_MS.0 + rig.rng.below(LOAD_MS.1 - LOAD_MS.0);
     let load = Load::start(&rig.shared, server.address, Pace::steady(cycle), &mut rig.rng);
+    doomed.perhaps(rig, server.address).await?;
     load.run_up(Duration::from_millis(load_ms as u64)).await;
     let how = if rig.rng.chance(CLEAN_PERCENT) {
         let took = server.terminate().await?;

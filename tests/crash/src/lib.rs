@@ -23,6 +23,7 @@
 pub mod arguments;
 pub mod damage;
 pub mod disk_full;
+pub mod doomed;
 pub mod error;
 pub mod events;
 pub mod faults;

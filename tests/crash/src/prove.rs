@@ -87,7 +87,8 @@ pub fn build_with_faults() -> Result<PathBuf> {
 
 fn build(options: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let package = ["build", "--locked", "--package", "headcount", "--bin", "headcount"];
+    // With the example, cargo selects the features of other crates as for tests, so that both builds share those crates.
+    let package = ["build", "--locked", "--package", "headcount", "--bin", "headcount", "--example", "embedded_axum"];
     match Command::new(cargo).args(package).args(options).status()?.success() {
         true => Ok(()),
         false => Err(harness(format!("the server does not build with the options {options:?}"))),

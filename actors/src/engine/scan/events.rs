@@ -215,7 +215,7 @@ impl Scan<'_> {
             self.check_goes_on()?;
             read(&self.group(*columns))
         };
-        self.engine.inner.scan_helpers.read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
+        self.engine.inner.scans.helpers().read_in_order(columns, &read, &mut |part| Ok(tally.group(part)?))
     }
 
     /// A row group, with the events of it that were set aside.

@@ -59,8 +59,13 @@ impl ScanHelpers {
         if helpers.count == 0 {
             return items.iter().try_for_each(|item| count(read(item)?));
         }
-        let work =
-            Work { items, read, ahead: AHEAD * (helpers.count + 1), state: Mutex::new(State::new()), changed: Condvar::new() };
+        let work = OrderedReading {
+            items,
+            read,
+            ahead: AHEAD * (helpers.count + 1),
+            state: Mutex::new(ReadingState::new()),
+            changed: Condvar::new(),
+        };
         std::thread::scope(|scope| {
             // Also if counting panics: the scope waits for the helpers.
             let _end = EndOnDrop(&work);
@@ -77,15 +82,15 @@ impl ScanHelpers {
 }
 
 /// Items that are being read.
-struct Work<'w, I, P, E> {
+struct OrderedReading<'w, I, P, E> {
     items: &'w [I],
     read: &'w (dyn Fn(&I) -> Result<P, E> + Sync),
     ahead: usize,
-    state: Mutex<State<P, E>>,
+    state: Mutex<ReadingState<P, E>>,
     changed: Condvar,
 }
 
-struct State<P, E> {
+struct ReadingState<P, E> {
     /// The first item that nobody began to read.
     next: usize,
     /// The number of items that were counted.
@@ -95,13 +100,13 @@ struct State<P, E> {
     has_ended: bool,
 }
 
-impl<P, E> State<P, E> {
+impl<P, E> ReadingState<P, E> {
     fn new() -> Self {
         Self { next: 0, counted: 0, ready: BTreeMap::new(), has_ended: false }
     }
 }
 
-struct EndOnDrop<'w, 'i, I, P, E>(&'w Work<'i, I, P, E>);
+struct EndOnDrop<'w, 'i, I, P, E>(&'w OrderedReading<'i, I, P, E>);
 
 impl<I, P, E> Drop for EndOnDrop<'_, '_, I, P, E> {
     fn drop(&mut self) {
@@ -110,9 +115,9 @@ impl<I, P, E> Drop for EndOnDrop<'_, '_, I, P, E> {
     }
 }
 
-impl<I, P, E> Work<'_, I, P, E> {
+impl<I, P, E> OrderedReading<'_, I, P, E> {
     /// Takes the next item that may be read.
-    fn next(&self, state: &mut State<P, E>) -> Option<usize> {
+    fn next(&self, state: &mut ReadingState<P, E>) -> Option<usize> {
         let at = state.next;
         (at < self.items.len() && at < state.counted + self.ahead).then(|| {
             state.next += 1;
@@ -121,7 +126,7 @@ impl<I, P, E> Work<'_, I, P, E> {
     }
 
     /// Reads an item without the lock.
-    fn read_unlocked(&self, state: &mut MutexGuard<'_, State<P, E>>, at: usize) {
+    fn read_unlocked(&self, state: &mut MutexGuard<'_, ReadingState<P, E>>, at: usize) {
         let part = MutexGuard::unlocked(state, || (self.read)(&self.items[at]));
         state.ready.insert(at, part);
         self.changed.notify_all();

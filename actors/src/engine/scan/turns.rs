@@ -7,6 +7,7 @@ use headcount_domain::ids::OrganizationId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::helpers::ScanHelpers;
 use crate::admission_gate::{Gate, Holder};
 use crate::engine::shard_client::AskError;
 
@@ -20,6 +21,7 @@ pub(in crate::engine) struct ScanTurns {
     state: Arc<Mutex<WaitingScans>>,
     /// Bounds how many wait, and divides the places among organizations.
     waiting: Gate,
+    helpers: Arc<ScanHelpers>,
 }
 
 struct WaitingScans {
@@ -44,10 +46,15 @@ impl Drop for ScanTurn {
 }
 
 impl ScanTurns {
-    /// Creates `count` turns.
-    pub(in crate::engine) fn new(count: usize) -> Self {
+    /// Creates `count` turns. Those who have one share `helpers`.
+    pub(in crate::engine) fn new(count: usize, helpers: ScanHelpers) -> Self {
         let state = WaitingScans { free: count, rotation: VecDeque::new(), waiting: BTreeMap::new() };
-        Self { state: Arc::new(Mutex::new(state)), waiting: Gate::new(MAX_WAITING) }
+        Self { state: Arc::new(Mutex::new(state)), waiting: Gate::new(MAX_WAITING), helpers: Arc::new(helpers) }
+    }
+
+    /// The helpers of the scans that run.
+    pub(super) fn helpers(&self) -> &ScanHelpers {
+        &self.helpers
     }
 
     /// Waits for a turn of `organization`.
@@ -136,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn organizations_take_turns() {
-        let turns = ScanTurns::new(1);
+        let turns = ScanTurns::new(1, ScanHelpers::new(0));
         let first = turns.take(of(1)).await.unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
@@ -161,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn few_run_at_once_and_few_wait() {
-        let turns = ScanTurns::new(2);
+        let turns = ScanTurns::new(2, ScanHelpers::new(0));
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut tasks = Vec::new();
         for _ in 0..200 {
