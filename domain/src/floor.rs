@@ -51,10 +51,10 @@ impl Project {
         if former.is_none_or(|former| day > former) {
             self.resolve_deferred(former, day);
             self.restore_floor(Some(day));
-            // What reads events does not see those days any more.
+            // What reads events does not see those days any more, and a window that began there may begin at the floor.
             match former.and_then(|former| Some((former.0, u32::try_from(day.0.checked_sub(former.0)?).ok()?))) {
                 Some((former, days)) if days <= MAX_TOUCHED_DAYS => {
-                    (former..day.0).for_each(|day| self.touched.day(FigureKind::Events, Day(day)));
+                    (former..=day.0).for_each(|day| self.touched.day(FigureKind::Events, Day(day)));
                 }
                 _ => self.touched.all_days(FigureKind::Events),
             }

@@ -52,7 +52,9 @@ fn history(seed: u64) -> History {
         _ => true,
     };
     let steps = history.steps.iter().filter(stays).cloned().collect();
-    history.with_steps(steps)
+    let history = history.with_steps(steps);
+    // Floors rise in some of them, as the retention of their projects says.
+    if seed % 5 >= 3 { history.with_floors() } else { history }
 }
 
 fn trial(server: &Arc<TestServer>, seed: u64) -> Result<Coverage, String> {
@@ -189,8 +191,10 @@ fn a_deleted_project_leaves_no_trace() {
         let path = format!("/projects/{}", id_of(&served.server, &gone));
         assert_eq!(served.server.delete(&path).status, 204, "{gone} of {history}");
         model.delete_project(&gone);
-        let of_gone =
-            |step: &&Step| matches!(step, Step::Track { project, .. } | Step::Batch { project, .. } if *project == gone);
+        let of_gone = |step: &&Step| match step {
+            Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == gone,
+            Step::Rates(_) | Step::Restart | Step::Ask(_) => false,
+        };
         after.iter().filter(|step| !of_gone(step)).for_each(|step| send(&mut served, &mut model, step));
         let mut ids = Ids::default();
         let asked = questions(&history, &mut rng, 120);
@@ -237,6 +241,10 @@ fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
             model.set_rates(rates.clone());
         }
         Step::Restart => served.restart(),
+        Step::Floor { project, day } => {
+            served.raise_floor(project, *day);
+            model.raise_floor(project, *day);
+        }
         Step::Ask(_) => {}
     }
 }

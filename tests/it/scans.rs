@@ -22,7 +22,8 @@ fn events_only(seed: u64, events: usize) -> History {
     let history = History::from_seed(seed, now_ms(), Size { events, questions: 0 });
     let stays = |step: &&Step| !matches!(step, Step::Restart | Step::Ask(_));
     let steps = history.steps.iter().filter(stays).cloned().collect();
-    history.with_steps(steps)
+    let history = history.with_steps(steps);
+    if seed % 2 == 1 { history.with_floors() } else { history }
 }
 
 #[test]

@@ -247,6 +247,14 @@ BUGS = [
     ("a version ignores the money of attribution", "&[FigureKind::Attribution, FigureKind::Money]", "&[FigureKind::Attribution]"),
     ("a version ignores the last day", "if *number == last { to + 1 } else", "if *number == last { to } else"),
     ("a version is not saved", "self.frozen_parts.extend(versions.into_iter().map(|part| (DayVersions::TAG, part)));", "let _ = versions;"),
+    # Floors.
+    ("what is frozen changes", "if key[..i32::BYTES] < self.floor[..] {", "if key[..0] < self.floor[..0] {"),
+    ("another touch moves frozen orders", "            self.resolve_deferred(former, day);\n", ""),
+    ("the first frozen day has no deferred orders", "let first = from.map_or(i32::MIN, |day| day.0);", "let first = from.map_or(0, |day| day.0 + 1);"),
+    ("the floor itself is frozen", "first.0.pack(&mut self.floor);", "(first.0 + 1).pack(&mut self.floor);"),
+    ("a floor falls", "former.is_none_or(|former| day > former)", "former.is_none_or(|former| day != former)"),
+    ("events below the floor count", "self.floor.is_some_and(|floor| event.day < floor)", "self.floor.is_some_and(|floor| event.day.0 + 1 < floor.0)"),
+    ("organization-wide answers know frozen days", "map_or(window.start, |floor| window.start.max(floor))", "map_or(window.start, |floor| window.start.min(floor))"),
     # Records and cells, saved and read back.
     ("what is collected goes before it is in the store", "slot.changed_in == 0 && slot.collected_in <= self.durable", "slot.changed_in == 0"),
     ("pages of a record that is being saved go", "self.frozen.is_empty() && self.durable + 1 == self.generation", "self.frozen.is_empty()"),

@@ -10,7 +10,7 @@ use headcount::domain::ids::ProjectId;
 use headcount::domain::money::ratio_of_counts;
 use headcount::domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_model::text::Url;
-use headcount_model::time::{day_of, instant_ms};
+use headcount_model::time::instant_ms;
 use headcount_model::traffic::{self, traffic};
 use headcount_model::{Json, Model, ProjectSetup, Sender, ServedModel};
 
@@ -180,11 +180,11 @@ async fn sessions_by_source_medium_campaign_and_channel() {
     let (engine, project) = open(&data);
     let requests = requests();
     let model = model_of(&requests);
-    let facts = model.facts();
     for (first, last) in [("2015-05-17", "2015-05-20"), ("2015-05-18", "2015-05-18"), ("2015-05-19", "2015-05-20")] {
         let got = engine.ask(project, TrafficQuery { window: window(first, last) }).await.unwrap();
-        let day = |at_ms| day_of(at_ms, model.organization.timezone).to_string();
-        let expected = traffic(&facts, "site", |at_ms| (first..=last).contains(&day(at_ms).as_str()));
+        let mut visits = model.visits("site");
+        visits.retain(|visit| (first..=last).contains(&visit.day.to_string().as_str()));
+        let expected = traffic(&visits);
         print("sources", &got.by_source);
         print("mediums", &got.by_medium);
         print("campaigns", &got.by_campaign);

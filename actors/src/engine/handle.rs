@@ -39,7 +39,9 @@ use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
-use crate::shard::{CheckpointProgress, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of};
+use crate::shard::{
+    CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of,
+};
 use crate::verifier::DamageNote;
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
@@ -70,6 +72,7 @@ pub(super) struct Inner {
     pub(super) archiver: Arc<Archiver>,
     pub(super) quotas: Arc<QuotaTable>,
     pub(super) versions: Arc<Versions>,
+    pub(super) floors: Arc<Floors>,
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
@@ -155,7 +158,9 @@ impl Engine {
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let opened = open::open(&config)?;
-        Self::start(config, opened, geo)
+        let engine = Self::start(config, opened, geo)?;
+        engine.start_retention();
+        Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
@@ -202,6 +207,7 @@ impl Engine {
             dead,
             quotas: shared.quotas,
             versions: shared.versions,
+            floors: shared.floors,
             memory,
             damage: shared.damage,
             deleted: shared.deleted,

@@ -17,6 +17,7 @@ mod open;
 mod queries;
 mod quotas;
 mod readiness;
+mod retention;
 mod scan;
 mod sealing;
 mod shard_client;

@@ -23,8 +23,8 @@ use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{
-    Applier, CheckpointProgress, Checkpoints, Evictor, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth, QuotaTable,
-    Shard, ShardMap, Versions,
+    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
+    QuotaTable, Shard, ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::verify::remove_scratch;
@@ -123,6 +123,7 @@ pub(crate) struct OpenedState {
 /// State that the shards share with the rest of the engine.
 pub(crate) struct SharedState {
     pub(crate) versions: Arc<Versions>,
+    pub(crate) floors: Arc<Floors>,
     pub(crate) quotas: Arc<QuotaTable>,
     pub(crate) health: Arc<PartitionHealth>,
     pub(crate) checkpoints: Arc<CheckpointProgress>,
@@ -152,8 +153,8 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &writer) {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
-                let PartitionContext { versions, limits: quotas, health, checkpoints, damage, .. } = context;
-                let shared = SharedState { versions, quotas, health, checkpoints, damage, deleted: Arc::clone(self.deleted) };
+                let PartitionContext { versions, floors, limits: quotas, health, checkpoints, damage, deleted, .. } = context;
+                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted };
                 return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use headcount_archive::export::parse_row;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
@@ -14,10 +14,9 @@ use headcount_domain::text::cut_bytes;
 use super::handle::Engine;
 use crate::admission_gate::Permit;
 use crate::event_codec::Events;
-use crate::ingest::{
-    BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, Status, TrackError, Tracker, with_agent,
-};
+use crate::ingest::{BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent};
 use crate::registry::ProjectConfig;
+use crate::shard::Outcome;
 
 /// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;
@@ -88,10 +87,11 @@ impl Engine {
     pub async fn record(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
         let (event, clamped) = match prepared.verdict {
             Verdict::Record { event, clamped, .. } => (event, clamped),
-            Verdict::Dropped(reason) => {
-                return Ok(Receipt { id: None, status: Status::Dropped(reason), clamped: false, position: None });
-            }
+            Verdict::Dropped(reason) => return Ok(Receipt::dropped(reason)),
         };
+        if self.is_below_floor(&event) {
+            return Ok(Receipt::dropped(DropReason::Retention));
+        }
         let (project, external_id) = (event.project, event.external_id.clone());
         self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
         let events = vec![event];
@@ -117,6 +117,7 @@ impl Engine {
         let (mut events, mut places) = (Events::new(), Vec::new());
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
+                Ok(Prepared { verdict: Verdict::Record { event, .. } }) if self.is_below_floor(&event) => receipt.dropped += 1,
                 Ok(Prepared { verdict: Verdict::Record { event, .. } }) => {
                     events.push(event);
                     places.push(index);
@@ -134,10 +135,10 @@ impl Engine {
             return Ok(receipt);
         }
         for outcome in tracker.record(events, permit).await? {
-            if outcome.is_duplicate() {
-                receipt.duplicates += 1;
-            } else {
-                receipt.recorded += 1;
+            match outcome {
+                Outcome { is_dropped: true, .. } => receipt.dropped += 1,
+                outcome if outcome.is_duplicate() => receipt.duplicates += 1,
+                _ => receipt.recorded += 1,
             }
         }
         Ok(receipt)

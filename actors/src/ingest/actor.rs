@@ -34,6 +34,7 @@ pub(crate) struct Track {
 #[rtype(result = "()")]
 pub(crate) struct RaiseFloor {
     pub(crate) floor: FloorMove,
+    pub(crate) permit: Permit,
     pub(crate) answer: oneshot::Sender<Result<Vec<Outcome>, TrackError>>,
 }
 
@@ -196,8 +197,8 @@ impl Handler<Track> for IngestActor {
 impl Handler<RaiseFloor> for IngestActor {
     type Result = ();
 
-    fn handle(&mut self, RaiseFloor { floor, answer }: RaiseFloor, ctx: &mut Context<Self>) {
-        let from = Senders { permits: Vec::new(), waiting: vec![Waiting { events: 1, answer }] };
+    fn handle(&mut self, RaiseFloor { floor, permit, answer }: RaiseFloor, ctx: &mut Context<Self>) {
+        let from = Senders { permits: vec![permit], waiting: vec![Waiting { events: 1, answer }] };
         self.submit(floor.project, LogRecord::Floor(floor), from, ctx.address());
     }
 }

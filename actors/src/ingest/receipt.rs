@@ -38,7 +38,7 @@ pub struct BatchReceipt {
     pub recorded: usize,
     /// How many had an `external_id` that was there already.
     pub duplicates: usize,
-    /// How many were dropped by the project's policy.
+    /// How many were dropped by the project's policy, or since their days lie below its floor.
     pub dropped: usize,
     /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
     pub errors: Vec<(usize, Invalid)>,
@@ -54,8 +54,16 @@ pub fn event_id(project: ProjectId, external_id: Option<&str>, position: Positio
 }
 
 impl Receipt {
+    /// The receipt of an event that is not recorded.
+    pub(crate) fn dropped(reason: DropReason) -> Self {
+        Self { id: None, status: Status::Dropped(reason), clamped: false, position: None }
+    }
+
     /// The receipt of an event that was applied.
     pub(crate) fn of(project: ProjectId, external_id: Option<&str>, outcome: Outcome, clamped: bool) -> Self {
+        if outcome.is_dropped {
+            return Self::dropped(DropReason::Retention);
+        }
         let id = event_id(project, external_id, outcome.position);
         let status = if outcome.is_duplicate() { Status::Duplicate } else { Status::Recorded };
         Self { id: Some(id), status, clamped, position: Some(outcome.first) }

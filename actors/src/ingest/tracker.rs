@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use actix::Addr;
+use headcount_domain::floor::FloorMove;
 use tokio::sync::oneshot;
 
-use super::actor::{IngestActor, Track};
+use super::actor::{IngestActor, RaiseFloor, Track};
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::Events;
@@ -48,6 +49,21 @@ impl Tracker {
         let (answer, wait) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
         self.ingest.do_send(Track { events, permit, answer });
+        self.answered(wait).await
+    }
+
+    /// Records a floor of a project; answers when it is durable and applied.
+    ///
+    /// # Errors
+    /// See [`TrackError`].
+    pub(crate) async fn raise_floor(&self, floor: FloorMove, permit: Permit) -> Result<(), TrackError> {
+        let (answer, wait) = oneshot::channel();
+        #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
+        self.ingest.do_send(RaiseFloor { floor, permit, answer });
+        self.answered(wait).await.map(drop)
+    }
+
+    async fn answered(&self, wait: oneshot::Receiver<Result<Vec<Outcome>, TrackError>>) -> Result<Vec<Outcome>, TrackError> {
         match tokio::time::timeout(self.timeout, wait).await {
             Ok(Ok(result)) => result,
             _ => Err(TrackError::OutcomeUnknown),

@@ -29,6 +29,8 @@ pub struct ProjectConfig {
     pub policy: Policy,
     /// The web origins that may send events; any if empty. See [`Self::allows_origin`].
     pub allowed_origins: Vec<String>,
+    /// For how many days events are kept; for ever if absent.
+    pub(crate) retention_days: Option<u32>,
     calendar_pinned: bool,
 }
 
@@ -50,6 +52,7 @@ impl ProjectConfig {
         ProjectConfig {
             policy,
             allowed_origins: project.allowed_origins.clone(),
+            retention_days: project.retention_days,
             // The project's flag is never set without the organization's.
             calendar_pinned: project.events_recorded,
         }

@@ -61,6 +61,9 @@ pub struct Project {
     pub signals_policy: SignalsPolicy,
     /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
+    /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent. Since version 4.
+    #[serde(default)]
+    pub retention_days: Option<u32>,
     /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
     /// The rate limits of those [`Self::public_keys`] that have one. Since version 2.
@@ -217,6 +220,8 @@ pub struct NewProject {
     pub signals_policy: Option<SignalsPolicy>,
     /// Whether only servers may send money. Default false.
     pub server_only_revenue: Option<bool>,
+    /// For how many days events are kept. Default for ever.
+    pub retention_days: Option<u32>,
 }
 
 /// A change of a project; `None` leaves a field unchanged.
@@ -236,6 +241,8 @@ pub struct ProjectPatch {
     pub signals_policy: Option<SignalsPolicy>,
     /// Whether only servers may send money.
     pub server_only_revenue: Option<bool>,
+    /// For how many days events are kept; `Some(None)`: for ever.
+    pub retention_days: Option<Option<u32>>,
 }
 
 /// The settings of a new API token.

@@ -58,6 +58,13 @@ impl Registry {
         project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
     }
 
+    /// Returns the projects that keep events for some days only.
+    pub(crate) fn projects_with_retention(&self) -> Vec<ProjectId> {
+        let state = self.state();
+        let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
+        projects.filter(|project| project.retention_days.is_some()).map(|project| project.id).collect()
+    }
+
     /// Changes a project atomically, and returns its new state.
     ///
     /// The currency is fixed by the project's first recorded event, because amounts were converted to it at the rates of
@@ -189,6 +196,7 @@ impl NewProject {
             bots: self.bots.unwrap_or_default(),
             signals_policy: self.signals_policy.unwrap_or_default(),
             server_only_revenue: self.server_only_revenue.unwrap_or(false),
+            retention_days: validate::retention_days(self.retention_days)?,
             public_keys: vec![new_public_key()?],
             key_limits: BTreeMap::new(),
             created_at: now,
@@ -202,7 +210,8 @@ fn new_public_key() -> Result<String, RegistryError> {
 }
 
 fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryError> {
-    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = patch;
+    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days } =
+        patch;
     let mut changed = current.clone();
     if let Some(name) = name {
         changed.name = validate::name(&name)?;
@@ -215,6 +224,7 @@ fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryEr
     changed.bots = bots.unwrap_or(changed.bots);
     changed.signals_policy = signals_policy.unwrap_or(changed.signals_policy);
     changed.server_only_revenue = server_only_revenue.unwrap_or(changed.server_only_revenue);
+    changed.retention_days = validate::retention_days(retention_days.unwrap_or(changed.retention_days))?;
     if current.events_recorded && changed.currency != current.currency {
         return Err(currency_fixed(current.currency));
     }

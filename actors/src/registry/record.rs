@@ -12,7 +12,8 @@ use super::ids::{MemberId, TokenId};
 use super::model::{ApiToken, Member, Organization, Project};
 use super::secret::SecretHash;
 
-/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members.
+/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
+/// and the retention of projects.
 pub(super) const RECORD_VERSION: u32 = 4;
 
 /// One change of the control data.

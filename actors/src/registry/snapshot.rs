@@ -16,7 +16,8 @@ use super::error::ControlError;
 use super::secret::hex;
 use super::state::State;
 
-/// The version of new snapshots. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members.
+/// The version of new snapshots. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
+/// and the retention of projects.
 pub(super) const SNAPSHOT_VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]

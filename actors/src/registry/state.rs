@@ -262,7 +262,8 @@ impl Tenant {
     /// Removes a project and its tokens. Returns the project and the hashes of the tokens.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
-        if project.events_recorded {
+        // A floor may have been recorded, too.
+        if project.events_recorded || project.retention_days.is_some() {
             self.deletions.insert(id);
         }
         Some((project, self.take_tokens(|token| token.project == Some(id))))

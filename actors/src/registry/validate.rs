@@ -19,6 +19,8 @@ pub const MAX_PUBLIC_KEYS: usize = 20;
 /// The maximum rate and burst of a public key's limit, in events per second and events. A burst of this size fits in
 /// nanoseconds without overflow, and it exceeds the throughput of a server.
 pub const MAX_RATE_LIMIT: u32 = 1_000_000;
+/// The longest retention of events, in days.
+pub const MAX_RETENTION_DAYS: u32 = 3_660;
 /// The maximum number of projects of an organization. A change of the organization rebuilds the policy of each.
 pub const MAX_PROJECTS: usize = 1_000;
 /// The maximum number of API tokens of an organization.
@@ -141,6 +143,17 @@ pub(super) fn expiry(expires_at: Option<Instant>, now: Instant) -> Result<(), Re
             Err(RegistryError::invalid("expires_at", format!("must be in the future, is {expires_at}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks for how many days events are kept; `None` is for ever.
+pub(super) fn retention_days(days: Option<u32>) -> Result<Option<u32>, RegistryError> {
+    match days {
+        Some(days) if !(1..=MAX_RETENTION_DAYS).contains(&days) => {
+            let message = format!("must be 1 to {MAX_RETENTION_DAYS} days, or null, is {days}");
+            Err(RegistryError::invalid("retention_days", message))
+        }
+        days => Ok(days),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) use checkpoints::Checkpoints;
 pub(crate) use evictor::Evictor;
 pub(crate) use health::{Condition, PartitionHealth};
 pub(crate) use memory_usage::MemoryUsage;
-pub(crate) use partition_context::{PartitionContext, Versions};
+pub(crate) use partition_context::{Floors, PartitionContext, Versions};
 pub(crate) use quota_table::{QuotaCheck, QuotaTable};
 pub(crate) use shard::{Shard, ShardRequest};
 pub(crate) use shard_map::ShardMap;

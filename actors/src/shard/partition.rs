@@ -11,6 +11,7 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Query, Reader};
 use headcount_domain::quota::{Quota, Reached};
+use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 
@@ -262,6 +263,17 @@ impl Partition {
     /// The position of the first event that is in no durable checkpoint.
     pub(crate) fn first_not_durable(&self) -> Option<Position> {
         self.saving_from.into_iter().chain(self.unsaved_from).min()
+    }
+
+    /// The floor of a project. Does not load it.
+    pub(crate) fn floor(&self, id: ProjectId) -> Result<Option<Day>, Fault> {
+        match self.projects.get(&id) {
+            _ if self.context.deleted.contains(id) => Ok(None),
+            Some(state) => Ok(state.project.floor()),
+            None => {
+                Ok(read_meta::<ProjectMeta>(&*self.context.store, &meta_key(self.stored_as, id))?.and_then(|meta| meta.floor))
+            }
+        }
     }
 
     /// The position of a project's last event that counted. Loads the project.

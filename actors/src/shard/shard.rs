@@ -10,6 +10,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::Query;
 use headcount_domain::quota::Quota;
+use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 
@@ -217,6 +218,11 @@ impl Shard {
     /// The quota of its project that each event would exceed, if any.
     pub(crate) fn over_quota(&mut self, project: ProjectId, checks: &[QuotaCheck]) -> Result<Vec<Option<Quota>>, Fault> {
         self.read(project, |partition| partition.over_quota(project, checks))
+    }
+
+    /// The floor of a project, which need not be loaded.
+    pub(crate) fn floor(&mut self, project: ProjectId) -> Result<Option<Day>, Fault> {
+        self.read(project, |partition| partition.floor(project))
     }
 
     /// The position of a project's last event that counted. Loads the project.

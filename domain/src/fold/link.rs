@@ -42,7 +42,7 @@ impl<S: Source> Fold<'_, S> {
             return Ok(());
         }
         let former = if slot.is_some() { self.take_identity(anonymous)? } else { None };
-        self.project.people.insert(anonymous, IdentitySlot::Alias(user));
+        self.project.people.insert(anonymous, IdentitySlot::Alias { user, since: self.position });
         if let Some(former) = former
             && let Some(user_identity) = self.take_identity(user)?
         {
@@ -130,10 +130,12 @@ impl<S: Source> Fold<'_, S> {
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {
-            Some(person @ IdentitySlot::Canonical(_)) => match std::mem::replace(person, IdentitySlot::Alias(key)) {
-                IdentitySlot::Canonical(identity) => Some(identity),
-                IdentitySlot::Alias(_) => None,
-            },
+            Some(person @ IdentitySlot::Canonical(_)) => {
+                match std::mem::replace(person, IdentitySlot::Alias { user: key, since: 0 }) {
+                    IdentitySlot::Canonical(identity) => Some(identity),
+                    IdentitySlot::Alias { .. } => None,
+                }
+            }
             _ => None,
         })
     }

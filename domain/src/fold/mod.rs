@@ -44,7 +44,7 @@ impl Project {
     /// # Errors A record could not be read.
     pub fn resolve<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<RecordKey, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
-            Some(IdentitySlot::Alias(user)) => *user,
+            Some(IdentitySlot::Alias { user, .. }) => *user,
             _ => key,
         })
     }

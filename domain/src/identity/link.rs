@@ -5,6 +5,8 @@
 
 use std::iter::Peekable;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::IdentityId;
 use super::record::IdentitySlot;
 use crate::ids::{KeyHasher, RecordKey};
@@ -55,7 +57,7 @@ impl SentIds {
 }
 
 /// A link recorded by an event. In sorted order, the effective link of an anonymous id is its first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdentityLink {
     /// The key of the anonymous id.
     pub anonymous: RecordKey,
@@ -68,7 +70,7 @@ pub struct IdentityLink {
 /// Whether a link of the id in `slot` takes effect: only the first one does.
 #[must_use]
 pub fn takes_link(slot: Option<&IdentitySlot>) -> bool {
-    !matches!(slot, Some(IdentitySlot::Alias(_)))
+    !matches!(slot, Some(IdentitySlot::Alias { .. }))
 }
 
 /// Resolves ascending keys with sorted links.

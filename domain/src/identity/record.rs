@@ -13,14 +13,20 @@ use crate::records::{Record, page_key};
 pub enum IdentitySlot {
     /// The identity itself.
     Canonical(Box<Identity>),
-    /// An anonymous id that is permanently linked to this user.
-    Alias(RecordKey),
+    /// An anonymous id that is permanently linked to a user.
+    Alias {
+        /// The user.
+        user: RecordKey,
+        /// The position of the event that linked it.
+        since: Position,
+    },
 }
 
 impl Record for IdentitySlot {
     const SPACE: u8 = 0;
     const PAGE_SPACE: u8 = 3;
     const NAME: &'static str = "identity";
+    const VERSION: u8 = 2;
     type Page = FactsPage;
 
     fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {
@@ -38,7 +44,7 @@ impl Record for IdentitySlot {
     fn weight(&self) -> usize {
         let identity = match self {
             Self::Canonical(identity) => identity,
-            Self::Alias(_) => return size_of::<Self>(),
+            Self::Alias { .. } => return size_of::<Self>(),
         };
         let email: usize = identity.emails.iter().map(|(email, _)| email.len() + 16).sum();
         // The allocator's overhead for an identity and its lists.

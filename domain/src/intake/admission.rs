@@ -73,6 +73,8 @@ pub enum DropReason {
     Consent,
     /// The event's identity was erased.
     OptedOut,
+    /// The day of the event lies below the floor of its project.
+    Retention,
 }
 
 impl DropReason {
@@ -83,6 +85,7 @@ impl DropReason {
             Self::Bot => "bot",
             Self::Consent => "consent",
             Self::OptedOut => "opted_out",
+            Self::Retention => "retention",
         }
     }
 }

@@ -11,6 +11,6 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{
-    AttributionQuery, CohortsQuery, EventVisit, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery, UniqueUsersQuery,
-    VisitsQuery,
+    AttributionQuery, CohortsQuery, EventVisit, LinkedQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery,
+    UniqueUsersQuery, VisitsQuery,
 };

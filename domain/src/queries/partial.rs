@@ -8,6 +8,7 @@ use crate::ids::{KeyHasher, OrganizationId, ProjectId};
 use crate::limits::Limits;
 use crate::project::Project;
 use crate::records::Source;
+use crate::time::{Day, Window};
 use crate::versions::Depends;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,18 @@ pub struct Reader<'a, S> {
     pub hasher: &'a KeyHasher,
     /// The source of records that are not in memory.
     pub source: &'a S,
+}
+
+/// A day after every event.
+const NEVER: Day = Day(1 << 24);
+
+impl<S> Reader<'_, S> {
+    /// Returns the days of a window that are not below the project's floor: those that organization-wide answers know. If there are none, it is a
+    /// window without events.
+    pub(super) fn kept(&self, window: Window) -> Window {
+        let start = self.project.floor().map_or(window.start, |floor| window.start.max(floor));
+        if start <= window.end { Window { start, ..window } } else { Window { start: NEVER, end: NEVER } }
+    }
 }
 
 /// A query to one project.

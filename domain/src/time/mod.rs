@@ -9,7 +9,7 @@ mod window;
 pub use calendar::{Day, Month};
 pub use instant::{ClampedTime, EARLIEST, Instant, MAX_AHEAD_MS, TooEarly, clamp_timestamp};
 pub use timezone::{Timezone, UnknownTimezone};
-pub use window::{DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};
+pub use window::{BeforeFloor, DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};
 
 /// The milliseconds in a day without a clock change.
 pub const MS_PER_DAY: i64 = 86_400_000;

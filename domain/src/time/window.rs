@@ -46,6 +46,16 @@ pub enum WindowError {
     },
 }
 
+/// A question needs events of days below the floor of its project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("events before {floor} are not kept")]
+pub struct BeforeFloor {
+    /// `start_date`, or `end_date` if the start is the default.
+    pub param: &'static str,
+    /// The first day of which events are kept.
+    pub floor: Day,
+}
+
 impl WindowError {
     /// The parameter at fault: `start_date` or `end_date`.
     #[must_use]
@@ -86,6 +96,17 @@ impl Window {
     #[must_use]
     pub const fn depends_on_today(start: Option<&str>, end: Option<&str>) -> bool {
         start.is_none() || end.is_none()
+    }
+
+    /// Returns the days of the window that are not below `floor`, of which events can be read. A default start moves up.
+    ///
+    /// # Errors [`BeforeFloor`]: a given start lies below the floor, or all days do.
+    pub fn above(self, floor: Option<Day>, has_start: bool) -> Result<Window, BeforeFloor> {
+        match floor.filter(|floor| *floor > self.start) {
+            None => Ok(self),
+            Some(floor) if !has_start && floor <= self.end => Ok(Window { start: floor, ..self }),
+            Some(floor) => Err(BeforeFloor { param: if has_start { "start_date" } else { "end_date" }, floor }),
+        }
     }
 
     /// Returns the last `days` calendar days, including today; at least today.

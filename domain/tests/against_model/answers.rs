@@ -89,12 +89,30 @@ impl Params<'_> {
 
 pub(crate) fn ask(folded: &mut Folded, question: &Question) -> (u16, Json) {
     match answer(folded, question) {
-        Ok(body) => (200, body),
+        Ok(body) => (200, with_complete_from(folded, question, body)),
         Err(Refused(status)) => {
             let kind = if status == 404 { "not_found" } else { "invalid_request" };
             (status, Json::object([("error", Json::object([("type", Json::from(kind))]))]))
         }
     }
+}
+
+/// Adds what every organization-wide answer has.
+fn with_complete_from(folded: &Folded, question: &Question, body: Json) -> Json {
+    let Json::Object(mut fields) = body else { return body };
+    if !question.path.starts_with("/projects/") {
+        let any = folded.projects.values().next().unwrap().lock().unwrap().policy.timezone;
+        let params = Params(question);
+        let window = match question.path.starts_with("/identities/") {
+            true => Window::resolve(params.text("start_date").as_deref(), params.text("end_date").as_deref(), any, folded.now)
+                .unwrap(),
+            false => {
+                Window::last_days(u32::try_from(params.count("range_days", 365, 30).unwrap_or(30)).unwrap(), any, folded.now)
+            }
+        };
+        fields.insert("complete_from".to_owned(), complete_from(folded, window));
+    }
+    Json::Object(fields)
 }
 
 fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
@@ -211,6 +229,12 @@ fn of_group(folded: &Folded, operation: &str, params: &Params<'_>, range: Window
     Ok(list("groups", top.rows.iter().map(row), top.truncated))
 }
 
+/// The latest floor of a project after the first day of a window.
+fn complete_from(folded: &Folded, window: Window) -> Json {
+    let floors = folded.projects.values().filter_map(|held| held.lock().unwrap().state.floor());
+    Json::from(floors.filter(|floor| *floor > window.start).max().map(|floor| floor.to_string()))
+}
+
 fn company(currency: Currency, metrics: Option<CompanyMetrics>) -> Result<Json, Refused> {
     let company = metrics.ok_or(Refused(404))?;
     Ok(Json::object([
@@ -230,7 +254,8 @@ fn company(currency: Currency, metrics: Option<CompanyMetrics>) -> Result<Json, 
 
 fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instant) -> Result<Json, Refused> {
     if scanned::needs_events(params.0) {
-        return scanned::answer(held, params.0, params.window(held, now)?);
+        let window = params.window(held, now)?.above(held.state.floor(), params.text("start_date").is_some());
+        return scanned::answer(held, params.0, window.map_err(|_| Refused(400))?);
     }
     let currency = Json::from(held.policy.currency.as_str());
     match operation {

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use chrono::NaiveDate;
 use headcount_domain::agent::Agent;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
@@ -32,7 +33,7 @@ use headcount_domain::limits::Limits;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader};
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::time::{Day, Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
@@ -71,6 +72,12 @@ fn checkpoint_step_of(seed: u64) -> usize {
     if seed % 4 == 3 { usize::MAX } else { 1 }
 }
 
+/// A record of the log.
+enum Logged {
+    Event(Box<Event>),
+    Floor(Day),
+}
+
 /// One project.
 struct Held {
     policy: Policy,
@@ -79,7 +86,7 @@ struct Held {
     /// The number of parts and records of a checkpoint that are written with each event.
     checkpoint_step: usize,
     /// What a log holds: the events that the last whole checkpoint is without, with their positions.
-    since: Vec<(Box<Event>, u64)>,
+    since: Vec<(Logged, u64)>,
     /// How many of them the checkpoint that is being written will hold.
     begun_at: usize,
     external_ids: HashMap<String, u64>,
@@ -104,7 +111,11 @@ impl Held {
     fn apply(&mut self, event: Box<Event>, position: u64) {
         self.state.apply(&event, position, hasher(), &self.saved).unwrap();
         self.log.push(((*event).clone(), position));
-        self.since.push((event, position));
+        self.logged(Logged::Event(event), position);
+    }
+
+    fn logged(&mut self, record: Logged, position: u64) {
+        self.since.push((record, position));
         if self.saved.is_running() {
             if position.is_multiple_of(3) {
                 let_go(&mut self.state);
@@ -132,8 +143,11 @@ impl Held {
     fn start(&mut self) {
         self.state = self.saved.start(self.state.limits);
         self.begun_at = 0;
-        for (event, position) in &self.since {
-            self.state.apply(event, *position, hasher(), &self.saved).unwrap();
+        for (record, position) in &self.since {
+            match record {
+                Logged::Event(event) => self.state.apply(event, *position, hasher(), &self.saved).unwrap(),
+                Logged::Floor(day) => self.state.raise_floor(*day, *position),
+            }
         }
     }
 
@@ -208,6 +222,7 @@ impl Folded {
                 Step::Track { project, body } => drop(folded.track(project, body)),
                 Step::Batch { project, bodies } => drop(folded.batch(project, bodies)),
                 Step::Rates(table) => folded.rates(table),
+                Step::Floor { project, day } => folded.raise_floor(project, *day),
                 Step::Restart | Step::Ask(_) => {}
             }
         }
@@ -236,6 +251,10 @@ impl Folded {
             }
             Err(invalid) => return TrackReply::Refused { param: invalid.param },
         };
+        if held.state.drops(&event) {
+            let reason = Some("retention".to_owned());
+            return TrackReply::Accepted { status: "dropped".into(), reason, clamped, id: None };
+        }
         self.position += 1;
         let position = self.position;
         let known = event.external_id.as_ref().map(|id| *held.external_ids.entry(id.to_string()).or_insert(position));
@@ -309,6 +328,14 @@ impl Subject for Folded {
         }
     }
 
+    fn raise_floor(&mut self, project: &str, day: NaiveDate) {
+        self.position += 1;
+        let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
+        let day = Day::parse(&day.to_string()).unwrap();
+        held.state.raise_floor(day, self.position);
+        held.logged(Logged::Floor(day), self.position);
+    }
+
     fn ask(&mut self, question: &Question) -> (u16, Json) {
         answers::ask(self, question)
     }
@@ -324,7 +351,7 @@ fn alone(mut history: History) -> History {
     let name = history.projects[0].name.clone();
     let path = format!("/projects/{{{name}}}/");
     history.steps.retain(|step| match step {
-        Step::Track { project, .. } | Step::Batch { project, .. } => *project == name,
+        Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == name,
         Step::Ask(question) => !question.path.starts_with("/projects/") || question.path.starts_with(&path),
         Step::Rates(_) | Step::Restart => true,
     });
@@ -333,6 +360,7 @@ fn alone(mut history: History) -> History {
 
 fn trial(seed: u64) -> Result<Coverage, String> {
     let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 60 });
+    let history = if has_floors(seed) { history.with_floors() } else { history };
     let steps = history.steps.iter().filter(|step| answers::is_answered(step)).cloned().collect();
     let history = history.with_steps(steps);
     // Questions take other ways where nobody but one project has a say.
@@ -350,6 +378,11 @@ fn trial(seed: u64) -> Result<Coverage, String> {
         let failure = fails(&small).err().unwrap_or(failure);
         format!("seed {seed}: {failure}\n{small}")
     })
+}
+
+/// Whether floors rise in the history of a seed.
+fn has_floors(seed: u64) -> bool {
+    seed % 5 >= 3
 }
 
 /// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says otherwise.

@@ -5,9 +5,10 @@ use headcount_domain::time::Instant;
 use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions};
 use headcount_model::{Ids, Model, Sender};
 
-use super::{Folded, NOW_MS, Subject, answers, trials};
+use super::{Folded, NOW_MS, Subject, answers, has_floors, trials};
 
-fn model(history: &History) -> Model {
+/// The model after the steps of a history.
+pub(super) fn model(history: &History) -> Model {
     let mut model = model_of(history);
     for step in &history.steps {
         match step {
@@ -16,6 +17,7 @@ fn model(history: &History) -> Model {
                 bodies.iter().for_each(|body| drop(model.record(project, body, NOW_MS, &Sender::browser())));
             }
             Step::Rates(rates) => model.set_rates(rates.clone()),
+            Step::Floor { project, day } => model.raise_floor(project, *day),
             Step::Restart | Step::Ask(_) => {}
         }
     }
@@ -26,6 +28,7 @@ fn model(history: &History) -> Model {
 fn lists_of_the_past_equal_the_model() {
     for seed in 0..trials(60) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 0 });
+        let history = if has_floors(seed) { history.with_floors() } else { history };
         if history.live {
             continue;
         }

@@ -50,6 +50,12 @@ fn predicate(body: &Json) -> Result<Predicate, Refused> {
     Predicate::new(body.field("event_name").text(), filters).map_err(|_| Refused(400))
 }
 
+/// What is known of an entry: below the floor, what its session knows.
+fn entry_of(held: &Held, event: &Event) -> Entry {
+    let entry = Entry::of(event);
+    if held.state.drops(event) { Entry { url: None, ..entry } } else { entry }
+}
+
 /// All events, in order of time, with their identities and sessions.
 fn seen(held: &Held) -> Vec<Seen<'_>> {
     let keys = |event: &Event| SentKeys::of(&event.who, hasher());
@@ -67,7 +73,7 @@ fn seen(held: &Held) -> Vec<Seen<'_>> {
         let identity = identity(event);
         let entry = identity.map(|identity| {
             let goes_on = |(last, _): &&(i64, Entry)| event.time.0 - last <= SESSION_GAP_MS;
-            let entry = sessions.get(&identity).filter(goes_on).map_or_else(|| Entry::of(event), |(_, entry)| entry.clone());
+            let entry = sessions.get(&identity).filter(goes_on).map_or_else(|| entry_of(held, event), |(_, entry)| entry.clone());
             sessions.insert(identity, (event.time.0, entry.clone()));
             entry
         });

@@ -2,28 +2,11 @@
 
 use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
 use headcount_domain::time::{Day, Window};
-use headcount_histories::{History, Size, Step, Subject, model_of};
-use headcount_model::time::day_of;
+use headcount_histories::{History, Size, Subject};
 use headcount_model::traffic::{self, traffic};
-use headcount_model::{Model, Sender};
 
-use super::{Folded, NOW_MS, trials};
-
-/// The model after the events of a history.
-fn model_with_events(history: &History) -> Model {
-    let mut model = model_of(history);
-    let record = |model: &mut Model, project: &str, body: &str| {
-        let _ = model.record(project, body, NOW_MS, &Sender::browser());
-    };
-    for step in &history.steps {
-        match step {
-            Step::Track { project, body } => record(&mut model, project, body),
-            Step::Batch { project, bodies } => bodies.iter().for_each(|body| record(&mut model, project, body)),
-            Step::Rates(_) | Step::Restart | Step::Ask(_) => {}
-        }
-    }
-    model
-}
+use super::past::model;
+use super::{Folded, NOW_MS, has_floors, trials};
 
 fn shown(traffic: Traffic) -> traffic::Traffic {
     let rows = |rows: Vec<TrafficRow>| rows.into_iter().map(|row| (row.name, row.sessions, row.bounces)).collect();
@@ -49,19 +32,20 @@ fn sessions_and_what_brought_them() {
     let mut sessions = 0;
     for seed in 0..trials(200) {
         let history = History::from_seed(seed, NOW_MS, Size { events: 150, questions: 0 });
+        let history = if has_floors(seed) { history.with_floors() } else { history };
         let mut folded = Folded::of(&history);
         if seed % 2 == 0 {
             folded.restart();
         }
-        let model = model_with_events(&history);
-        let facts = model.facts();
+        let model = model(&history);
         for (first, last) in windows(&history) {
             for project in &history.projects {
                 let held = folded.projects.get_mut(&project.name).unwrap().get_mut().unwrap();
                 let window = Window { start: Day::parse(&first).unwrap(), end: Day::parse(&last).unwrap() };
                 let got = held.ask(&TrafficQuery { window }).unwrap();
-                let day = |at_ms| day_of(at_ms, history.timezone()).to_string();
-                let expected = traffic(&facts, &project.name, |at_ms| (&first..=&last).contains(&&day(at_ms)));
+                let mut visits = model.visits(&project.name);
+                visits.retain(|visit| (&first..=&last).contains(&&visit.day.to_string()));
+                let expected = traffic(&visits);
                 sessions += got.sessions;
                 assert_eq!(shown(got), expected, "seed {seed}, {} from {first} to {last}", project.name);
             }

@@ -61,11 +61,14 @@ pub(crate) struct ProjectFlags {
     /// Whether money sent with a public key is kept on the event and not counted
     #[arg(long, value_name = "BOOL")]
     server_only_revenue: Option<bool>,
+    /// For how many days events are kept, today included: 1 to 3660; 0 for ever. Events that are gone don't come back
+    #[arg(long, value_name = "DAYS")]
+    retention_days: Option<u32>,
 }
 
 impl ProjectFlags {
     fn body(&self, name: Option<&str>) -> Body {
-        let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = self;
+        let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days } = self;
         Body::default()
             .set("name", name)
             .set("currency", currency.as_deref())
@@ -74,6 +77,7 @@ impl ProjectFlags {
             .set("bots", bots.as_deref())
             .set("signals_policy", signals_policy.as_deref())
             .set("server_only_revenue", *server_only_revenue)
+            .set("retention_days", retention_days.map(|days| (days > 0).then_some(days)))
     }
 }
 

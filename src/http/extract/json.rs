@@ -1,4 +1,4 @@
-//! JSON bodies. A field that an operation does not have is an error; null stands for an absent field.
+//! JSON bodies. A field that an operation does not have is an error; null stands for an absent field, unless the field says otherwise.
 //!
 //! [`json_body!`](crate::http::extract::json::json_body) declares the fields of a body once: the struct that it defines reads them,
 //! checks them and documents them.
@@ -44,6 +44,11 @@ impl<'a> Fields<'a> {
             Some(unknown) => Err(ApiError::unknown_parameter(unknown, allowed)),
             None => Ok(Self { values }),
         }
+    }
+
+    /// Whether a field is present, be it null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
     }
 
     /// Returns the JSON text of a field.

@@ -17,6 +17,7 @@ use crate::http::extract::auth::{self, MinRole, ProjectCaller};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::json::JsonBody;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
+use crate::http::respond::answer::Completed;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag::{DataVersion, EntityTag};
 
@@ -107,6 +108,16 @@ impl<Q> ProjectQuestion<'_, Q> {
     }
 }
 
+impl<Q> ProjectQuestion<'_, Q> {
+    /// Returns the window between two dates for an answer that reads events: none are kept below the project's floor, to which a default start
+    /// moves up.
+    pub(crate) async fn event_window(&self, start: Option<&str>, end: Option<&str>) -> Result<Window, ApiError> {
+        let window = self.window(start, end)?;
+        let floor = self.state.engine.floor(self.subject.project).await?;
+        Ok(window.above(floor, start.is_some())?)
+    }
+}
+
 impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
     /// Reads a question about the project in the path, whose parameters are in the body.
     pub(crate) async fn read_body(
@@ -133,6 +144,14 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         let calendar = Calendar::new(state, subject.timezone());
         let parameters = Q::read(request, &calendar)?;
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+    }
+
+    /// Makes the shape of an answer about `window`, with the day from which on it is complete.
+    pub(crate) fn completed<T, A>(&self, window: Window, shape: impl FnOnce(T) -> A) -> impl FnOnce(T) -> Completed<A> {
+        move |answer| {
+            let complete_from = self.state.engine.complete_from(self.subject.id, window);
+            Completed { answer: shape(answer), complete_from: complete_from.map(|day| day.to_string()) }
+        }
     }
 
     /// Returns the organization's projects, which a query is scattered to.

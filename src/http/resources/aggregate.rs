@@ -207,7 +207,7 @@ pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Resul
     let predicate = filters::predicate(asked.event_name.as_deref(), std::mem::take(&mut asked.filters))?.unwrap_or_default();
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
-    let window = question.window(Some(start), end)?;
+    let window = question.event_window(Some(start), end).await?;
     let groups = state.engine.aggregate(question.subject.project, window, predicate, grouping, limit);
     let answer = |groups: Aggregate| AggregateAnswer {
         rows: groups.rows.into_iter().map(GroupRow::from).collect(),

@@ -13,9 +13,13 @@ use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Timestamp, answer};
+use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
+
+type CompletedCompany = Completed<CompanyAnswer>;
+type CompletedTopCompanies = Completed<TopCompaniesAnswer>;
+type CompletedTopUsers = Completed<TopUsersAnswer>;
 
 /// The thing that a 404 names.
 const COMPANY: &str = "company";
@@ -163,7 +167,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
     get, path = "/companies/lookup", tag = "companies", operation_id = "lookup_company",
     params(LookupParameters),
     responses(
-        (status = 200, description = "The figures.", body = CompanyAnswer),
+        (status = 200, description = "The figures.", body = CompletedCompany),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -171,7 +175,8 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
-    question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
+    let shape = |company| CompanyAnswer::new(company, &question.subject);
+    question.reply_if_found(COMPANY, company, question.completed(range_days.0, shape)).await
 }
 
 /// The companies with the most events in the last days, over all projects.
@@ -179,7 +184,7 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
     get, path = "/companies/top", tag = "companies", operation_id = "top_companies",
     params(TopParameters),
     responses(
-        (status = 200, description = "The companies.", body = TopCompaniesAnswer),
+        (status = 200, description = "The companies.", body = CompletedTopCompanies),
         NotModified, QuestionErrors,
     ),
 )]
@@ -187,7 +192,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
-    question.reply(Depends::Everything, companies, TopCompaniesAnswer::from).await
+    question.reply(Depends::Everything, companies, question.completed(range_days.0, TopCompaniesAnswer::from)).await
 }
 
 /// The figures of a company in the last days, over all projects.
@@ -195,7 +200,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     get, path = "/companies/{company_id}/metrics", tag = "companies", operation_id = "get_company_metrics",
     params(CompanyPath, CompanyParameters),
     responses(
-        (status = 200, description = "The figures.", body = CompanyAnswer),
+        (status = 200, description = "The figures.", body = CompletedCompany),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -203,7 +208,8 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
-    question.reply_if_found(COMPANY, company, |company| CompanyAnswer::new(company, &question.subject)).await
+    let shape = |company| CompanyAnswer::new(company, &question.subject);
+    question.reply_if_found(COMPANY, company, question.completed(window, shape)).await
 }
 
 /// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
@@ -211,7 +217,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/companies/{company_id}/top-users", tag = "companies", operation_id = "company_top_users",
     params(CompanyPath, TopParameters),
     responses(
-        (status = 200, description = "The users.", body = TopUsersAnswer),
+        (status = 200, description = "The users.", body = CompletedTopUsers),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -220,7 +226,7 @@ pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) 
     let TopParameters { range_days, limit } = question.parameters;
     let users =
         async { queries::company_top_users(&question.projects(), company_id(&request), range_days.0, limit.rows()).await };
-    question.reply_if_found(COMPANY, users, TopUsersAnswer::from).await
+    question.reply_if_found(COMPANY, users, question.completed(range_days.0, TopUsersAnswer::from)).await
 }
 
 /// The company that the path names. Text that is not an id names no company.

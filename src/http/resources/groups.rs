@@ -12,8 +12,11 @@ use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Timestamp, answer};
+use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::error::ApiError;
+
+type CompletedGroup = Completed<GroupAnswer>;
+type CompletedTopGroups = Completed<TopGroupsAnswer>;
 
 query_parameters! {
     /// The group and the days that the figures are of.
@@ -76,7 +79,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
     get, path = "/groups/metrics", tag = "groups", operation_id = "group_metrics",
     params(GroupParameters),
     responses(
-        (status = 200, description = "The figures.", body = GroupAnswer),
+        (status = 200, description = "The figures.", body = CompletedGroup),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -84,7 +87,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
-    question.reply_if_found("group", group, GroupAnswer::from).await
+    question.reply_if_found("group", group, question.completed(range_days.0, GroupAnswer::from)).await
 }
 
 /// The groups of a type with the most events in the last days, over all projects.
@@ -92,7 +95,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/groups/top", tag = "groups", operation_id = "top_groups",
     params(TopGroupsParameters),
     responses(
-        (status = 200, description = "The groups.", body = TopGroupsAnswer),
+        (status = 200, description = "The groups.", body = CompletedTopGroups),
         NotModified, QuestionErrors,
     ),
 )]
@@ -100,7 +103,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
-    question.reply(Depends::Everything, groups, TopGroupsAnswer::from).await
+    question.reply(Depends::Everything, groups, question.completed(range_days.0, TopGroupsAnswer::from)).await
 }
 
 #[cfg(test)]

@@ -11,10 +11,14 @@ use crate::http::extract::parameters::{Dates, Limit, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
-use crate::http::respond::answer::{Timestamp, answer};
+use crate::http::respond::answer::{Completed, Timestamp, answer};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
+
+type CompletedProfile = Completed<ProfileAnswer>;
+type CompletedReferrers = Completed<ReferrersAnswer>;
+type CompletedTopPages = Completed<TopPagesAnswer>;
 
 /// The thing that a 404 names.
 const IDENTITY: &str = "identity";
@@ -147,7 +151,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
     get, path = "/identities/profile", tag = "identities", operation_id = "identity_profile",
     params(ProfileParameters),
     responses(
-        (status = 200, description = "The figures.", body = ProfileAnswer),
+        (status = 200, description = "The figures.", body = CompletedProfile),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -156,7 +160,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let profile = async { queries::profile(&question.projects(), &user, window.0).await };
-    question.reply_if_found(IDENTITY, profile, ProfileAnswer::from).await
+    question.reply_if_found(IDENTITY, profile, question.completed(window.0, ProfileAnswer::from)).await
 }
 
 /// The external referrers of a user's events in a window, over all projects.
@@ -164,7 +168,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     get, path = "/identities/referrers", tag = "identities", operation_id = "identity_referrers",
     params(CountsParameters),
     responses(
-        (status = 200, description = "The referrers.", body = ReferrersAnswer),
+        (status = 200, description = "The referrers.", body = CompletedReferrers),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -173,7 +177,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Referrers, window.0, limit.rows()).await };
-    question.reply_if_found(IDENTITY, counts, ReferrersAnswer::from).await
+    question.reply_if_found(IDENTITY, counts, question.completed(window.0, ReferrersAnswer::from)).await
 }
 
 /// The pages that a user viewed in a window, over all projects.
@@ -181,7 +185,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     get, path = "/identities/top-pages", tag = "identities", operation_id = "identity_top_pages",
     params(CountsParameters),
     responses(
-        (status = 200, description = "The pages.", body = TopPagesAnswer),
+        (status = 200, description = "The pages.", body = CompletedTopPages),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
@@ -190,7 +194,7 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Pages, window.0, limit.rows()).await };
-    question.reply_if_found(IDENTITY, counts, TopPagesAnswer::from).await
+    question.reply_if_found(IDENTITY, counts, question.completed(window.0, TopPagesAnswer::from)).await
 }
 
 #[cfg(test)]

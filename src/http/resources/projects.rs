@@ -4,11 +4,12 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{NewProject, Project, ProjectPatch};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
+use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -40,6 +41,9 @@ json_body! {
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
         /// Whether money sent with a public key is kept on the event and not counted. Default: false.
         server_only_revenue: Option<bool> = optional("true or false"),
+        /// For how many days events are kept, today included. Default: for ever.
+        #[schema(minimum = 1, maximum = 3660)]
+        retention_days: Option<u32> = optional("an integer from 1 to 3660"),
     }
 }
 
@@ -66,6 +70,9 @@ json_body! {
         signals_policy: Option<SignalsPolicy> = optional("\"record\", \"anonymize\" or \"drop\""),
         /// Whether money sent with a public key is kept on the event and not counted.
         server_only_revenue: Option<bool> = optional("true or false"),
+        /// For how many days events are kept, today included; null: for ever. Events that are gone don't come back.
+        #[schema(value_type = Option<u32>, minimum = 1, maximum = 3660)]
+        retention_days: Option<Option<u32>> = with(read_retention),
     }
 }
 
@@ -94,6 +101,12 @@ pub(crate) struct ProjectAnswer {
     signals_policy: SignalsPolicy,
     /// Whether money sent with a public key is kept on the event and not counted.
     server_only_revenue: bool,
+    /// For how many days events are kept, today included; null: for ever.
+    #[schema(required)]
+    retention_days: Option<u32>,
+    /// The first day of which events are kept; null: all days. It never falls.
+    #[schema(required, value_type = Option<String>, format = Date)]
+    retention_floor: Option<String>,
     /// When it was made.
     created_at: Timestamp,
 }
@@ -107,8 +120,19 @@ pub(crate) struct ProjectsAnswer {
     truncated: bool,
 }
 
-impl From<&Project> for ProjectAnswer {
-    fn from(project: &Project) -> Self {
+/// Reads a field whose null has a meaning: the outer `None` is an absent one.
+fn read_retention(fields: &Fields<'_>, name: &str) -> Result<Option<Option<u32>>, ApiError> {
+    let days = fields.optional::<u32>(name, "an integer from 1 to 3660, or null")?;
+    Ok(fields.has(name).then_some(days))
+}
+
+impl ProjectAnswer {
+    /// Shows a project and the first day of which it keeps events.
+    async fn of(state: &AppState, project: &Project) -> Result<Self, ApiError> {
+        Ok(Self::new(project, state.engine.floor(project.id).await?))
+    }
+
+    fn new(project: &Project, floor: Option<Day>) -> Self {
         Self {
             project_id: project.id.to_string(),
             name: project.name.clone(),
@@ -120,6 +144,8 @@ impl From<&Project> for ProjectAnswer {
             bots: project.bots,
             signals_policy: project.signals_policy,
             server_only_revenue: project.server_only_revenue,
+            retention_days: project.retention_days,
+            retention_floor: floor.map(|floor| floor.to_string()),
             created_at: project.created_at.into(),
         }
     }
@@ -127,15 +153,19 @@ impl From<&Project> for ProjectAnswer {
 
 impl From<NewProjectShape> for NewProject {
     fn from(shape: NewProjectShape) -> Self {
-        let NewProjectShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = shape;
-        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue }
+        let NewProjectShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
+            shape;
+        let retention_days = shape.retention_days;
+        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days }
     }
 }
 
 impl From<ProjectPatchShape> for ProjectPatch {
     fn from(shape: ProjectPatchShape) -> Self {
-        let ProjectPatchShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue } = shape;
-        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue }
+        let ProjectPatchShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
+            shape;
+        let retention_days = shape.retention_days;
+        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days }
     }
 }
 
@@ -150,7 +180,11 @@ impl From<ProjectPatchShape> for ProjectPatch {
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
-    let projects = projects.iter().map(|project| ProjectAnswer::from(&**project)).collect();
+    let mut shown = Vec::with_capacity(projects.len());
+    for project in &projects {
+        shown.push(ProjectAnswer::of(&state, project).await?);
+    }
+    let projects = shown;
     etag::json(&request, &ProjectsAnswer { projects, truncated: false })
 }
 
@@ -167,7 +201,8 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     let organization = management::caller(&state, &request)?.organization();
     let new = json::read::<NewProjectShape>(&request, payload).await?.into();
     let project = management::change(&state, move |registry, now| registry.create_project(organization, new, now)).await?;
-    Ok(management::created(&ProjectAnswer::from(&*project)))
+    apply_retention(&state, &project).await;
+    Ok(management::created(&ProjectAnswer::of(&state, &project).await?))
 }
 
 /// One project.
@@ -182,7 +217,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let (organization, id) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
-    etag::json(&request, &ProjectAnswer::from(&*project))
+    etag::json(&request, &ProjectAnswer::of(&state, &project).await?)
 }
 
 /// Changes a project: all fields of the body, or none.
@@ -199,7 +234,17 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     let (organization, id) = management::project_caller(&state, &request)?;
     let patch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
     let project = management::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;
-    Ok(HttpResponse::Ok().json(ProjectAnswer::from(&*project)))
+    apply_retention(&state, &project).await;
+    Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, &project).await?))
+}
+
+/// Applies a retention at once. One that can't be applied now is tried again every hour.
+async fn apply_retention(state: &AppState, project: &Project) {
+    if project.retention_days.is_some()
+        && let Err(error) = state.engine.apply_retention(project.id).await
+    {
+        tracing::warn!(project = %project.id, %error, "the retention of a project could not be applied; it is tried again");
+    }
 }
 
 /// Deletes a project with everything that was recorded of it, its public keys and the tokens that are for it alone.

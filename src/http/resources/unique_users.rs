@@ -73,7 +73,11 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
-    let window = question.window(start_date.as_deref(), end_date.as_deref())?;
+    let (start, end) = (start_date.as_deref(), end_date.as_deref());
+    let window = match predicate {
+        None => question.window(start, end)?,
+        Some(_) => question.event_window(start, end).await?,
+    };
     let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
     let answer = |users: UniqueUsers| UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),

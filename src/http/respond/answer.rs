@@ -3,10 +3,12 @@
 //! [`answer!`](crate::http::respond::answer::answer) declares the fields of an answer once: the struct that it defines documents them,
 //! and takes each from the field of the same name of the engine's value.
 
+use std::borrow::Cow;
+
 use headcount_domain::time::Instant;
 use serde::{Serialize, Serializer};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type};
 
 /// A time, written as an RFC 3339 date and time in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,43 @@ impl utoipa::PartialSchema for Timestamp {
 }
 
 impl utoipa::ToSchema for Timestamp {}
+
+/// An answer about an organization, which has no days that a project no longer keeps.
+#[derive(Debug, Serialize)]
+pub(crate) struct Completed<A> {
+    #[serde(flatten)]
+    pub(crate) answer: A,
+    /// From this day on, all projects keep their events. `None`: they keep those of all days of the window.
+    pub(crate) complete_from: Option<String>,
+}
+
+/// One closed object with the properties of both.
+impl<A: utoipa::ToSchema> utoipa::PartialSchema for Completed<A> {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = A::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            let day = ObjectBuilder::new()
+                .schema_type([Type::String, Type::Null].into_iter().collect::<SchemaType>())
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+                .description(Some(
+                    "From this day on, all projects keep their events; null if they keep those of all days of the window.",
+                ));
+            object.properties.insert("complete_from".to_owned(), day.into());
+            object.required.push("complete_from".to_owned());
+        }
+        schema
+    }
+}
+
+impl<A: utoipa::ToSchema> utoipa::ToSchema for Completed<A> {
+    fn name() -> Cow<'static, str> {
+        format!("Completed{}", A::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        A::schemas(schemas);
+    }
+}
 
 /// Defines an answer, and how it is made of a value of the engine.
 macro_rules! answer {

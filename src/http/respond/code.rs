@@ -65,6 +65,7 @@ macro_rules! error_codes {
 
 error_codes! {
     InvalidJson "invalid_json" BAD_REQUEST InvalidRequest "The body is not JSON, or not of the expected shape.";
+    BeforeRetention "before_retention" BAD_REQUEST InvalidRequest "The question needs events of days that the project no longer keeps.";
     InvalidParameter "invalid_parameter" BAD_REQUEST InvalidRequest "A parameter or field has a value that is not allowed.";
     MissingParameter "missing_parameter" BAD_REQUEST InvalidRequest "A required parameter or field is absent.";
     UnknownParameter "unknown_parameter" BAD_REQUEST InvalidRequest "The operation has no such parameter or field.";

@@ -12,7 +12,7 @@ use headcount_actors::registry::RegistryError;
 use headcount_actors::{AskError, TrackError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
-use headcount_domain::time::WindowError;
+use headcount_domain::time::{BeforeFloor, WindowError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -326,6 +326,12 @@ impl From<AskError> for ApiError {
 impl From<WindowError> for ApiError {
     fn from(error: WindowError) -> Self {
         Self::parameter(error.param(), error.to_string())
+    }
+}
+
+impl From<BeforeFloor> for ApiError {
+    fn from(error: BeforeFloor) -> Self {
+        Self::new(ErrorCode::BeforeRetention, format!("{error}: the project's `retention_days`")).with_param(error.param)
     }
 }
 

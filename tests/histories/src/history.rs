@@ -1,6 +1,6 @@
 //! A history: an organization and a sequence of steps.
 
-use crate::generate::generate;
+use crate::generate::{add_floors, generate};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::{Json, OrganizationSetup, Question, Rates};
@@ -36,6 +36,13 @@ pub enum Step {
     Rates(Rates),
     /// Restarts the subject.
     Restart,
+    /// Raises the floor of a project.
+    Floor {
+        /// The project's name.
+        project: String,
+        /// The first day that is not frozen.
+        day: NaiveDate,
+    },
     /// Asks a question.
     Ask(Question),
 }
@@ -79,6 +86,14 @@ impl History {
         generate(seed, now_ms, size)
     }
 
+    /// Returns a copy in which the floors of some projects rise, several times.
+    #[must_use]
+    pub fn with_floors(&self) -> History {
+        let mut history = self.clone();
+        add_floors(&mut history);
+        history
+    }
+
     /// Returns the organization's timezone.
     #[must_use]
     pub fn timezone(&self) -> Tz {
@@ -105,6 +120,7 @@ impl fmt::Display for Step {
                 rates.iter().try_for_each(|(currency, rate)| write!(f, " {currency}={rate}"))
             }
             Step::Restart => f.write_str("restart"),
+            Step::Floor { project, day } => write!(f, "floor {project} {day}"),
             Step::Ask(question) => {
                 write!(f, "ask {} {:?}", question.path, question.query)?;
                 question.body.iter().try_for_each(|body| write!(f, " {body}"))

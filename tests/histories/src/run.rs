@@ -2,6 +2,7 @@
 
 use crate::coverage::Coverage;
 use crate::history::{History, Step};
+use chrono::NaiveDate;
 use headcount_model::served::project_setup;
 use headcount_model::time::day_of;
 use headcount_model::{Answer, Ids, Json, Model, Question, Rates, Recorded, Refused, Sender, Status, same};
@@ -56,6 +57,8 @@ pub trait Subject {
     fn rates(&mut self, rates: &Rates);
     /// Restarts the subject.
     fn restart(&mut self);
+    /// Raises the floor of a project.
+    fn raise_floor(&mut self, project: &str, day: NaiveDate);
     /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the id of the project
     /// `shop`; ids of companies are those that the subject has shown.
     fn ask(&mut self, question: &Question) -> (u16, Json);
@@ -140,6 +143,12 @@ impl Run<'_> {
                 self.coverage.count("rates replaced");
                 self.subject.rates(rates);
                 self.model.set_rates(rates.clone());
+                Ok(())
+            }
+            Step::Floor { project, day } => {
+                self.coverage.count("floors");
+                self.subject.raise_floor(project, *day);
+                self.model.raise_floor(project, *day);
                 Ok(())
             }
             Step::Restart => {

@@ -2,7 +2,10 @@
 
 use crate::history::History;
 use crate::run::{BatchReply, Subject, TrackReply};
+use chrono::NaiveDate;
+use chrono_tz::Tz;
 use headcount_model::subject::{Credential, Method, Request};
+use headcount_model::time::day_of;
 use headcount_model::{Json, Question, Rates};
 use std::collections::BTreeMap;
 
@@ -13,6 +16,7 @@ pub struct Served<S> {
     pub server: S,
     /// The ids and public keys of projects, by name.
     projects: BTreeMap<String, (String, String)>,
+    timezone: Tz,
 }
 
 impl<S: headcount_model::Subject> Served<S> {
@@ -24,7 +28,7 @@ impl<S: headcount_model::Subject> Served<S> {
 
     /// Adapts a server without projects and events.
     pub fn new(server: S) -> Served<S> {
-        Served { server, projects: BTreeMap::new() }
+        Served { server, projects: BTreeMap::new(), timezone: Tz::UTC }
     }
 
     fn done(&mut self, request: &Request, status: u16) -> Json {
@@ -64,6 +68,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
     }
 
     fn setup(&mut self, history: &History) {
+        self.timezone = history.timezone();
         let organization = Json::object([
             ("timezone", Json::from(history.timezone().name())),
             ("currency", Json::from(history.organization.currency.as_str())),
@@ -111,6 +116,15 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
 
     fn restart(&mut self) {
         self.server.restart();
+    }
+
+    fn raise_floor(&mut self, project: &str, day: NaiveDate) {
+        let today = day_of(self.server.now_ms(), self.timezone);
+        let days = usize::try_from((today - day).num_days() + 1).expect("a day of the past");
+        let body = Json::object([("retention_days", Json::from(days))]);
+        let path = format!("/projects/{}", self.projects[project].0);
+        let set = self.done(&Request::owner(Method::Patch, &path, &body.to_string()), 200);
+        assert!(set.field("retention_floor").text() >= Some(&day.to_string()), "{day} in {set}");
     }
 
     fn ask(&mut self, question: &Question) -> (u16, Json) {

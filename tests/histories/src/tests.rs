@@ -108,6 +108,9 @@ impl Subject for Off {
     fn restart(&mut self) {
         self.0.restart();
     }
+    fn raise_floor(&mut self, project: &str, day: chrono::NaiveDate) {
+        self.0.raise_floor(project, day);
+    }
     fn ask(&mut self, question: &Question) -> (u16, Json) {
         self.0.ask(question)
     }

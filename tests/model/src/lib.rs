@@ -31,6 +31,7 @@ pub mod compare;
 pub mod decimal;
 pub mod event;
 pub mod facts;
+pub mod frozen;
 pub mod json;
 pub mod served;
 pub mod subject;

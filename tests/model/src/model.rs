@@ -3,6 +3,9 @@
 use crate::answers::{Answer, Question, answer};
 use crate::event::{Event, Place, ProjectSetup, Rates, Refused, Sender, read};
 use crate::facts::{Facts, Identity};
+use crate::frozen::{Days, Frozen, Visit};
+use crate::time::day_of;
+use chrono::NaiveDate;
 use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +49,8 @@ pub struct Model {
     pub organization: OrganizationSetup,
     /// The projects, by name.
     pub projects: BTreeMap<String, ProjectSetup>,
+    /// The frozen days of the projects that have a floor.
+    frozen: BTreeMap<String, Frozen>,
     events: Vec<Event>,
     external_ids: BTreeMap<(String, String), usize>,
     suppressed_users: BTreeSet<String>,
@@ -59,6 +64,7 @@ impl Model {
         Model {
             organization,
             projects: BTreeMap::new(),
+            frozen: BTreeMap::new(),
             events: Vec::new(),
             external_ids: BTreeMap::new(),
             suppressed_users: BTreeSet::new(),
@@ -96,6 +102,10 @@ impl Model {
         if self.is_suppressed(&event) {
             return answer(Status::Dropped("opted_out"), None);
         }
+        let day = day_of(event.at_ms, self.organization.timezone);
+        if self.floor(project).is_some_and(|floor| day < floor) {
+            return answer(Status::Dropped("retention"), None);
+        }
         let index = self.events.len();
         if let Some(external_id) = &event.external_id {
             let key = (project.to_owned(), external_id.clone());
@@ -107,6 +117,32 @@ impl Model {
         }
         self.events.push(event);
         answer(Status::Recorded, Some(index))
+    }
+
+    /// Raises the floor of a project, which never falls.
+    pub fn raise_floor(&mut self, project: &str, floor: NaiveDate) {
+        if self.floor(project).is_none_or(|former| floor > former) {
+            let already = self.frozen.remove(project);
+            let facts = Facts::of(&self.events);
+            let frozen = Frozen::new(&facts, self.organization.timezone, project, floor, already);
+            self.frozen.insert(project.to_owned(), frozen);
+        }
+    }
+
+    /// Returns the floor of a project.
+    #[must_use]
+    pub fn floor(&self, project: &str) -> Option<NaiveDate> {
+        self.frozen.get(project).map(|frozen| frozen.floor)
+    }
+
+    /// Returns the sessions of a project: those of days below its floor as they were when it rose.
+    #[must_use]
+    pub fn visits(&self, project: &str) -> Vec<Visit> {
+        self.days(&self.facts(), project).visits()
+    }
+
+    pub(crate) fn days<'f>(&'f self, facts: &'f Facts<'f>, project: &'f str) -> Days<'f> {
+        Days { facts, timezone: self.organization.timezone, project, frozen: self.frozen.get(project) }
     }
 
     fn is_suppressed(&self, event: &Event) -> bool {
@@ -137,6 +173,7 @@ impl Model {
     /// Deletes a project, as if nothing had ever been recorded of it.
     pub fn delete_project(&mut self, name: &str) {
         self.projects.remove(name);
+        self.frozen.remove(name);
         let events = std::mem::take(&mut self.events);
         let mut indices = BTreeMap::new();
         for (index, event) in events.into_iter().enumerate().filter(|(_, event)| event.project != name) {

@@ -1,10 +1,13 @@
 //! The model behind the requests of a server, as the worked cases require.
 
 use crate::answers::{Question, company_id_name, find_identities};
+use crate::decimal::Decimal;
 use crate::event::{ProjectSetup, Rates, Sender, Signals};
 use crate::json::Json;
 use crate::model::{Model, OrganizationSetup, Status};
 use crate::subject::{Credential, Method, Request, Subject};
+use crate::time::day_of;
+use chrono::Days;
 use std::collections::BTreeMap;
 
 /// A [`Subject`] that answers from the model. Ids of projects are their names, public keys `pk_` and the name.
@@ -43,6 +46,15 @@ impl ServedModel {
         let name = body.field("name").text().expect("a name");
         self.model.add_project(name, project_setup(body));
         Json::object([("project_id", Json::from(name)), ("public_key", Json::from(format!("pk_{name}")))])
+    }
+
+    /// Raises the floor of a project to what its retention leaves.
+    fn patch_project(&mut self, name: &str, body: &Json) -> Json {
+        let days = body.field("retention_days").number().and_then(Decimal::whole).expect("a number of days");
+        let today = day_of(self.now_ms, self.model.organization.timezone);
+        let floor = today - Days::new(u64::try_from(days - 1).expect("at least a day"));
+        self.model.raise_floor(name, floor);
+        Json::object([("retention_floor", Json::from(self.model.floor(name).map(|floor| floor.to_string())))])
     }
 
     fn track(&mut self, key: &str, body: &str) -> (u16, Json) {
@@ -126,6 +138,9 @@ impl Subject for ServedModel {
             (Credential::PublicKey(key), Method::Post, "/track") => self.track(key, body),
             (Credential::PublicKey(key), Method::Post, "/i/batch") => self.batch(key, &json()),
             (_, Method::Patch, "/organization") => (200, self.patch_organization(&json())),
+            (_, Method::Patch, path) if path.starts_with("/projects/") => {
+                (200, self.patch_project(path.trim_start_matches("/projects/"), &json()))
+            }
             (_, Method::Post, "/projects") => (201, self.add_project(&json())),
             (_, Method::Post, "/privacy-requests") => self.erase(&json()),
             (_, Method::Get, path) if path.starts_with("/privacy-requests/") => {

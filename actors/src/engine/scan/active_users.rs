@@ -26,6 +26,8 @@ pub(super) struct ActiveUsers {
     blocks: Vec<KeyMap<u64>>,
     by_day: Vec<u64>,
     total: u64,
+    /// The ids without a link that were added since [`ActiveUsers::collect_new_ids`]; `None`: nobody asks for them.
+    new_ids: Option<Vec<RecordKey>>,
 }
 
 /// The bytes of a map. While it grows, it has its former table too.
@@ -38,7 +40,7 @@ impl ActiveUsers {
     /// Nobody was active yet.
     pub(super) fn new(window: Window) -> Self {
         let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
-        Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0 }
+        Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, new_ids: None }
     }
 
     /// The position of the last event that was seen.
@@ -54,7 +56,8 @@ impl ActiveUsers {
     /// The memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(map_bytes).sum();
-        map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + size_of::<Self>()
+        let new_ids = self.new_ids.as_ref().map_or(0, Vec::capacity) * size_of::<RecordKey>();
+        map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + new_ids + size_of::<Self>()
     }
 
     /// Records a link. Links must come in the order of their events.
@@ -84,6 +87,9 @@ impl ActiveUsers {
         *known |= days;
         if is_new && !self.is_in_another(identity, block) {
             self.total += 1;
+            if let Some(new_ids) = self.new_ids.as_mut().filter(|_| !identity.is_user()) {
+                new_ids.push(identity);
+            }
         }
         self.count(block, new, |count| *count += 1);
     }
@@ -111,6 +117,21 @@ impl ActiveUsers {
             self.set(to, block, days);
         }
         self.total -= u64::from(had_days);
+    }
+
+    /// Collects ids from now on.
+    pub(super) fn collect_new_ids(&mut self) {
+        self.new_ids.get_or_insert_default();
+    }
+
+    /// Takes up to `most` ids that were added and not taken. They are no users, and had no link then.
+    pub(super) fn take_new_ids(&mut self, most: usize) -> Vec<RecordKey> {
+        let Some(new_ids) = &mut self.new_ids else { return Vec::new() };
+        let taken = new_ids.split_off(new_ids.len().saturating_sub(most));
+        if new_ids.is_empty() {
+            new_ids.shrink_to_fit();
+        }
+        taken
     }
 
     /// Returns the counts.

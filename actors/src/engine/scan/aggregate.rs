@@ -1,7 +1,6 @@
 //! Counts and sums of events by the values of a property.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::{Aggregate, GroupFigures, GroupKey, Grouping, Summand};
 use headcount_domain::filter::Predicate;
@@ -146,7 +145,7 @@ fn by_session(
     sort_bytes: usize,
 ) -> Result<GroupTable, ScanError> {
     let AggregateQuestion { window, predicate, grouping, .. } = *question;
-    let mut sessions = Sessions::new(scan.engine.hasher(), scan.engine.scratch(), sort_bytes);
+    let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: Some(grouping).filter(|grouping| !grouping.is_by_session()) };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         if event.named.is_none() {
@@ -168,24 +167,32 @@ fn by_session(
         }
     };
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |carried| add_carried(&mut groups, carried))?;
-    collect(sessions, grouping, scan.cancelled, &mut groups)?;
+    collect(sessions, scan, predicate, grouping, &mut groups)?;
     Ok(groups)
 }
 
 fn collect(
     sessions: Sessions<'_>,
+    scan: &Scan<'_>,
+    predicate: &Predicate,
     grouping: &Grouping,
-    cancelled: &AtomicBool,
     groups: &mut GroupTable,
 ) -> Result<(), ScanError> {
     let (mut entry_matches, mut entry_key) = (false, Vec::new());
-    sessions.visit(cancelled, &mut |InSession { is_entry, carried, .. }| {
+    sessions.visit(scan, &mut |InSession { is_entry, earlier_entry, carried, .. }| {
         let (flags, rest) = carried.split_first().map_or((0, carried), |(flags, rest)| (*flags, rest));
         if is_entry {
             entry_matches = flags & ENTRY_MATCHES > 0;
             if grouping.is_by_session() {
                 entry_key.clear();
                 entry_key.extend_from_slice(rest);
+            }
+            if let Some(entry) = earlier_entry {
+                entry_matches = predicate.matches_entry(Some(&entry));
+                if grouping.is_by_session() {
+                    entry_key.clear();
+                    grouping.write_session_key(&entry, &mut entry_key);
+                }
             }
         }
         if flags & MATCHES == 0 || !entry_matches {

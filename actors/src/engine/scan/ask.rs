@@ -7,7 +7,7 @@ use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::UniqueUsers;
-use headcount_domain::time::Window;
+use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
 
 use super::aggregate::{AggregateQuestion, aggregate};
@@ -134,12 +134,14 @@ impl Engine {
         let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
+        let floor = self.known_floor(project);
+        let timezone = self.registry().policy(project).map_or(Timezone::UTC, |config| config.policy.timezone);
         let engine = self.clone();
         let scan = move || {
             // The turn lasts until the scan is over, whether or not somebody waits.
             let _turn = turn;
             let sort_bytes = MemoryShares::of(engine.inner.config.memory_bytes).scan_sort;
-            answer(Scan { engine: &engine, project, until, known, cancelled: &cancelled }, sort_bytes)
+            answer(Scan { engine: &engine, project, until, known, floor, timezone, cancelled: &cancelled }, sort_bytes)
         };
         match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),

@@ -5,9 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use headcount_archive::error::ArchiveError;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::facts::{Moment, SESSION_GAP_MS};
+use headcount_domain::identity::IdentityLink;
+use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::time::Window;
+use headcount_domain::intake::fields::Entry;
+use headcount_domain::queries::{EventVisit, LinkedQuery, VisitsQuery};
+use headcount_domain::time::{Day, Instant, Timezone, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::{ScanError, check};
@@ -41,6 +45,10 @@ pub(super) struct Scan<'e> {
     pub(super) until: Position,
     /// The external ids that were on disk, or on their way there, when the scan began.
     pub(super) known: ExternalIdsView,
+    /// The first day of which events count, if the project has a floor. Those of earlier days may be gone.
+    pub(super) floor: Option<Day>,
+    /// The timezone of the project's days.
+    pub(super) timezone: Timezone,
     pub(super) cancelled: &'e AtomicBool,
 }
 
@@ -101,7 +109,44 @@ impl Scan<'_> {
 
     /// The events after a position. Those of files and row groups without events on `days` are not wanted.
     pub(super) fn wanted(&self, after: Position, days: Option<Window>) -> Wanted {
+        let days = match self.floor {
+            None => days,
+            Some(floor) => {
+                let Window { start, end } = days.unwrap_or(Window { start: floor, end: Day(i32::MAX) });
+                Some(Window { start: start.max(floor), end })
+            }
+        };
         Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
+    }
+
+    /// Whether events of a day count no more.
+    pub(super) fn is_below_floor(&self, day: Day) -> bool {
+        self.floor.is_some_and(|floor| day < floor)
+    }
+
+    /// Returns the links of ids at the end of the scan, for a project whose first events may be gone.
+    pub(super) fn linked(&self, ids: Vec<RecordKey>) -> Result<impl Iterator<Item = IdentityLink>, ScanError> {
+        check(self.cancelled)?;
+        let links = tokio::runtime::Handle::current().block_on(self.engine.ask(self.project, LinkedQuery { ids }))?;
+        let until = self.until;
+        Ok(links.into_iter().flatten().filter(move |link| link.position <= until))
+    }
+
+    /// Returns what is known of the entry of an event's session if the session began below the floor: its address is not. `named` is the key of
+    /// the event's identity.
+    pub(super) fn entry_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<Entry>, ScanError> {
+        let began = Instant(time_ms.saturating_sub(SESSION_GAP_MS));
+        if !self.is_below_floor(self.timezone.day_of(began)) {
+            return Ok(None);
+        }
+        let query = VisitsQuery { events: vec![(named, Moment::last_of(Instant(time_ms)))] };
+        let visits = tokio::runtime::Handle::current().block_on(self.engine.ask(self.project, query))?;
+        Ok(visits.into_iter().flatten().next().and_then(|visit| self.entry_of(&visit)))
+    }
+
+    /// Returns what is known of the entry of a session that began below the floor.
+    pub(super) fn entry_of(&self, visit: &EventVisit) -> Option<Entry> {
+        self.is_below_floor(visit.day).then_some(Entry { url: None, channel: Some(visit.channel) })
     }
 
     /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off. Some events of other days than `days` are
@@ -175,7 +220,7 @@ impl Scan<'_> {
 
     /// A row group, with the events of it that were set aside.
     pub(super) fn group<'p>(&self, columns: SealedColumns<'p>) -> SealedGroup<'p> {
-        SealedGroup::new(columns, self.engine.inner.dead.within(columns.reader.positions()))
+        SealedGroup::new(columns, self.engine.inner.dead.within(columns.reader.positions()), self.floor)
     }
 
     pub(super) fn check_goes_on(&self) -> Result<(), ScanError> {
@@ -192,7 +237,7 @@ impl Scan<'_> {
     ) -> Result<ControlFlow<()>, ScanError> {
         self.check_goes_on()?;
         for (position, event) in piece.events {
-            if self.engine.inner.dead.contains(position) {
+            if self.is_below_floor(event.day) || self.engine.inner.dead.contains(position) {
                 continue;
             }
             // The archive has no duplicates.

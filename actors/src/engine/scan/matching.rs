@@ -51,7 +51,7 @@ fn is_on_day(window: Option<Window>, event: &Event) -> bool {
 /// Returns the positions of matching events in matching sessions. An event without ids has no session.
 fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_bytes: usize) -> Result<Positions, ScanError> {
     let scratch = scan.engine.scratch();
-    let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
+    let mut sessions = Sessions::new(scan, sort_bytes);
     let mut found = RecordSorter::new(scratch, sort_bytes);
     scan.visit_events(&mut |position, event| {
         let keys = sessions.keys(position, event)?;
@@ -69,10 +69,13 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
         sessions.add(named, position, event.time.0, if matches { &carried } else { &carried[..1] })
     })?;
     let mut entry_matches = false;
-    sessions.visit(scan.cancelled, &mut |InSession { is_entry, carried, .. }| {
+    sessions.visit(scan, &mut |InSession { is_entry, earlier_entry, carried, .. }| {
         let Some((flags, position)) = carried.split_first() else { return Ok(()) };
         if is_entry {
-            entry_matches = flags & ENTRY_MATCHES > 0;
+            entry_matches = match earlier_entry {
+                Some(entry) => predicate.matches_entry(Some(&entry)),
+                None => flags & ENTRY_MATCHES > 0,
+            };
         }
         if entry_matches && !position.is_empty() { found.push(&[position]) } else { Ok(()) }
     })?;

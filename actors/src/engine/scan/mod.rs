@@ -18,6 +18,7 @@ mod helpers;
 mod kept;
 mod kept_figures;
 mod latest;
+mod linked_ids;
 mod links;
 mod matching;
 mod page;

@@ -134,9 +134,11 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
     let visits = visits(scan, &events)?;
     let entries = entries(scan, &events, &visits)?;
     let paged = |((position, event), visit): ((Position, Box<Event>), Option<EventVisit>)| {
-        let entry = visit.as_ref().map(|visit| Entry {
-            url: entries.get(&visit.entry.position).and_then(|entry| entry.url.clone()),
-            channel: Some(visit.channel),
+        let entry = visit.as_ref().map(|visit| {
+            scan.entry_of(visit).unwrap_or_else(|| Entry {
+                url: entries.get(&visit.entry.position).and_then(|entry| entry.url.clone()),
+                channel: Some(visit.channel),
+            })
         });
         PagedEvent { position, event, identity: visit.map(|visit| visit.identity), entry }
     };
@@ -236,7 +238,8 @@ fn entries(
     events: &[(Position, Box<Event>)],
     visits: &[Option<EventVisit>],
 ) -> Result<BTreeMap<Position, Entry>, ScanError> {
-    let mut missing: BTreeSet<Position> = visits.iter().flatten().map(|visit| visit.entry.position).collect();
+    let kept = visits.iter().flatten().filter(|visit| !scan.is_below_floor(visit.day));
+    let mut missing: BTreeSet<Position> = kept.map(|visit| visit.entry.position).collect();
     let mut entries = BTreeMap::new();
     for (position, event) in events {
         if missing.remove(position) {

@@ -43,6 +43,7 @@ pub(super) struct SealedGroup<'p> {
     columns: SealedColumns<'p>,
     /// The positions of its events that were set aside after they were sealed.
     dead: Vec<Position>,
+    floor: Option<Day>,
     texts: RefCell<BTreeMap<String, Rc<TextColumn>>>,
 }
 
@@ -143,8 +144,9 @@ impl PropertyColumn {
 }
 
 impl<'p> SealedGroup<'p> {
-    pub(super) fn new(columns: SealedColumns<'p>, dead: Vec<Position>) -> Self {
-        Self { columns, dead, texts: RefCell::default() }
+    /// Events that were set aside, and those of days below `floor`, don't count.
+    pub(super) fn new(columns: SealedColumns<'p>, dead: Vec<Position>, floor: Option<Day>) -> Self {
+        Self { columns, dead, floor, texts: RefCell::default() }
     }
 
     /// The last wanted position.
@@ -170,6 +172,9 @@ impl<'p> SealedGroup<'p> {
             let wanted = self.columns.after + 1..=self.columns.until;
             let positions = reader.read_positions()?;
             rows.retain(|row| wanted.contains(&positions[row]) && self.dead.binary_search(&positions[row]).is_err());
+        }
+        if let Some(start) = self.floor {
+            self.retain_days(&mut rows, Window { start, end: Day(i32::MAX) })?;
         }
         Ok(rows)
     }

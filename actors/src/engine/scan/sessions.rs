@@ -5,19 +5,20 @@
 //! has its entry.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
 
 use headcount_domain::facts::SESSION_GAP_MS;
 use headcount_domain::identity::{IdentityLink, SentKeys};
-use headcount_domain::ids::{KeyHasher, RecordKey};
+use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::fields::Entry;
 use headcount_domain::time::{Day, Window};
 
 use super::carried::CarriedCodes;
 use super::error::{ScanError, check};
+use super::events::Scan;
+use super::linked_ids::LinkedIds;
 use super::links::{KEY, Links, bytes, key_of};
 use super::record_sort::RecordSorter;
-use super::spill_dir::SpillDir;
 
 /// A key, a time and a position.
 const MOMENT: usize = KEY + 8 + 8;
@@ -27,6 +28,8 @@ const CHECK_EVERY: u64 = 4_096;
 /// Collects events and puts them into sessions. Each event carries some bytes for the caller.
 pub(super) struct Sessions<'h> {
     links: Links<'h>,
+    /// The ids that the shard is asked about, if the project has a floor.
+    ids: Option<LinkedIds>,
     /// Events that name an id that may be linked.
     sent: RecordSorter,
     /// Events whose identity is known.
@@ -40,16 +43,20 @@ pub(super) struct InSession<'r> {
     pub(super) identity: RecordKey,
     /// Whether it is the entry: the earliest event of its session.
     pub(super) is_entry: bool,
+    /// The entry of the session, if this is the first event of one that began below the project's floor.
+    pub(super) earlier_entry: Option<Entry>,
     /// The bytes that it carries.
     pub(super) carried: &'r [u8],
 }
 
 impl<'h> Sessions<'h> {
     /// Creates a collection with sorts of `sort_bytes` in memory and with files in `scratch`.
-    pub(super) fn new(hasher: &'h KeyHasher, scratch: &SpillDir, sort_bytes: usize) -> Self {
+    pub(super) fn new(scan: &Scan<'h>, sort_bytes: usize) -> Self {
+        let (hasher, scratch) = (scan.engine.hasher(), scan.engine.scratch());
         let sorter = || RecordSorter::new(scratch, sort_bytes);
         let codes = CarriedCodes::new(sort_bytes / 4);
-        Self { links: Links::new(hasher, scratch, sort_bytes), sent: sorter(), resolved: sorter(), codes }
+        let links = Links::new(hasher, scratch, sort_bytes);
+        Self { links, ids: LinkedIds::of(scan, sort_bytes), sent: sorter(), resolved: sorter(), codes }
     }
 
     /// Returns the keys of the ids that an event names, and records its link.
@@ -64,23 +71,25 @@ impl<'h> Sessions<'h> {
 
     /// Adds an event that names `key`.
     pub(super) fn add(&mut self, key: RecordKey, position: Position, time_ms: i64, carried: &[u8]) -> io::Result<()> {
+        if let Some(ids) = &mut self.ids {
+            ids.add(key)?;
+        }
         // Links are those of other ids.
         let sorter = if key.is_user() { &mut self.resolved } else { &mut self.sent };
         self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), tag, rest]))
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
-    pub(super) fn visit(
-        self,
-        cancelled: &AtomicBool,
-        visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>,
-    ) -> Result<(), ScanError> {
-        let Self { links, sent, mut resolved, codes } = self;
+    pub(super) fn visit(self, scan: &Scan<'_>, visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>) -> Result<(), ScanError> {
+        let Self { mut links, ids, sent, mut resolved, codes } = self;
+        if let Some(ids) = ids {
+            ids.link(scan, &mut links)?;
+        }
         let mut links = links.sorted()?;
         let mut seen = 0_u64;
         let mut check_often = || {
             seen += 1;
-            if seen.is_multiple_of(CHECK_EVERY) { check(cancelled) } else { Ok(()) }
+            if seen.is_multiple_of(CHECK_EVERY) { check(scan.cancelled) } else { Ok(()) }
         };
         let mut sent = sent.finish()?;
         while let Some(record) = sent.next()? {
@@ -98,7 +107,8 @@ impl<'h> Sessions<'h> {
             let goes_on = |(of, before): (RecordKey, i64)| of == identity && time.saturating_sub(before) <= SESSION_GAP_MS;
             let is_entry = !last.is_some_and(goes_on);
             last = Some((identity, time));
-            visit(InSession { identity, is_entry, carried: codes.decode(carried) })?;
+            let earlier_entry = if is_entry { scan.entry_below_floor(identity, time)? } else { None };
+            visit(InSession { identity, is_entry, earlier_entry, carried: codes.decode(carried) })?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::{Day, Window};
+use headcount_domain::time::{Day, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
@@ -61,7 +61,15 @@ async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize, room: usiz
     let known = engine.known_ids(project).await.unwrap();
     let engine = engine.clone();
     let scan = move || {
-        let scan = Scan { engine: &engine, project, until, known, cancelled: &AtomicBool::new(false) };
+        let scan = Scan {
+            engine: &engine,
+            project,
+            until,
+            known,
+            floor: None,
+            timezone: Timezone::UTC,
+            cancelled: &AtomicBool::new(false),
+        };
         let views = Views::new(room);
         let question = KeptQuestion::UniqueUsers { window: window(), predicate: everything() };
         let view = views.open(project, &Arc::new(question));
@@ -108,7 +116,7 @@ async fn a_scan_ends_when_nobody_waits() {
     let scanned = engine.clone();
     let scan = move || {
         let cancelled = AtomicBool::new(false);
-        let scan = Scan { engine: &scanned, project, until, known, cancelled: &cancelled };
+        let scan = Scan { engine: &scanned, project, until, known, floor: None, timezone: Timezone::UTC, cancelled: &cancelled };
         let mut seen = 0;
         let end = scan.visit_events(&mut |_, _| {
             seen += 1;

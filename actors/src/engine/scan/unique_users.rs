@@ -14,10 +14,11 @@ use headcount_domain::time::{Day, Window};
 
 use super::active_users::ActiveUsers;
 use super::error::{ScanError, check};
-use super::events::{Scan, Tally, TallyError};
+use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
 use super::kept_figures::KeptFigures;
+use super::linked_ids::LinkedIds;
 use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
@@ -39,10 +40,13 @@ pub(super) fn unique_users(
     if predicate.needs_session() {
         return count(by_session(scan, window, predicate, sort_bytes)?, window, scan.cancelled);
     }
-    let users = match std::mem::take(kept) {
+    let mut users = match std::mem::take(kept) {
         KeptFigures::Users(users) => users,
         KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window)),
     };
+    if scan.floor.is_some() {
+        users.collect_new_ids();
+    }
     let after = users.until();
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
@@ -50,8 +54,9 @@ pub(super) fn unique_users(
     let UsersTally { mut users, on_disk, .. } = tally;
     if let Some(on_disk) = on_disk {
         outcome?;
-        return count(on_disk.identities(scan.cancelled)?, window, scan.cancelled);
+        return count(on_disk.identities(scan)?, window, scan.cancelled);
     }
+    let outcome = outcome.and_then(|()| link_new(scan, &mut users));
     if outcome.is_ok() {
         users.seen_until(scan.until);
     }
@@ -59,6 +64,17 @@ pub(super) fn unique_users(
     // What was counted before a failure is counted.
     *kept = KeptFigures::Users(users);
     outcome.map(|()| answer)
+}
+
+/// Links the ids that are new, for a project whose first events may be gone.
+fn link_new(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<(), ScanError> {
+    loop {
+        let ids = users.take_new_ids(IDS_A_QUESTION);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        scan.linked(ids)?.for_each(|link| users.link(link));
+    }
 }
 
 /// The links of a row group's events, and the ids and days of those that match.
@@ -176,6 +192,7 @@ struct ActiveOnDisk<'h> {
     active: Sorter<ACTIVE>,
     /// Users, with their days.
     identities: Sorter<ACTIVE>,
+    ids: Option<LinkedIds>,
 }
 
 impl<'h> ActiveOnDisk<'h> {
@@ -184,23 +201,30 @@ impl<'h> ActiveOnDisk<'h> {
         let scratch = scan.engine.scratch();
         let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
         let sorter = || Sorter::new(scratch, ACTIVE, sort_bytes);
-        let (mut active, mut identities) = (sorter(), sorter());
+        let (mut active, mut identities, mut ids) = (sorter(), sorter(), LinkedIds::of(scan, sort_bytes));
         // The links in memory come before all others.
         let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
-        users.drain(link, |key, day| if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day)))?;
-        Ok(Self { links, active, identities })
+        users.drain(link, |key, day| {
+            ids.as_mut().map_or(Ok(()), |ids| ids.add(key))?;
+            if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day))
+        })?;
+        Ok(Self { links, active, identities, ids })
     }
 
     fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
+        self.ids.as_mut().map_or(Ok(()), |ids| ids.add(named))?;
         if named.is_user() { &mut self.identities } else { &mut self.active }.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
-    fn identities(self, cancelled: &AtomicBool) -> Result<Sorter<ACTIVE>, ScanError> {
-        let Self { links, active, mut identities } = self;
+    fn identities(self, scan: &Scan<'_>) -> Result<Sorter<ACTIVE>, ScanError> {
+        let Self { mut links, active, mut identities, ids } = self;
+        if let Some(ids) = ids {
+            ids.link(scan, &mut links)?;
+        }
         let mut links = links.sorted()?;
         for active in active.finish()? {
-            check(cancelled)?;
+            check(scan.cancelled)?;
             let (key, day) = read(&active?);
             identities.push(on_day(links.resolve(key)?, day))?;
         }
@@ -216,7 +240,7 @@ const ENTRY_MATCHES: u8 = 2;
 /// Returns the identities and days of matching events in matching sessions.
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
     let scratch = scan.engine.scratch();
-    let mut sessions = Sessions::new(scan.engine.hasher(), scratch, sort_bytes);
+    let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
         let entry_matches = predicate.matches_entry(Some(event.entry));
@@ -227,10 +251,13 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
-    sessions.visit(scan.cancelled, &mut |InSession { identity, is_entry, carried }| {
+    sessions.visit(scan, &mut |InSession { identity, is_entry, earlier_entry, carried }| {
         let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
         if is_entry {
-            entry_matches = flags & ENTRY_MATCHES > 0;
+            entry_matches = match earlier_entry {
+                Some(entry) => predicate.matches_entry(Some(&entry)),
+                None => flags & ENTRY_MATCHES > 0,
+            };
         }
         match flags & MATCHES > 0 && entry_matches {
             true => identities.push(on_day(identity, Day(i32::from_be_bytes(day)))),

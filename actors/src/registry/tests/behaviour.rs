@@ -222,6 +222,7 @@ fn a_changed_project_shows_in_its_policy() {
         bots: Some(BotPolicy::Record),
         signals_policy: Some(SignalsPolicy::Anonymize),
         server_only_revenue: Some(true),
+        retention_days: Some(Some(90)),
     };
     let changed = registry.update_project(id, project, patch).unwrap();
     assert_eq!((changed.name.as_str(), changed.created_at), ("Shop", NOW));

@@ -61,6 +61,14 @@ fn deleted_projects_came_with_version_3() {
 }
 
 #[test]
+fn the_retention_of_projects_came_with_version_4() {
+    let days = |state: State| {
+        state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
+    };
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90]);
+}
+
+#[test]
 fn members_came_with_version_4() {
     let [.., v3, v4] = VERSIONS.map(|(records, _)| replayed(records));
     let members = |state: &State| -> Vec<(String, Role)> {

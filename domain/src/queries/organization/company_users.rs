@@ -44,13 +44,14 @@ impl Query for MembersQuery {
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let mut events: HashMap<RecordKey, u64, KeyHashBuilder> = HashMap::default();
         let (mut visits, together) = (0, reader.project.limits.member_days);
+        let window = reader.kept(self.window);
         for key in &self.keys {
             let Some((group, load)) = reader.group(*key)? else { continue };
             visits += group.count_visits();
             let mut count = |member, did: MemberDay| *events.entry(member).or_default() += u64::from(did.events);
             match self.only {
-                Some(only) => group.visits_of(self.window, only, load, count)?,
-                None if visits <= together => group.visits(self.window, load)?.for_each(|(member, did)| count(member, did)),
+                Some(only) => group.visits_of(window, only, load, count)?,
+                None if visits <= together => group.visits(window, load)?.for_each(|(member, did)| count(member, did)),
                 None => {}
             }
         }

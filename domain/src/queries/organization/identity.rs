@@ -163,7 +163,7 @@ impl Query for ProfileQuery {
     type Partial = Option<ProfilePartial>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<ProfilePartial>, Fault> {
-        let window = self.window;
+        let window = reader.kept(self.window);
         let Some(identity) = reader.subject(&self.subject, Some(window))? else { return Ok(None) };
         let span = Span { first: window.start, last: window.end };
         let mut part = ProfilePartial {
@@ -259,9 +259,10 @@ impl Query for CountsQuery {
     type Partial = Option<Vec<(String, u64)>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Option<Vec<(String, u64)>>, Fault> {
-        let Some(identity) = reader.subject(&self.subject, Some(self.window))? else { return Ok(None) };
+        let window = reader.kept(self.window);
+        let Some(identity) = reader.subject(&self.subject, Some(window))? else { return Ok(None) };
         let mut counts: BTreeMap<TermId, u64> = BTreeMap::new();
-        for hit in identity.facts.daily_counts(Span { first: self.window.start, last: self.window.end }) {
+        for hit in identity.facts.daily_counts(Span { first: window.start, last: window.end }) {
             match (hit.what, self.of) {
                 (CountKey::Page(name), CountOf::Pages) | (CountKey::Referrer(name), CountOf::Referrers) => {
                     *counts.entry(name).or_default() += u64::from(hit.count);

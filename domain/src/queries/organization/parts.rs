@@ -87,9 +87,9 @@ impl Query for DescribeQuery {
             named.push(all);
         }
         if let Some((kind, window)) = &self.events {
-            let activity = &reader.project.rollups.group_activity;
+            let (window, activity) = (reader.kept(*window), &reader.project.rollups.group_activity);
             let kind = reader.hasher.group_type(kind);
-            let events = activity.sums_of(kind, &numbers, &activity.cover(kind, *window));
+            let events = activity.sums_of(kind, &numbers, &activity.cover(kind, window));
             places.into_iter().zip(events).for_each(|(place, events)| named[place].events += events);
         }
         Ok(named)
@@ -150,13 +150,13 @@ impl Query for FiguresQuery {
 impl FiguresQuery {
     fn figures<S: Source>(&self, keys: &Keys, shared: bool, reader: &mut Reader<'_, S>) -> Result<FiguresPartial, Fault> {
         let mut part = FiguresPartial { sums: GroupSums::default(), own: 0, users: Vec::new() };
-        let mut lists = 0;
+        let (mut lists, window) = (0, reader.kept(self.window));
         for key in keys {
             let Some((group, mut load)) = reader.group(*key)? else { continue };
-            part.sums.add(&group.sums(self.window, &mut load)?, Sign::Plus);
-            match group.count_members(self.window) {
+            part.sums.add(&group.sums(window, &mut load)?, Sign::Plus);
+            match group.count_members(window) {
                 Some(members) if !shared && keys.len() == 1 => part.own = members,
-                _ => group.members(self.window, &mut part.users, load)?,
+                _ => group.members(window, &mut part.users, load)?,
             }
             lists += 1;
         }

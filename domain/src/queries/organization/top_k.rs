@@ -55,10 +55,10 @@ impl Query for TopQuery {
     type Partial = TopPartial;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPartial, Fault> {
-        let rollups = &reader.project.rollups;
+        let (rollups, window) = (&reader.project.rollups, reader.kept(self.window));
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
-        let sums = activity.sums(kind, groups, &activity.cover(kind, self.window));
+        let sums = activity.sums(kind, groups, &activity.cover(kind, window));
         // The groups to report and one more, with the last of them on top.
         let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
         for (number, prefix) in rollups.group_names.of_kind(kind) {

@@ -10,4 +10,4 @@ pub use attribution::{AttributionQuery, CohortsQuery};
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;
-pub use visits::{EventVisit, VisitsQuery};
+pub use visits::{EventVisit, LinkedQuery, VisitsQuery};

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::acquisition::Channel;
-use crate::facts::Moment;
+use crate::facts::{Moment, Session};
 use crate::fault::Fault;
-use crate::identity::{IdentityId, IdentitySlot};
+use crate::identity::{IdentityId, IdentityLink, IdentitySlot};
 use crate::ids::RecordKey;
 use crate::queries::partial::{Query, Reader};
 use crate::records::{Source, page_key};
+use crate::time::Day;
 
 /// Asks for the identities and sessions of events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,8 +25,33 @@ pub struct EventVisit {
     pub identity: IdentityId,
     /// The moment of the session's entry.
     pub entry: Moment,
+    /// The day of the entry.
+    pub day: Day,
     /// The channel of the entry.
     pub channel: Channel,
+}
+
+/// Asks for the users that ids are linked to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LinkedQuery {
+    /// The keys of the ids.
+    pub ids: Vec<RecordKey>,
+}
+
+impl Query for LinkedQuery {
+    /// In the order of the ids: the link, unless there is none.
+    type Partial = Vec<Option<IdentityLink>>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        let source = reader.source;
+        let mut linked = |id: &RecordKey| {
+            Ok(match reader.project.people.get(*id, || source.record(*id))? {
+                Some(IdentitySlot::Alias { user, since }) => Some(IdentityLink { anonymous: *id, position: *since, user: *user }),
+                _ => None,
+            })
+        };
+        self.ids.iter().map(&mut linked).collect()
+    }
 }
 
 impl Query for VisitsQuery {
@@ -46,7 +72,10 @@ impl<S: Source> Reader<'_, S> {
         };
         let member = identity.history_key;
         identity.facts.load_session_at(at, |serial| source.page::<IdentitySlot>(page_key(member, serial)))?;
-        let visit = |(entry, channel)| EventVisit { identity: identity.id.clone(), entry, channel };
-        Ok(identity.facts.session_at(at).map(|session| (session.at, session.channel)).map(visit))
+        let visit = |session: &Session| {
+            let Session { at: entry, day, channel, .. } = *session;
+            EventVisit { identity: identity.id.clone(), entry, day, channel }
+        };
+        Ok(identity.facts.session_at(at).map(visit))
     }
 }

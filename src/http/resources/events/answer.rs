@@ -17,7 +17,7 @@ pub(crate) struct TrackAnswer {
     status: TrackStatus,
     /// Whether an event with its `external_id` was recorded before.
     duplicate: bool,
-    /// Why it was dropped: `bot`, `consent`, `opted_out`.
+    /// Why it was dropped: `bot`, `consent`, `opted_out`, `retention`.
     #[schema(required)]
     reason: Option<&'static str>,
     /// Its position, which rises within a project; a duplicate has that of the first. Null if it was dropped.

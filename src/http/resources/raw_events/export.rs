@@ -68,7 +68,7 @@ pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> 
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {
         (None, None) => None,
-        (start, end) => Some(question.window(start.as_deref(), end.as_deref())?),
+        (start, end) => Some(question.event_window(start.as_deref(), end.as_deref()).await?),
     };
     let tag = match question.not_modified(&window.map_or(Depends::Everything, Depends::on_events)).await? {
         Ok(not_modified) => return Ok(not_modified),

@@ -81,7 +81,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     let window = match (&cursor, after_position) {
         (Some(cursor), _) => Some(cursor.window),
         (None, Some(_)) if dates.start.is_none() && dates.end.is_none() => None,
-        (None, _) => Some(question.window(dates.start.as_deref(), dates.end.as_deref())?),
+        (None, _) => Some(question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?),
     };
     if let Some(Cursor { until, start_number, .. }) = cursor
         && !state.engine.has_position(project, until, start_number).await?

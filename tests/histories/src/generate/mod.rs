@@ -17,6 +17,9 @@ const TIMEZONES: [&str; 6] =
 
 const PROJECTS: [&str; 8] = ["shop", "blog", "app", "docs", "help", "jobs", "news", "labs"];
 
+/// Tells the random numbers of floors from those of the rest.
+const FLOORS: u64 = 0xf100;
+
 /// Generates the history of a seed.
 pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     let mut rng = Rng::new(seed);
@@ -65,6 +68,20 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     }
     history.steps.extend(closing(&history).into_iter().map(Step::Ask));
     history
+}
+
+/// Adds steps that raise the floors of some projects: to days of the history, mostly early ones, so that most of its events stay.
+pub(crate) fn add_floors(history: &mut History) {
+    let mut rng = Rng::new(history.seed ^ FLOORS);
+    let mut days = history.days.clone();
+    days.sort_unstable();
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(days.len()).min(rng.below(days.len()));
+        let day = days[at] + chrono::Days::new(u64::from(rng.chance(30)));
+        let project = rng.pick(&history.projects).name.clone();
+        let place = rng.below(history.steps.len() + 1);
+        history.steps.insert(place, Step::Floor { project, day });
+    }
 }
 
 /// Reorders arrival: as generated, slightly out of order, or in any order.

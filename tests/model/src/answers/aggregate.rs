@@ -58,7 +58,7 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
     if !params.has("start_date") {
         return Err(Wrong::param("start_date"));
     }
-    let window = params.window(asked)?;
+    let window = params.event_window(asked, project)?;
     let chosen = Chosen::of(&mut params)?;
     let limit = params.count("limit", 1..=1_000, 100)?;
     let sum_field = params.text("sum_metadata_field")?;

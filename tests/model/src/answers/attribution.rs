@@ -4,7 +4,7 @@ use super::params::Params;
 use super::revenue::{Till, counted, currency, unconverted};
 use super::{Asked, Wrong, ranked};
 use crate::acquisition::{DIRECT, Origin, origin};
-use crate::facts::Account;
+use crate::facts::{Account, Facts};
 use crate::json::Json;
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn by_attribution(asked: &Asked<'_>, project: &str, mut params: Param
     for &index in &events {
         let event = &asked.facts.events[index];
         if counted(event).is_some_and(|money| money.in_project.is_some()) {
-            let touch = touch(asked, project, index, level, model);
+            let touch = asked.days(project).touch(index, level, model);
             let named = match dimension {
                 "source" => touch.source,
                 "medium" => touch.medium,
@@ -47,29 +47,28 @@ pub(super) fn by_attribution(asked: &Asked<'_>, project: &str, mut params: Param
 }
 
 /// Returns the entity whose touches apply to an event: its account or its identity, if it has an identity.
-pub(super) fn entity(asked: &Asked<'_>, index: usize, level: &str) -> Option<Account> {
+pub(crate) fn account_or_identity(facts: &Facts<'_>, index: usize, level: &str) -> Option<Account> {
     match level {
-        "account" => asked.facts.account(index),
-        _ => asked.facts.identities[index].clone().map(Account::Identity),
+        "account" => facts.account(index),
+        _ => facts.identities[index].clone().map(Account::Identity),
     }
 }
 
 /// Returns the touch of an order: among the sessions of its entity with a source, the first, or the last that began by
 /// then.
-fn touch(asked: &Asked<'_>, project: &str, order: usize, level: &str, model: &str) -> Origin {
-    if asked.facts.identities[order].is_none() {
+pub(crate) fn touch(facts: &Facts<'_>, project: &str, order: usize, level: &str, model: &str) -> Origin {
+    if facts.identities[order].is_none() {
         return Origin::direct();
     }
-    let entity = entity(asked, order, level);
-    let order_ms = asked.facts.events[order].at_ms;
-    let mut touches: Vec<_> = asked
-        .facts
+    let entity = account_or_identity(facts, order, level);
+    let order_ms = facts.events[order].at_ms;
+    let mut touches: Vec<_> = facts
         .sessions
         .iter()
         .map(|session| session.entry())
-        .filter(|&entry| asked.facts.events[entry].project == project)
-        .filter(|&entry| self::entity(asked, entry, level) == entity)
-        .map(|entry| (asked.facts.moment(entry), origin(&asked.facts.events[entry])))
+        .filter(|&entry| facts.events[entry].project == project)
+        .filter(|&entry| account_or_identity(facts, entry, level) == entity)
+        .map(|entry| (facts.moment(entry), origin(&facts.events[entry])))
         .filter(|(_, origin)| origin.source != DIRECT)
         .collect();
     touches.sort_by_key(|(moment, _)| *moment);

@@ -1,6 +1,6 @@
 //! `GET /projects/{project_id}/revenue/ltv-cohorts`
 
-use super::attribution::entity;
+use super::attribution::account_or_identity;
 use super::params::Params;
 use super::revenue::{Till, currency, unconverted};
 use super::{Asked, Wrong};
@@ -17,7 +17,7 @@ pub(super) fn ltv_cohorts(asked: &Asked<'_>, project: &str, mut params: Params) 
 
     let mut entities: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for index in asked.facts.of_project(project) {
-        if let Some(entity) = entity(asked, index, level) {
+        if let Some(entity) = account_or_identity(&asked.facts, index, level) {
             entities.entry(entity).or_default().push(index);
         }
     }

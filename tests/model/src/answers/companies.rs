@@ -31,7 +31,7 @@ impl Activity {
         let ever: Vec<_> = asked.facts.all().filter(|&index| mine(index)).collect();
         let at = |index: &usize| asked.facts.events[*index].at_ms;
         let seen = ever.iter().map(at).min().zip(ever.iter().map(at).max());
-        let events = ever.into_iter().filter(|&index| window.holds(asked.day(index))).collect();
+        let events = ever.into_iter().filter(|&index| asked.is_kept_in(index, window)).collect();
         Activity { events, seen }
     }
 
@@ -104,7 +104,7 @@ fn figures(asked: &Asked<'_>, key: &str, range: Window) -> Result<Json, Wrong> {
         return Err(Wrong::NotFound);
     }
     let entries = asked.facts.sessions.iter().map(|session| session.entry());
-    let sessions = entries.filter(|&entry| is_of(asked, entry, key) && range.holds(asked.day(entry)));
+    let sessions = entries.filter(|&entry| is_of(asked, entry, key) && asked.is_kept_in(entry, range));
     let till = activity.till(asked);
     Ok(Json::object([
         ("company_id", Json::Id(id_name(key))),
@@ -118,6 +118,7 @@ fn figures(asked: &Asked<'_>, key: &str, range: Window) -> Result<Json, Wrong> {
         ("currency", Json::from(asked.model.organization.currency.as_str())),
         ("first_seen", activity.first_seen()),
         ("last_seen", activity.last_seen()),
+        ("complete_from", asked.complete_from(range)),
     ]))
 }
 
@@ -144,7 +145,11 @@ pub(super) fn top(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wrong> 
             ("last_seen", activity.last_seen()),
         ])
     };
-    Ok(Json::object([("companies", Json::list(rows.iter().take(limit).map(row))), ("truncated", Json::from(rows.len() > limit))]))
+    Ok(Json::object([
+        ("companies", Json::list(rows.iter().take(limit).map(row))),
+        ("truncated", Json::from(rows.len() > limit)),
+        ("complete_from", asked.complete_from(range)),
+    ]))
 }
 
 /// The sort key for ties: the name, or the key if there is none; then the key.
@@ -173,7 +178,7 @@ pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Resu
         known = true;
         if let Some(identity) = &asked.facts.identities[index] {
             let (events, last_ms) = users.entry(identity).or_insert((0, i64::MIN));
-            *events += usize::from(range.holds(asked.day(index)));
+            *events += usize::from(asked.is_kept_in(index, range));
             *last_ms = asked.facts.events[index].at_ms.max(*last_ms);
         }
     }
@@ -195,5 +200,9 @@ pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Resu
             ("last_seen", shown(*last_ms)),
         ])
     };
-    Ok(Json::object([("users", Json::list(rows.iter().take(limit).map(row))), ("truncated", Json::from(rows.len() > limit))]))
+    Ok(Json::object([
+        ("users", Json::list(rows.iter().take(limit).map(row))),
+        ("truncated", Json::from(rows.len() > limit)),
+        ("complete_from", asked.complete_from(range)),
+    ]))
 }

@@ -13,12 +13,15 @@ use crate::time::shown;
 pub(super) fn list(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
     let is_recorded = params.text("after_position")?.is_some();
     let has_window = !is_recorded || params.has("start_date") || params.has("end_date");
-    let window = if has_window { Some(params.window(asked)?) } else { None };
+    let window = if has_window { Some(params.event_window(asked, project)?) } else { None };
     let chosen = Chosen::of(&mut params)?;
     let limit = params.count("limit", 1..=1_000, 100)?;
     params.done()?;
 
-    let is_in = |&index: &usize| window.is_none_or(|window| window.holds(asked.day(index))) && chosen.holds(asked, index);
+    let is_in = |&index: &usize| {
+        let is_kept = asked.model.floor(project).is_none_or(|floor| asked.day(index) >= floor);
+        is_kept && window.is_none_or(|window| window.holds(asked.day(index))) && chosen.holds(asked, index)
+    };
     let mut found: Vec<usize> = asked.facts.of_project(project).filter(is_in).collect();
     if !is_recorded {
         found.sort_by_key(|&index| asked.facts.moment(index));

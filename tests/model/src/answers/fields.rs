@@ -38,6 +38,12 @@ fn nested<'a>(at: &'a Json, step: &str) -> Option<&'a Json> {
     }
 }
 
+/// Whether the entry of an event's session is an event that is kept. Of others only what the session knows of them is: the channel.
+fn has_entry(asked: &Asked<'_>, index: usize) -> bool {
+    let floor = asked.model.floor(&asked.facts.events[index].project);
+    asked.facts.session(index).is_some_and(|session| floor.is_none_or(|floor| asked.day(session.entry()) >= floor))
+}
+
 /// Returns a built-in field of an event; `null` if the event has none. The model does not have the fields derived from a
 /// user agent or an address (browser, os, device, country).
 pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
@@ -51,7 +57,7 @@ pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
         "hostname" => event.hostname.clone(),
         "url" => page(event),
         "path" => event.url.as_ref().and_then(|url| url.path.clone()),
-        "entry_url" => entry().and_then(page),
+        "entry_url" => entry().filter(|_| has_entry(asked, index)).and_then(page),
         "referrer" => event.referrer.clone(),
         "utm_source" | "utm_medium" | "utm_campaign" | "utm_term" | "utm_content" => utm(),
         "acquisition_channel" => entry().map(channel),

@@ -39,7 +39,11 @@ pub(super) fn metrics(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wro
     if activity.seen.is_none() {
         return Err(Wrong::NotFound);
     }
-    Ok(row(asked, &kind, &key, name(asked, &kind, &key), &activity))
+    let mut row = row(asked, &kind, &key, name(asked, &kind, &key), &activity);
+    if let Json::Object(fields) = &mut row {
+        fields.insert("complete_from".to_owned(), asked.complete_from(range));
+    }
+    Ok(row)
 }
 
 pub(super) fn top(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wrong> {
@@ -58,5 +62,9 @@ pub(super) fn top(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wrong> 
     let rows = ranked(rows, |(_, _, activity)| activity.events.len(), |(name, key, _)| rank_name(name, key));
     let shown = rows.iter().take(limit);
     let shown = shown.map(|(name, key, activity)| row(asked, &kind, key, name.clone(), activity));
-    Ok(Json::object([("groups", Json::list(shown)), ("truncated", Json::from(rows.len() > limit))]))
+    Ok(Json::object([
+        ("groups", Json::list(shown)),
+        ("truncated", Json::from(rows.len() > limit)),
+        ("complete_from", asked.complete_from(range)),
+    ]))
 }

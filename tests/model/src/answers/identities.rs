@@ -58,13 +58,13 @@ pub(super) fn profile(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wro
     let facts = &asked.facts;
     let ever = events_of(asked, &identity);
     let seen = |index: Option<&usize>| index.map_or(Json::Null, |&index| shown(facts.events[index].at_ms));
-    let events: Vec<_> = ever.iter().copied().filter(|&index| window.holds(asked.day(index))).collect();
+    let events: Vec<_> = ever.iter().copied().filter(|&index| asked.is_kept_in(index, window)).collect();
     let mut till = Till::default();
     for &index in &events {
         till.add_in_organization(&facts.events[index]);
     }
     let active_days: BTreeSet<_> = events.iter().map(|&index| asked.day(index)).collect();
-    let begins_in_it = |session: &&Session| session.identity == identity && window.holds(asked.day(session.entry()));
+    let begins_in_it = |session: &&Session| session.identity == identity && asked.is_kept_in(session.entry(), window);
     let sessions: Vec<_> = facts.sessions.iter().filter(begins_in_it).collect();
     let bounces = sessions.iter().filter(|session| session.events.len() == 1).count();
     let durations: Vec<Micros> = sessions.iter().map(|session| duration(facts, session)).collect();
@@ -80,6 +80,7 @@ pub(super) fn profile(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wro
         ("first_seen", seen(ever.first())),
         ("last_seen", seen(ever.last())),
         ("revenue", till.revenue_json()),
+        ("complete_from", asked.complete_from(window)),
     ]))
 }
 
@@ -122,7 +123,7 @@ fn counts(
 
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for index in events_of(asked, &identity) {
-        if let Some(value) = of(asked, index).filter(|_| window.holds(asked.day(index))) {
+        if let Some(value) = of(asked, index).filter(|_| asked.is_kept_in(index, window)) {
             *counts.entry(value).or_default() += 1;
         }
     }
@@ -133,6 +134,7 @@ fn counts(
         ("identity_id", id(&identity)),
         (list, Json::list(rows.iter().take(limit).map(row))),
         ("truncated", Json::from(rows.len() > limit)),
+        ("complete_from", asked.complete_from(window)),
     ]))
 }
 

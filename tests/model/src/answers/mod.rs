@@ -13,14 +13,16 @@ mod revenue;
 mod unique_users;
 
 use crate::facts::Facts;
+use crate::frozen::Days;
 use crate::json::Json;
 use crate::model::Model;
 use crate::subject::Method;
-use crate::time::day_of;
+use crate::time::{Window, day_of};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use params::Params;
 
+pub(crate) use attribution::{account_or_identity, touch};
 pub(crate) use companies::id_name as company_id_name;
 pub(crate) use identities::find as find_identities;
 
@@ -106,6 +108,23 @@ impl Asked<'_> {
     /// Returns the day of an event.
     fn day(&self, index: usize) -> NaiveDate {
         day_of(self.facts.events[index].at_ms, self.timezone)
+    }
+
+    /// Returns the days of a project, frozen and live.
+    fn days<'f>(&'f self, project: &'f str) -> Days<'f> {
+        self.model.days(&self.facts, project)
+    }
+
+    /// Whether an event counts in organization-wide answers about a window: those know no days below a floor.
+    fn is_kept_in(&self, index: usize, window: Window) -> bool {
+        let floor = self.model.floor(&self.facts.events[index].project);
+        window.holds(self.day(index)) && floor.is_none_or(|floor| self.day(index) >= floor)
+    }
+
+    /// Returns the latest floor of a project after the first day of a window, or null.
+    fn complete_from(&self, window: Window) -> Json {
+        let floors = self.model.projects.keys().filter_map(|project| self.model.floor(project));
+        Json::from(floors.filter(|floor| *floor > window.first).max().map(|floor| floor.to_string()))
     }
 }
 

@@ -77,6 +77,18 @@ impl Params {
         Err(Wrong::Invalid { code: None, param: None })
     }
 
+    /// Reads the window of a question that needs events: of those below the floor it is refused; a default start moves up.
+    pub(super) fn event_window(&mut self, asked: &Asked<'_>, project: &str) -> Result<Window, Wrong> {
+        let is_explicit = self.has("start_date");
+        let window = self.window(asked)?;
+        let Some(floor) = asked.model.floor(project).filter(|floor| *floor > window.first) else { return Ok(window) };
+        if !is_explicit && floor <= window.last {
+            return Ok(Window { first: floor, ..window });
+        }
+        let param = if is_explicit { "start_date" } else { "end_date" };
+        Err(Wrong::Invalid { code: Some("before_retention"), param: Some(param.to_owned()) })
+    }
+
     /// Reads `range_days`: the last days up to today.
     pub(super) fn range(&mut self, asked: &Asked<'_>) -> Result<Window, Wrong> {
         let days = self.count("range_days", 1..=365, 30)?;

@@ -1,6 +1,7 @@
 //! `GET /projects/{project_id}/revenue/metrics` and `…/timeseries`, and shared rules about money.
 
 use super::params::Params;
+use super::unique_users::firsts;
 use super::{Asked, Wrong};
 use crate::decimal::{Decimal, Micros, ratio};
 use crate::event::{Event, Money};
@@ -77,12 +78,16 @@ pub(super) fn metrics(asked: &Asked<'_>, project: &str, mut params: Params) -> R
         users.extend(asked.facts.identities[index].clone());
         accounts.extend(asked.facts.account(index));
     }
+    let count = |usual: usize, level: &str| match asked.model.floor(project) {
+        None => usual,
+        Some(_) => firsts(&asked.days(project).active(level), window),
+    };
     Ok(Json::object([
         ("total_revenue", till.revenue_json()),
         ("orders", Json::from(till.orders)),
         ("aov", Json::from(ratio(till.revenue, till.orders))),
-        ("arpa", Json::from(ratio(till.revenue, accounts.len()))),
-        ("arpu", Json::from(ratio(till.revenue, users.len()))),
+        ("arpa", Json::from(ratio(till.revenue, count(accounts.len(), "account")))),
+        ("arpu", Json::from(ratio(till.revenue, count(users.len(), "identity")))),
         ("currency", currency(asked, project)),
         ("unconverted", unconverted(events.iter().map(|&index| &asked.facts.events[index]))),
     ]))

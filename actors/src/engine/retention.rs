@@ -1,0 +1,108 @@
+//! Raises the floors of projects as their retention says, and tells them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_domain::floor::FloorMove;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Event;
+use headcount_domain::time::{Day, Window};
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::admission_gate::Holder;
+use crate::ingest::TrackError;
+
+/// How often floors are raised, besides at the start and when a retention changes.
+const INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// When it is tried again after a failure.
+const PAUSE: Duration = Duration::from_secs(60);
+/// What the record of a floor takes of the admission limit.
+const RECORD_BYTES: usize = 64;
+
+impl Engine {
+    /// Returns the first day of a project whose figures still change; `None` if it has no floor.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn floor(&self, project: ProjectId) -> Result<Option<Day>, AskError> {
+        match self.known_floor(project) {
+            None if !self.inner.versions.contains_key(&project) => {
+                self.ask_shard(project, move |shard| shard.floor(project)).await
+            }
+            known => Ok(known),
+        }
+    }
+
+    /// The floor of a project that is loaded.
+    pub(super) fn known_floor(&self, project: ProjectId) -> Option<Day> {
+        self.inner.floors.get(&project).map(|floor| *floor)
+    }
+
+    /// Whether an event is of a day that no longer changes, as far as is known here: its shard decides.
+    pub(super) fn is_below_floor(&self, event: &Event) -> bool {
+        self.known_floor(event.project).is_some_and(|floor| event.day < floor)
+    }
+
+    /// Returns the latest floor of an organization's projects after the start of a window, from which on answers about it are complete; `None` if
+    /// they are complete. The projects have been asked about it.
+    #[must_use]
+    pub fn complete_from(&self, organization: OrganizationId, window: Window) -> Option<Day> {
+        let projects = self.registry().projects(organization).unwrap_or_default();
+        let floors = projects.iter().filter_map(|project| self.known_floor(project.id));
+        floors.filter(|floor| *floor > window.start).max()
+    }
+
+    /// Raises the floor of a project to what its retention leaves. Returns its floor, which never falls.
+    ///
+    /// The record of the floor is admitted on a nearly full disk: removing events frees space.
+    ///
+    /// # Errors
+    /// [`TrackError`]: the record could not be written, or it is not known whether it was.
+    pub async fn apply_retention(&self, project: ProjectId) -> Result<Option<Day>, TrackError> {
+        let Some(config) = self.registry().policy(project) else { return Ok(None) };
+        let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
+        let Some(days) = config.retention_days else { return Ok(known) };
+        let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, self.clock().now());
+        if known.is_some_and(|known| known >= day) {
+            return Ok(known);
+        }
+        let holder = [Some(Holder::Project(project)), None];
+        let permit = self.inner.admission.gate.take_for(holder, RECORD_BYTES);
+        let permit = permit.map_err(|refused| TrackError::Unavailable(refused.to_string()))?;
+        // A deletion waits for the permits of its project, and none is given afterwards.
+        if self.inner.deleted.contains(project) {
+            return Ok(None);
+        }
+        self.tracker().raise_floor(FloorMove { project, day }, permit).await?;
+        Ok(Some(day))
+    }
+
+    /// Raises the floors of all projects. Returns whether all succeeded.
+    async fn apply_all_retentions(&self) -> bool {
+        let mut succeeded = true;
+        for project in self.registry().projects_with_retention() {
+            if self.inner.admission.is_closing() {
+                return true;
+            }
+            if let Err(error) = self.apply_retention(project).await {
+                tracing::warn!(%project, %error, "the retention of a project could not be applied; it is tried again");
+                succeeded = false;
+            }
+        }
+        succeeded
+    }
+
+    /// Begins to raise floors, now and every hour, for as long as the engine is there.
+    pub(super) fn start_retention(&self) {
+        let engine = Arc::downgrade(&self.inner);
+        let threads = self.inner.threads.lock();
+        let Some(threads) = threads.as_ref() else { return };
+        threads.system.arbiter().spawn(async move {
+            while let Some(inner) = engine.upgrade() {
+                let succeeded = Self { inner }.apply_all_retentions().await;
+                tokio::time::sleep(if succeeded { INTERVAL } else { PAUSE }).await;
+            }
+        });
+    }
+}
