@@ -10,7 +10,7 @@ use crate::contribution::Sign;
 use crate::ids::ProjectId;
 use crate::intake::event::{Event, Position};
 use crate::project::Project;
-use crate::rollups::{DayAndUnder, DeferredAttribution, TouchSums, Under};
+use crate::rollups::{DayAndUnder, DeferredAttribution, Rollups, TouchSums, Under};
 use crate::time::Day;
 use crate::versions::{FigureKind, Touched};
 
@@ -69,7 +69,7 @@ impl Project {
         let first = from.map_or(i32::MIN, |day| day.0);
         let Some(last) = until.0.checked_sub(1) else { return };
         let rollups = &mut self.rollups;
-        let (identities, accounts) = (&rollups.deferred_by_identity, &rollups.deferred_by_account);
+        let Rollups { deferred_by_identity: identities, deferred_by_account: accounts, .. } = rollups;
         name_touches(&mut rollups.first_touch_by_identity, identities, first, last);
         name_touches(&mut rollups.last_touch_by_identity, identities, first, last);
         name_touches(&mut rollups.first_touch_by_account, accounts, first, last);
