@@ -155,7 +155,7 @@ async fn same_state_after(from: &str, is_all: bool) {
 }
 
 /// Compares all rollups, records and indexes of two closed data directories.
-fn same_state(found: &Path, expected: &Path, what: &str) {
+pub(super) fn same_state(found: &Path, expected: &Path, what: &str) {
     let (found, expected) = (stored(found), stored(expected));
     // How far a partition was read depends on what is sealed.
     let of_project = |key: &&Vec<u8>| !matches!(Key::decode(key), Ok(Key::Record { project: 0, .. }));
