@@ -26,8 +26,8 @@ use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: what fits into a minute of two shared cores. The domain, without
-/// HTTP, runs three times as many.
-const TRIALS: u64 = 100;
+/// HTTP, runs five times as many.
+const TRIALS: u64 = 60;
 /// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
 /// How many histories between two verifications.
