@@ -35,7 +35,7 @@ fn every_change_names_its_author_and_no_secret() {
     for secret in [&*tenant.token, held] {
         assert!(!log.text().contains(secret));
     }
-    let told: Vec<(String, String)> = log.ok(200)["entries"]
+    let listed: Vec<(String, String)> = log.ok(200)["entries"]
         .as_array()
         .unwrap()
         .iter()
@@ -59,7 +59,7 @@ fn every_change_names_its_author_and_no_secret() {
         ("project.deleted", &*project.id),
     ];
     let expected: Vec<(String, String)> = expected.map(|(action, id)| (action.to_owned(), id.to_owned())).to_vec();
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     let renamed = entries(&tenant, "action=organization.updated");
     assert_eq!(renamed.len(), 1);
     assert_eq!(

@@ -53,7 +53,7 @@ const OF_CHANGES: [&str; 27] = [
 ];
 
 #[test]
-fn every_change_is_told_of_once_also_after_restarts() {
+fn every_change_has_its_entries_once_also_after_restarts() {
     let dir = tempfile::tempdir().unwrap();
     for change in changes() {
         // Each change by a process of its own: snapshots and segments roll meanwhile.
