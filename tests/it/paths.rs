@@ -99,7 +99,7 @@ pub(crate) const MANAGEMENT: [Operation; 19] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 43] = [
+pub(crate) const PATHS: [(&str, &[&str]); 44] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
