@@ -64,6 +64,7 @@ endpoints! {
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
     intake => intake;
+    live => live;
     raw_events::list => list;
     raw_events::export => export;
     revenue::metrics => metrics;

@@ -57,6 +57,10 @@ fn wrong_methods_are_405_with_those_that_there_are() {
     for (path, methods) in PATHS {
         let target = filled(path, &tenant);
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"] {
+            if method == "GET" && path.ends_with("/live") {
+                // It has no end. `live.rs` reads it.
+                continue;
+            }
             let answer = tenant.send(Call::new(method, &*target).bearer(&tenant.token));
             if methods.contains(&method) {
                 assert_ne!(answer.status, 405, "{method} {path}");

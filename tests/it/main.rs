@@ -13,6 +13,7 @@
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
+//! | [`live`] | the stream of what happens now |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -39,6 +40,7 @@ mod geo;
 mod histories;
 mod ingestion;
 mod intake;
+mod live;
 mod manage;
 mod management;
 mod not_yet;

@@ -99,7 +99,7 @@ pub(crate) const MANAGEMENT: [Operation; 19] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 44] = [
+pub(crate) const PATHS: [(&str, &[&str]); 45] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -109,6 +109,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 44] = [
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
+    ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),
     ("/projects/{project}/export", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),

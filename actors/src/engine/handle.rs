@@ -37,6 +37,7 @@ use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
+use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -78,6 +79,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) intake: Arc<IntakeCounts>,
+    pub(super) watches: Watches,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
@@ -207,6 +209,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             intake,
+            watches: Watches::default(),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
             views,

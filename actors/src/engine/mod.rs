@@ -14,6 +14,7 @@ mod fault_injection;
 mod handle;
 mod idle_views;
 mod intake;
+mod live;
 mod open;
 mod queries;
 mod quotas;

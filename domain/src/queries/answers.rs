@@ -296,3 +296,18 @@ pub struct Intake {
     /// The latest receipt of a recorded event, of all time.
     pub last: Option<Instant>,
 }
+
+/// The figures of a day that rollups have, and where recent events begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Today {
+    /// The unique users.
+    pub unique_users: u64,
+    /// The sessions that began on it.
+    pub sessions: u64,
+    /// Orders less refunds, in the project's currency.
+    pub revenue: Amount,
+    /// The number of orders.
+    pub orders: i64,
+    /// The position before the first recent event; `None` if there is none.
+    pub before_recent: Option<u64>,
+}

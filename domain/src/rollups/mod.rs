@@ -19,6 +19,7 @@ pub use attribution::{
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
+pub(crate) use receipts::quarter_of;
 pub use receipts::{Quarter, Receipts, ReceiptsByQuarter, beginning_of};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::Rollup;

@@ -4,7 +4,7 @@
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value, signed, unsigned};
-use crate::intake::event::Event;
+use crate::intake::event::{Event, Position};
 use crate::time::{Instant, MS_PER_DAY};
 
 /// The length of a quarter of an hour.
@@ -22,16 +22,18 @@ pub struct Receipts {
     pub without_consent: i64,
     /// The latest receipt, in milliseconds after the beginning of the quarter.
     last_ms: i64,
+    /// The position of the first event, from which on those of the quarter and of later ones are recorded.
+    first: Position,
 }
 
 impl Value for Receipts {
     fn columns(self) -> Columns {
-        [unsigned(self.recorded.into()), unsigned(self.without_consent.into()), unsigned(self.last_ms.into()), 0]
+        [unsigned(self.recorded.into()), unsigned(self.without_consent.into()), unsigned(self.last_ms.into()), self.first.into()]
     }
 
     fn from_columns(columns: &Columns) -> Self {
         let [recorded, without_consent, last_ms, _] = columns.map(|column| i64::try_from(signed(column)).unwrap_or_default());
-        Self { recorded, without_consent, last_ms }
+        Self { recorded, without_consent, last_ms, first: Position::try_from(columns[3]).unwrap_or_default() }
     }
 }
 
@@ -42,12 +44,14 @@ pub struct ReceiptsByQuarter;
 impl StoredCells for ReceiptsByQuarter {
     const TAG: u8 = 25;
     const NAME: &'static str = "receipts";
+    /// Version 2 has the first position.
+    const VERSION: u8 = 2;
     type Key = Quarter;
     type Value = Receipts;
 }
 
 /// Returns the quarter of an instant, and the milliseconds since its beginning.
-fn quarter_of(at: Instant) -> (Quarter, i64) {
+pub(crate) fn quarter_of(at: Instant) -> (Quarter, i64) {
     let day = i32::try_from(at.utc_day()).unwrap_or(if at.0 < 0 { i32::MIN } else { i32::MAX });
     let in_day = at.0.rem_euclid(MS_PER_DAY);
     ((day, u8::try_from(in_day / QUARTER_MS).unwrap_or_default()), in_day % QUARTER_MS)
@@ -65,13 +69,21 @@ impl Receipts {
     pub fn last(self, quarter: Quarter) -> Instant {
         beginning_of(quarter).plus_ms(self.last_ms)
     }
+
+    /// Returns the position before the first event.
+    pub(crate) fn before(self) -> Option<Position> {
+        self.first.checked_sub(1)
+    }
 }
 
 impl Cells<Quarter, Receipts> {
     /// Counts a recorded event.
-    pub(crate) fn count_receipt(&mut self, event: &Event) {
+    pub(crate) fn count_receipt(&mut self, event: &Event, position: Position) {
         let (quarter, ms) = quarter_of(event.received);
         self.change(quarter, |receipts| {
+            if receipts.recorded == 0 {
+                receipts.first = position;
+            }
             receipts.recorded += 1;
             receipts.without_consent += i64::from(!event.has_consent());
             receipts.last_ms = receipts.last_ms.max(ms);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
-use headcount_actors::registry::{Actor, ActorKind, ApiToken, Author, Principal, ProjectConfig, Role, Scope};
+use headcount_actors::registry::{Actor, ActorKind, ApiToken, Author, Principal, ProjectConfig, Registry, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::time::Instant;
 
 use crate::http::app::AppState;
 use crate::http::middleware::RequestId;
@@ -136,6 +137,14 @@ pub(crate) fn on_project(
         return Err(ApiError::new(ErrorCode::ProjectForbidden, "the token is for another project"));
     }
     Ok(ProjectCaller { project, config, caller })
+}
+
+/// Whether a token that has begun to read a project's stream, with or without money, may go on.
+pub(crate) fn may_go_on(state: &Registry, bearer: &str, project: ProjectId, has_money: bool, now: Instant) -> bool {
+    let Ok(Principal::Token(token, _)) = state.authenticate(bearer, now) else { return false };
+    let is_allowed = allowed(&token, Scope::AnalyticsRead, MinRole::Member).is_ok()
+        && (!has_money || allowed(&token, Scope::RevenueRead, MinRole::Admin).is_ok());
+    is_allowed && token.project.is_none_or(|own| own == project)
 }
 
 /// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.

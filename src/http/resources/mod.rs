@@ -12,6 +12,7 @@ pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod identities;
 pub(crate) mod intake;
+pub(crate) mod live;
 mod management;
 pub(crate) mod members;
 pub(crate) mod metrics;

@@ -2,6 +2,7 @@
 
 mod attribution;
 mod intake;
+mod live;
 mod revenue;
 mod traffic;
 mod unique_users;
@@ -9,6 +10,7 @@ mod visits;
 
 pub use attribution::{AttributionQuery, CohortsQuery};
 pub use intake::IntakeQuery;
+pub use live::TodayQuery;
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;

@@ -1,0 +1,295 @@
+//! `GET /projects/{project_id}/live`
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::body::BodyStream;
+use actix_web::http::{Method, header};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::money::Currency;
+use serde::Serialize;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::decimal::Decimal;
+use crate::http::respond::error::ApiError;
+
+/// How often it is checked that the caller may still read.
+const CHECK_EVERY: Duration = Duration::from_millis(70);
+/// After how much silence a comment shows that the stream is alive.
+const PING_AFTER: Duration = Duration::from_secs(15);
+
+/// The figures of a frame; in a delta, those that changed.
+#[derive(Serialize)]
+struct FrameShape {
+    at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    today: Option<TodayShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    online: Option<OnlineShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minutes: Option<Vec<MinuteShape>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<String>,
+}
+
+#[derive(PartialEq, Serialize)]
+struct TodayShape {
+    events: u64,
+    unique_users: u64,
+    sessions: u64,
+    pageviews: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revenue: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orders: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct OnlineShape {
+    users_5m: u64,
+}
+
+#[derive(Serialize)]
+struct MinuteShape {
+    minute: Timestamp,
+    events: u64,
+    users: u64,
+}
+
+#[derive(Serialize)]
+struct NotificationShape<'n> {
+    event_id: &'n str,
+    name: &'n str,
+    message: Option<&'n str>,
+    channel: Option<&'n str>,
+    at: Timestamp,
+    position: u64,
+}
+
+impl TodayShape {
+    /// Money is for those who may read it elsewhere.
+    fn new(figures: &LiveFigures, money: Option<Currency>) -> Self {
+        let LiveFigures { events, unique_users, sessions, pageviews, revenue, orders, .. } = *figures;
+        let revenue = money.map(|_| Decimal(revenue));
+        Self { events, unique_users, sessions, pageviews, revenue, orders: money.map(|_| orders) }
+    }
+}
+
+impl From<&LiveMinute> for MinuteShape {
+    fn from(LiveMinute { minute, events, users }: &LiveMinute) -> Self {
+        Self { minute: (*minute).into(), events: *events, users: *users }
+    }
+}
+
+impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
+    fn from(notification: &'n LiveNotification) -> Self {
+        Self {
+            event_id: &notification.event_id,
+            name: &notification.name,
+            message: notification.message.as_deref(),
+            channel: notification.channel.as_deref(),
+            at: notification.at.into(),
+            position: notification.position,
+        }
+    }
+}
+
+/// What happens now: a stream of server-sent events, for as long as the client reads.
+///
+/// `snapshot` has the figures of the current day and of the last 30 minutes, by the time of events. `delta` follows within 250 ms of a recorded event: what
+/// changed, with absolute values, so that a lost one does no harm. `notification` is an event with `notify`. `bye` says why the stream ends:
+/// `drain`, `deleted`, `unauthorized`. A comment every 15 seconds shows that it is alive. Who reconnects with `Last-Event-ID` gets the notifications
+/// that were missed, of the last 100 in the last 30 minutes, and a `delta` of everything; else, and on a new day, a `snapshot`. A slow reader misses
+/// deltas, and never waits for old ones.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/live", tag = "analytics", operation_id = "live",
+    params(
+        ProjectPath,
+        ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read."),
+    ),
+    responses(
+        (status = 200, description = "The stream.", body = String, content_type = "text/event-stream"),
+        QuestionErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = auth::on_project(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    NoParameters::check(&request)?;
+    let mut response = HttpResponse::Ok();
+    response.content_type("text/event-stream");
+    response.insert_header((header::CACHE_CONTROL, "no-store")).insert_header(("x-accel-buffering", "no"));
+    if request.method() == Method::HEAD {
+        return Ok(response.finish());
+    }
+    let overloaded = |why: &str| Err(ApiError::overloaded(why));
+    if state.engine.is_draining() {
+        return overloaded("the server is shutting down");
+    }
+    let Some(watch) = state.engine.watch(caller.project) else {
+        return overloaded("too many streams of this project are open");
+    };
+    let has_money = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin).is_ok();
+    let resume = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
+    let stream = LiveStream {
+        engine: state.engine.clone(),
+        project: caller.project,
+        bearer: auth::bearer(&request)?.to_owned(),
+        money: has_money.then_some(caller.config.policy.currency),
+        watch,
+        resume,
+        sent: None,
+        last_write: Instant::now(),
+        phase: StreamPhase::First,
+    };
+    let next = |mut stream: LiveStream| async move { Some((Ok::<_, Infallible>(stream.next().await?), stream)) };
+    let frames = futures_util::stream::unfold(stream, next);
+    Ok(response.force_close().body(BodyStream::new(Box::pin(frames))))
+}
+
+/// The id of an event of a stream.
+#[derive(Clone, Copy)]
+struct EventId {
+    incarnation: u128,
+    position: u64,
+}
+
+impl EventId {
+    fn parse(text: &str) -> Option<Self> {
+        let (incarnation, position) = text.split_once('-')?;
+        let incarnation = u128::from_str_radix(incarnation, 16).ok()?;
+        Some(Self { incarnation, position: position.parse().ok()? })
+    }
+}
+
+enum StreamPhase {
+    /// Nothing was sent.
+    First,
+    Running,
+    Over,
+}
+
+/// One stream. It has no frames of its own: whenever the client has read, the latest one is compared with what was sent.
+struct LiveStream {
+    engine: Engine,
+    project: ProjectId,
+    bearer: String,
+    money: Option<Currency>,
+    watch: LiveWatch,
+    resume: Option<EventId>,
+    sent: Option<Arc<LiveFrame>>,
+    last_write: Instant,
+    phase: StreamPhase,
+}
+
+impl LiveStream {
+    /// Waits for what is to be sent next. `None`: the stream is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        match self.phase {
+            StreamPhase::Over => return None,
+            StreamPhase::First => {
+                self.phase = StreamPhase::Running;
+                return Some(Bytes::from_static(b"retry: 2000\n\n"));
+            }
+            StreamPhase::Running => {}
+        }
+        loop {
+            if let Some(reason) = self.refused() {
+                return Some(self.bye(reason));
+            }
+            match self.watch.latest() {
+                LiveState::Ended(LiveEnd::Deleted) => return Some(self.bye("deleted")),
+                LiveState::Ended(LiveEnd::Stopped) => return Some(self.bye("drain")),
+                LiveState::Frame(frame) => {
+                    if let Some(bytes) = self.news(&frame) {
+                        self.last_write = Instant::now();
+                        return Some(bytes);
+                    }
+                }
+                LiveState::Starting => {}
+            }
+            if self.last_write.elapsed() >= PING_AFTER {
+                self.last_write = Instant::now();
+                return Some(Bytes::from_static(b": ping\n\n"));
+            }
+            match tokio::time::timeout(CHECK_EVERY, self.watch.changed()).await {
+                // The publisher failed. The client comes again.
+                Ok(None) if !matches!(self.watch.latest(), LiveState::Ended(_)) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Why the caller may not read any more, if so.
+    fn refused(&self) -> Option<&'static str> {
+        if self.engine.is_draining() {
+            return Some("drain");
+        }
+        let registry = self.engine.registry();
+        if registry.policy(self.project).is_none() {
+            return Some("deleted");
+        }
+        let now = self.engine.clock().now();
+        let may_read = auth::may_go_on(registry, &self.bearer, self.project, self.money.is_some(), now);
+        (!may_read).then_some("unauthorized")
+    }
+
+    fn bye(&mut self, reason: &str) -> Bytes {
+        self.phase = StreamPhase::Over;
+        format!("event: bye\ndata: {{\"reason\":\"{reason}\"}}\n\n").into()
+    }
+
+    /// What of a frame was not sent.
+    fn news(&mut self, frame: &Arc<LiveFrame>) -> Option<Bytes> {
+        if self.sent.as_ref().is_some_and(|sent| Arc::ptr_eq(sent, frame)) {
+            return None;
+        }
+        let mut text = String::new();
+        let resumed = self.resume.take().filter(|id| id.incarnation == frame.incarnation);
+        let seen = self.sent.as_ref().map(|sent| sent.position).or(resumed.map(|id| id.position));
+        for notification in frame.notifications.iter().filter(|one| seen.is_some_and(|seen| one.position > seen)) {
+            push(&mut text, frame, notification.position, "notification", &NotificationShape::from(&**notification));
+        }
+        let former =
+            self.sent.as_ref().filter(|sent| (sent.incarnation, sent.figures.day) == (frame.incarnation, frame.figures.day));
+        let is_delta = former.is_some() || resumed.is_some() && self.sent.is_none();
+        let shape = self.shape(frame, former);
+        let has_news = shape.today.is_some() || shape.online.is_some() || shape.minutes.is_some();
+        if has_news {
+            push(&mut text, frame, frame.position, if is_delta { "delta" } else { "snapshot" }, &shape);
+        }
+        self.sent = Some(Arc::clone(frame));
+        (!text.is_empty()).then(|| text.into())
+    }
+
+    /// The figures of a frame that differ from those of a former one.
+    fn shape(&self, frame: &LiveFrame, former: Option<&Arc<LiveFrame>>) -> FrameShape {
+        let (figures, former) = (&frame.figures, former.map(|former| &former.figures));
+        let today = TodayShape::new(figures, self.money);
+        let same_today = former.is_some_and(|former| TodayShape::new(former, self.money) == today);
+        let same_online = former.is_some_and(|former| former.users_5m == figures.users_5m);
+        let same_minutes = former.is_some_and(|former| former.minutes == figures.minutes);
+        FrameShape {
+            at: frame.at.into(),
+            today: (!same_today).then_some(today),
+            online: (!same_online).then_some(OnlineShape { users_5m: figures.users_5m }),
+            minutes: (!same_minutes).then(|| figures.minutes.iter().map(MinuteShape::from).collect()),
+            currency: self.money.filter(|_| former.is_none()).map(|currency| currency.to_string()),
+        }
+    }
+}
+
+fn push(text: &mut String, frame: &LiveFrame, position: u64, event: &str, data: &impl Serialize) {
+    let Ok(data) = serde_json::to_string(data) else { return };
+    // JSON has no line breaks.
+    text.push_str(&format!("id: {:x}-{position}\nevent: {event}\ndata: {data}\n\n", frame.incarnation));
+}
