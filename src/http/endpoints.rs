@@ -63,6 +63,7 @@ endpoints! {
     events::track => import;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
+    intake => intake;
     raw_events::list => list;
     raw_events::export => export;
     revenue::metrics => metrics;
@@ -99,6 +100,7 @@ endpoints! {
     api_tokens => list;
     api_tokens => create;
     api_tokens => revoke;
+    audit_log => list;
     backups => backup;
     verifications => verify;
     health => healthz;

@@ -12,10 +12,12 @@
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
+//! | [`intake`] | what arrived, and why some of it was not recorded |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
+//! | [`audit_log`] | who changed what |
 //! | [`rate_limits`] | how much may be sent with a key |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
@@ -23,6 +25,7 @@
 
 mod access;
 mod archive;
+mod audit_log;
 mod backup;
 mod bodies;
 mod bounds;
@@ -35,6 +38,7 @@ mod export;
 mod geo;
 mod histories;
 mod ingestion;
+mod intake;
 mod manage;
 mod management;
 mod not_yet;

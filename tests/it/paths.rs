@@ -47,9 +47,10 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 11] = [
+pub(crate) const OF_PROJECT: [Operation; 12] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
+    read("/projects/{project}/intake", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/by-attribution", "revenue:read", Role::Admin),
@@ -75,7 +76,7 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 18] = [
+pub(crate) const MANAGEMENT: [Operation; 19] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/members", "admin", Role::Admin),
@@ -91,13 +92,14 @@ pub(crate) const MANAGEMENT: [Operation; 18] = [
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
     delete("/projects/{project}/keys/{key}"),
+    read("/audit-log", "admin", Role::Admin),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
     delete("/api-tokens/tok_0000000000000000"),
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 42] = [
+pub(crate) const PATHS: [(&str, &[&str]); 44] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -106,6 +108,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 42] = [
     ("/projects/{project}/import", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
+    ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),
     ("/projects/{project}/export", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),
@@ -130,6 +133,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 42] = [
     ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
+    ("/audit-log", &["GET", "HEAD"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
     ("/admin/backup", &["POST"]),

@@ -27,7 +27,7 @@ impl Shard {
     pub(super) fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
             match self.replay()? {
-                Replayed::All => return Ok(()),
+                Replayed::All => return self.make_room(),
                 Replayed::Panicked(number) => {
                     // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
                     self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);

@@ -58,7 +58,7 @@ pub(super) fn verified(engine: &Engine, what: &str) -> VerifyReport {
 pub(super) fn set_retention(engine: &Engine, project: ProjectId, days: Option<u32>) {
     let organization = engine.registry().policy(project).unwrap().policy.organization;
     let patch = ProjectPatch { retention_days: Some(days), ..ProjectPatch::default() };
-    engine.registry().update_project(organization, project, patch).unwrap();
+    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
 }
 
 /// Waits until the archive has no row of the project from before the floor.

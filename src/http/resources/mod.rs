@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod archive;
+pub(crate) mod audit_log;
 pub(crate) mod backups;
 pub(crate) mod companies;
 pub(crate) mod docs;
@@ -10,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod identities;
+pub(crate) mod intake;
 mod management;
 pub(crate) mod members;
 pub(crate) mod metrics;

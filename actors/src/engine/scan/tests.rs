@@ -125,7 +125,7 @@ async fn a_scan_above_a_floor_counts_what_the_rollups_count() {
     // From 2024-03-05 on: the days from the sixth to the eighth, of which the last has no event.
     let organization = engine.registry().policy(project).unwrap().policy.organization;
     let patch = ProjectPatch { retention_days: Some(Some(17)), ..ProjectPatch::default() };
-    engine.registry().update_project(organization, project, patch).unwrap();
+    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
     let floor = Day::parse("2024-03-05").unwrap();
     assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
     let kept = Window { start: floor, ..window() };
