@@ -33,6 +33,7 @@ use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
@@ -76,6 +77,7 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
+    pub(super) erasures: Arc<Erasures>,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
@@ -133,8 +135,9 @@ fn removal_sources(
     writer: &CheckpointWriter,
     log: &Arc<dyn Commit<Ticket>>,
     backups: &Arc<Semaphore>,
+    (erasures, views): (&Arc<Erasures>, &Arc<Views>),
 ) -> RemovalSources {
-    let log = Arc::clone(log);
+    let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
         admitted: admitted.clone(),
         store,
@@ -142,6 +145,8 @@ fn removal_sources(
         end_segment: Box::new(move |until| log.end_segment(until)),
         derived_dirs: derived_dirs(&config.data_dir),
         backups: Arc::clone(backups),
+        erasures: Arc::clone(erasures),
+        forget_answers: Box::new(move |project| views.forget(project)),
     }
 }
 
@@ -171,6 +176,7 @@ impl Engine {
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
+        let views = start_views(config.view_bytes(), &system, &registry);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
@@ -185,10 +191,9 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
+            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups, (&shared.erasures, &views)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
-        let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
         let threads = Threads {
             system,
             system_thread,
@@ -211,6 +216,7 @@ impl Engine {
             memory,
             damage: shared.damage,
             deleted: shared.deleted,
+            erasures: shared.erasures,
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
             views,
@@ -341,11 +347,16 @@ impl Engine {
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {
             check()?;
-            return Ok((self.inner.incarnation, version));
+            return Ok((self.incarnation_of(project), version));
         }
         // Not loaded since the start: reading it loads it.
         self.last(project).await?;
-        Ok((self.inner.incarnation, known().unwrap_or(0)))
+        Ok((self.incarnation_of(project), known().unwrap_or(0)))
+    }
+
+    /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
+    fn incarnation_of(&self, project: ProjectId) -> u128 {
+        self.inner.incarnation ^ u128::from(self.inner.erasures.reflected(project))
     }
 
     /// The position of a project's last event that counted.

@@ -9,6 +9,7 @@ mod config;
 mod deletion;
 mod derived;
 mod disk_guard;
+mod erasing;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod handle;
@@ -29,6 +30,7 @@ mod vitals;
 
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
+pub use erasing::{ErasureError, ErasureState, ErasureSubject};
 pub use handle::Engine;
 pub use queries::OrganizationProjects;
 pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent, ViewFigures};

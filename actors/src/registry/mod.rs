@@ -19,6 +19,7 @@
 
 mod cache;
 mod control_log;
+mod erasures;
 mod error;
 mod ids;
 mod journal;
@@ -50,6 +51,7 @@ pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use ids::{BadMemberId, BadTokenId, MemberId, TokenId};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
+pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, Project, ProjectPatch, RateLimit, RateLimitPatch,
