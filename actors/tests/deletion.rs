@@ -60,9 +60,9 @@ impl Rig {
             let id = id.unwrap().id;
             match projects.iter().position(|other| partition_of(*other) == partition_of(id)) {
                 Some(place) if shared.is_empty() => shared = vec![projects.remove(place), id],
-                Some(_) => engine.delete_project(organization, id).unwrap(),
+                Some(_) => engine.delete_project(organization, id, engine.clock().now()).unwrap(),
                 None if projects.len() < PROJECTS => projects.push(id),
-                None => engine.delete_project(organization, id).unwrap(),
+                None => engine.delete_project(organization, id, engine.clock().now()).unwrap(),
             }
         }
         shared.extend(projects);
@@ -102,7 +102,7 @@ impl Rig {
     }
 
     fn delete(&self, project: usize) {
-        self.engine.delete_project(self.organization, self.projects[project]).unwrap();
+        self.engine.delete_project(self.organization, self.projects[project], self.engine.clock().now()).unwrap();
     }
 
     /// Waits until nothing of the deleted projects is left.
@@ -228,7 +228,7 @@ async fn a_deleted_project_is_gone_from_answers_at_once_and_from_files_soon() {
     let version = rig.engine.organization_version(rig.organization).await.unwrap();
 
     (0..3).for_each(|project| rig.delete(project));
-    let again = rig.engine.delete_project(rig.organization, rig.projects[0]);
+    let again = rig.engine.delete_project(rig.organization, rig.projects[0], rig.engine.clock().now());
     assert!(matches!(again, Err(RegistryError::NotFound { .. })), "{again:?}");
     // A question that was on its way finds nothing.
     let users = rig.engine.ask(rig.projects[0], UniqueUsersQuery { window: window() }).await.unwrap();

@@ -183,7 +183,7 @@ fn parse(bytes: &[u8], project: ProjectId) -> Result<Manifest, String> {
         return Err(format!("it is the list of {}", json.project_id));
     }
     let floor = |(position, day): (Position, String)| {
-        let day = Day::parse(&day).ok_or_else(|| format!("{day} is no day"))?;
+        let day = Day::parse(&day).ok_or_else(|| format!("{day:?} is not a day"))?;
         Ok((position, day))
     };
     let floors = json.floors.into_iter().map(floor).collect::<Result<_, String>>()?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use headcount_actors::Engine;
 use headcount_actors::clock::{Clock, SystemClock};
-use headcount_actors::registry::{MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
+use headcount_actors::registry::{Actor, ActorKind, Author, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
 use headcount_domain::money::Currency;
 use headcount_domain::time::Timezone;
 use headcount_storage::format::Format;
@@ -65,7 +65,8 @@ pub(crate) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Fail
     let _lock = DirLock::acquire(dir)?;
     Format::open(dir)?;
     let registry = Registry::open(dir)?;
-    let initial = registry.initialize_as(args.first.organization(), SystemClock.now()).map_err(|error| match error {
+    let author = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };
+    let initial = registry.initialize_as(args.first.organization(), author).map_err(|error| match error {
         RegistryError::Conflict { code: "already_initialized", .. } => {
             Failure(format!("{} has an organization already; its keys were shown when it was created", dir.display()))
         }

@@ -74,6 +74,8 @@ enum Command {
     Key(manage::ManageArgs<manage::KeyCommand>),
     /// List, create, show and revoke API tokens
     Token(manage::ManageArgs<manage::TokenCommand>),
+    /// List who changed what in the organization, newest first
+    AuditLog(manage::AuditLogArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -83,7 +85,9 @@ impl Command {
     fn opens_data(&self) -> bool {
         match self {
             Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
-            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
+            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) | Self::AuditLog(_) => {
+                true
+            }
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
         }
     }
@@ -133,6 +137,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Project(args) => manage::run(&settings, &args),
         Command::Key(args) => manage::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
+        Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

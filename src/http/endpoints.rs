@@ -99,6 +99,7 @@ endpoints! {
     api_tokens => list;
     api_tokens => create;
     api_tokens => revoke;
+    audit_log => list;
     backups => backup;
     verifications => verify;
     health => healthz;

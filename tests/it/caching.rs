@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::server::TestServer;
-use crate::tenant::{Tenant, away_from_midnight};
+use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// The questions about a tenant's first project.
 fn questions(tenant: &Tenant) -> Vec<Call> {
@@ -218,6 +218,44 @@ fn a_closed_window_keeps_its_tags_while_events_flow() {
     });
     server.kill();
     changed("a crash", [false; 6], &|| ());
+}
+
+/// A floor concerns what reads events, and only on the days that it passes; what is summed up stays as it is, and so do its tags.
+#[test]
+fn a_floor_changes_the_tags_of_what_reads_events() {
+    const DAY_MS: i64 = 86_400_000;
+    away_from_midnight();
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5, "timestamp": "2024-01-05T10:00:00Z"}));
+    tenant.recorded(&json!({"name": "order", "user_id": "ben", "value": 5, "timestamp": "2023-12-30T10:00:00Z"}));
+    let project = format!("/projects/{}", tenant.project);
+    // The number of days that are kept if those from a day on are, given as the days since 2024-01-01.
+    let today = now_ms() / DAY_MS - 19_723;
+    let rise = |to: i64| tenant.patch(&project, &json!({"retention_days": today - to + 1})).ok(200)["retention_floor"].clone();
+    let mut before = tags(&tenant);
+    let mut changed = |what: &str, is_changed: bool, to: i64, floor: &str| {
+        assert_eq!(rise(to), floor, "{what}");
+        let after = tags(&tenant);
+        let expected: Changes = std::array::from_fn(|question| is_changed && question == 1);
+        assert_eq!(changes(&before, &after), expected, "{what}");
+        for (call, tag) in questions(&tenant).into_iter().zip(&after) {
+            assert_not_modified(what, &tenant.send(call.header("if-none-match", &**tag)), tag);
+        }
+        before = after;
+    };
+    changed("a first floor", true, -400, "2022-11-27");
+    changed("a floor below the window", false, -350, "2023-01-16");
+    changed("one that rises far", true, -2, "2023-12-30");
+    changed("the day before the window", false, -1, "2023-12-31");
+    changed("the window's first day", true, 0, "2024-01-01");
+    // What can't be answered any more is refused, however well its former answer is known.
+    let filtered = questions(&tenant).swap_remove(1);
+    let tag = tenant.send(filtered.clone()).etag();
+    assert_eq!(rise(1), "2024-01-02");
+    let answer = tenant.send(filtered.header("if-none-match", &*tag));
+    assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (400, Some("before_retention")), "{}", answer.text());
+    let users = questions(&tenant).swap_remove(0);
+    assert_eq!(tenant.send(users).etag(), before[0], "unique users stay");
 }
 
 #[test]

@@ -16,6 +16,7 @@
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
+//! | [`audit_log`] | who changed what |
 //! | [`rate_limits`] | how much may be sent with a key |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
@@ -23,6 +24,7 @@
 
 mod access;
 mod archive;
+mod audit_log;
 mod backup;
 mod bodies;
 mod bounds;

@@ -75,7 +75,7 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 18] = [
+pub(crate) const MANAGEMENT: [Operation; 19] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/members", "admin", Role::Admin),
@@ -91,13 +91,14 @@ pub(crate) const MANAGEMENT: [Operation; 18] = [
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
     delete("/projects/{project}/keys/{key}"),
+    read("/audit-log", "admin", Role::Admin),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
     delete("/api-tokens/tok_0000000000000000"),
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 42] = [
+pub(crate) const PATHS: [(&str, &[&str]); 43] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -130,6 +131,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 42] = [
     ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
+    ("/audit-log", &["GET", "HEAD"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["DELETE"]),
     ("/admin/backup", &["POST"]),

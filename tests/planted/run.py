@@ -4,8 +4,8 @@
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, and how their places are found in source.py. A bug is caught when the comparison of random histories with
-the model fails, survives when it passes. The tree itself is never touched: the domain is copied to target/planted, and built there, or in
-CARGO_TARGET_DIR.
+the model fails, or that of the named ones; it survives when both pass. The tree itself is never touched: the domain is copied to
+target/planted, and built there, or in CARGO_TARGET_DIR.
 """
 import json
 import os
@@ -83,7 +83,13 @@ def plant(tree, name, changes):
     for path, _, wrong in files:
         path.write_text(wrong)
     began = time.monotonic()
-    passed, output = trial(tree, ["changes_without_its_version"] if name.startswith("a version") else ["every_answer_equals_the_model"])
+    if name.startswith("a version"):
+        passed, output = trial(tree, ["changes_without_its_version"])
+    else:
+        passed, output = trial(tree)
+        if passed:
+            # Some coincidences are rare in random histories, so that they are written by hand.
+            passed, output = trial(tree, ["what_once_was_hard_stays_right"])
     for path, right, _ in files:
         path.write_text(right)
     seconds = time.monotonic() - began

@@ -59,6 +59,9 @@ pub struct EngineConfig {
     /// How long a start checks store and index before it serves: for tests of later checks.
     #[doc(hidden)]
     pub check_before_serving: Option<Duration>,
+    /// How often floors are raised, besides at the start and when a retention changes: for tests of days that pass.
+    #[doc(hidden)]
+    pub retention_interval: Duration,
     /// Called between the steps of sealing and merging: for tests of a kill at each of them.
     #[doc(hidden)]
     pub archive_probe: StepProbe,
@@ -89,6 +92,7 @@ impl EngineConfig {
             progress: Arc::default(),
             records: None,
             check_before_serving: None,
+            retention_interval: Duration::from_secs(60 * 60),
             archive_probe: None,
             probe: None,
         }

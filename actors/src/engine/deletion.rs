@@ -3,7 +3,7 @@
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::handle::Engine;
-use crate::registry::RegistryError;
+use crate::registry::{Author, RegistryError};
 
 impl Engine {
     /// Deletes a project, with its keys and tokens. When this returns, that is durable, and the project counts nowhere. What is recorded of it is removed in
@@ -13,8 +13,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Storage`].
-    pub fn delete_project(&self, organization: OrganizationId, project: ProjectId) -> Result<(), RegistryError> {
-        self.registry().delete_project(organization, project)?;
+    pub fn delete_project(
+        &self,
+        organization: OrganizationId,
+        project: ProjectId,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
+        self.registry().delete_project(organization, project, by)?;
         // An event that is applied before this line is removed like all others.
         self.inner.deleted.add(project);
         Ok(())

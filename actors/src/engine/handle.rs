@@ -176,8 +176,8 @@ impl Engine {
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let views = start_views(config.view_bytes(), &system, &registry);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
+        let views = start_views(config.view_bytes(), &system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
             settings: archive_settings(&config),
@@ -194,16 +194,8 @@ impl Engine {
             removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups, (&shared.erasures, &views)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
-        let threads = Threads {
-            system,
-            system_thread,
-            writer,
-            writer_thread,
-            verifier,
-            archiver: Arc::clone(&archiver),
-            archiver_thread,
-            _lock: lock,
-        };
+        let archiving = (Arc::clone(&archiver), archiver_thread);
+        let threads = Threads::new((system, system_thread), (writer, writer_thread), verifier, archiving, lock);
         let inner = Inner {
             admission,
             shards,

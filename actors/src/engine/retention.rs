@@ -13,8 +13,6 @@ use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
 
-/// How often floors are raised, besides at the start and when a retention changes.
-const INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// When it is tried again after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
 /// What the record of a floor takes of the admission limit.
@@ -93,15 +91,16 @@ impl Engine {
         succeeded
     }
 
-    /// Begins to raise floors, now and every hour, for as long as the engine is there.
+    /// Begins to raise floors, now and at every interval, for as long as the engine is there.
     pub(super) fn start_retention(&self) {
         let engine = Arc::downgrade(&self.inner);
+        let interval = self.inner.config.retention_interval;
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
         threads.system.arbiter().spawn(async move {
             while let Some(inner) = engine.upgrade() {
                 let succeeded = Self { inner }.apply_all_retentions().await;
-                tokio::time::sleep(if succeeded { INTERVAL } else { PAUSE }).await;
+                tokio::time::sleep(if succeeded { interval } else { PAUSE }).await;
             }
         });
     }

@@ -31,6 +31,16 @@ pub(super) struct Threads {
 }
 
 impl Threads {
+    pub(super) fn new(
+        (system, system_thread): (System, JoinHandle<()>),
+        (writer, writer_thread): (CheckpointWriter, JoinHandle<()>),
+        verifier: Verifier,
+        (archiver, archiver_thread): (Arc<Archiver>, JoinHandle<()>),
+        lock: DirLock,
+    ) -> Self {
+        Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
+    }
+
     /// Stops all threads and waits for them.
     pub(super) fn stop(self) {
         let Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock } = self;

@@ -10,6 +10,7 @@ use headcount_domain::intake::policy::{Policy, Rates};
 
 use super::limiter::Limiter;
 use super::model::{ApiToken, Project, RateLimit};
+use super::names::ActorKind;
 use super::secret::SecretHash;
 use super::state::{State, Tenant, Touched};
 
@@ -17,9 +18,9 @@ use super::state::{State, Tenant, Touched};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Principal {
     /// The holder of a root token, which can only create organizations.
-    Root,
+    Root(ActorKind),
     /// The holder of an API token.
-    Token(Arc<ApiToken>),
+    Token(Arc<ApiToken>, ActorKind),
 }
 
 /// The configuration of a project for ingestion: an immutable snapshot.
@@ -94,7 +95,7 @@ impl Cache {
     pub(super) fn of(state: &State) -> Self {
         let cache = Cache::default();
         for hash in &state.root_tokens {
-            cache.put_root_token(*hash);
+            cache.put_root_token(*hash, ActorKind::Root);
         }
         for tenant in state.tenants.values() {
             cache.put_tenant(tenant);
@@ -154,12 +155,17 @@ impl Cache {
         former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
     }
 
-    pub(super) fn put_root_token(&self, hash: SecretHash) {
-        self.credentials.insert(hash, Principal::Root);
+    pub(super) fn put_root_token(&self, hash: SecretHash, kind: ActorKind) {
+        self.credentials.insert(hash, Principal::Root(kind));
     }
 
-    pub(super) fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
-        self.credentials.insert(hash, Principal::Token(Arc::clone(token)));
+    fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
+        self.credentials.insert(hash, Principal::Token(Arc::clone(token), ActorKind::Token));
+    }
+
+    /// Inserts the token of a command on the data directory of a stopped server.
+    pub(super) fn put_command_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
+        self.credentials.insert(hash, Principal::Token(Arc::clone(token), ActorKind::Cli));
     }
 
     fn remove_tokens(&self, tokens: &[SecretHash]) {
@@ -172,7 +178,7 @@ impl Cache {
     pub(super) fn follow(&self, state: &State, touched: Touched) {
         match touched {
             Touched::NewOrganization(organization, root_token) => {
-                root_token.into_iter().for_each(|hash| self.put_root_token(hash));
+                root_token.into_iter().for_each(|hash| self.put_root_token(hash, ActorKind::Root));
                 if let Some(tenant) = state.tenants.get(&organization) {
                     self.put_tenant(tenant);
                 }

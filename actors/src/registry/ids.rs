@@ -80,4 +80,6 @@ ids! {
     TokenId "tok_", BadTokenId "not a valid token id";
     /// The id of a member.
     MemberId "mem_", BadMemberId "not a valid member id";
+    /// The id of an entry of the audit log.
+    AuditId "aud_", BadAuditId "not a valid id of an audit entry";
 }

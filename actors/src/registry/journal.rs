@@ -3,6 +3,7 @@
 //! ```text
 //! control/log/                       the records, one an append (partition 0)
 //! control/snapshot-<position>.json   the state up to that record; the two newest are kept
+//! control/audit/                     the audit logs (`audit::trail`)
 //! ```
 //!
 //! The log keeps all records after the *older* of the two snapshots: if the newer one is damaged, nothing is lost.
@@ -12,9 +13,13 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
 use headcount_storage::files::{File, PRIVATE_DIR, create_private_dir};
 use headcount_storage::log::LogFile;
 
+use super::audit::trail::Trail;
+use super::audit_entry::{AuditEntry, AuditPage, AuditQuery};
 use super::control_log::{ControlLog, LocalControlLog};
 use super::error::ControlError;
 use super::record::{self, ControlRecord};
@@ -45,6 +50,7 @@ impl Default for JournalOptions {
 pub(super) struct Journal {
     dir: PathBuf,
     log: Box<dyn ControlLog>,
+    trail: Trail,
     snapshot_every: u64,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,
@@ -62,14 +68,27 @@ impl Journal {
         let log = LocalControlLog::open(&log_dir, options.segment_bytes)?;
         let (snapshot_at, mut state) = newest_snapshot(dir, &log)?;
         replay(&log, snapshot_at, &mut state)?;
-        let journal = Journal { dir: dir.to_path_buf(), log: Box::new(log), snapshot_every: options.snapshot_every, snapshot_at };
-        Ok((journal, state))
+        let trail = Trail::open(&dir.join("audit"), &log)?;
+        let (dir, log) = (dir.to_path_buf(), Box::new(log));
+        Ok((Journal { dir, log, trail, snapshot_every: options.snapshot_every, snapshot_at }, state))
     }
 
-    /// Appends a record that was checked against the state before `position`; durable on return. After an error it was not
-    /// recorded.
-    pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord) -> Result<(), ControlError> {
-        self.log.append_at(position, &record::encode(record)?)
+    /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
+    /// error neither was recorded.
+    pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord, audit: &[AuditEntry]) -> Result<(), ControlError> {
+        self.log.append_at(position, &record::encode(record, audit)?)?;
+        self.trail.follow(record.organization(), position, audit, &*self.log);
+        Ok(())
+    }
+
+    /// Returns entries of an organization's audit log; `None` if the query begins after an entry that is not there.
+    pub(super) fn audit_page(
+        &mut self,
+        organization: OrganizationId,
+        query: &AuditQuery,
+        now: Instant,
+    ) -> Result<Option<AuditPage>, ControlError> {
+        self.trail.page(organization, query, now, &*self.log)
     }
 
     /// Position of the next record.
@@ -88,9 +107,10 @@ impl Journal {
         }
     }
 
-    /// The files of the log and the snapshots. They stay as they are until the next record.
+    /// The files of the logs and the snapshots. They stay as they are until the next record.
     pub(super) fn files(&self) -> Result<Vec<LogFile>, ControlError> {
         let mut files = self.log.files()?;
+        files.extend(self.trail.files()?);
         for position in snapshot::list(&self.dir)? {
             let path = snapshot::path(&self.dir, position);
             let bytes =
@@ -106,7 +126,8 @@ impl Journal {
         self.snapshot_at = position;
         let positions = snapshot::list(&self.dir)?;
         let Some(oldest_kept) = positions.get(KEPT_SNAPSHOTS - 1) else { return Ok(()) };
-        self.log.remove_before(oldest_kept + 1)?;
+        let needed_from = self.trail.needs_from().unwrap_or(u64::MAX);
+        self.log.remove_before(needed_from.min(oldest_kept + 1))?;
         for position in &positions[KEPT_SNAPSHOTS..] {
             snapshot::remove(&self.dir, *position)?;
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
+use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::ids::MemberId;
 use super::model::{ApiToken, Member, MemberPatch, NewMember};
@@ -43,8 +44,9 @@ impl Registry {
         &self,
         organization: OrganizationId,
         new: NewMember,
-        now: Instant,
+        by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         let member = Member {
             id: MemberId::random()?,
@@ -52,7 +54,7 @@ impl Registry {
             email: validate::email(&new.email)?,
             name: name(new.name.as_deref())?,
             role: new.role,
-            created_at: now,
+            created_at: author.at,
         };
         {
             let state = change.state();
@@ -61,7 +63,7 @@ impl Registry {
             check_email(tenant, &member)?;
         }
         let id = member.id.clone();
-        change.commit(ControlRecord::MemberCreated(member))?;
+        change.commit(ControlRecord::MemberCreated(member), &author)?;
         self.member(organization, &id)
     }
 
@@ -74,8 +76,9 @@ impl Registry {
         organization: OrganizationId,
         id: &MemberId,
         patch: MemberPatch,
-        now: Instant,
+        by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         let current = self.member(organization, id)?;
         let mut changed = Member::clone(&current);
@@ -94,9 +97,9 @@ impl Registry {
             let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
             check_email(tenant, &changed)?;
             let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
-            check_owner_is_left(tenant, now, is_lowered)?;
+            check_owner_is_left(tenant, author.at, is_lowered)?;
         }
-        change.commit(ControlRecord::MemberChanged(changed))?;
+        change.commit(ControlRecord::MemberChanged(changed), &author)?;
         self.member(organization, id)
     }
 
@@ -104,15 +107,16 @@ impl Registry {
     ///
     /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `last_owner` if no valid token
     /// could manage the organization.
-    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, now: Instant) -> Result<(), RegistryError> {
+    pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         self.member(organization, id)?;
         {
             let state = change.state();
             let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            check_owner_is_left(tenant, now, |token| token.member.as_ref() == Some(id))?;
+            check_owner_is_left(tenant, author.at, |token| token.member.as_ref() == Some(id))?;
         }
-        change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() })
+        change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() }, &author)
     }
 }
 

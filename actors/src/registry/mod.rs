@@ -6,8 +6,8 @@
 //!
 //! # Code map
 //! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (`control_log` and
-//! `snapshot`s); `cache` serves look-ups; `limiter` counts the events of a key. `organizations`, `projects`, `members` and
-//! `tokens` are the operations, one file each.
+//! `snapshot`s); `audit` derives and keeps the entries of the audit log; `cache` serves look-ups; `limiter` counts the events of a key. `organizations`,
+//! `projects`, `members`, `tokens` and `audit_log` are the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
@@ -17,6 +17,9 @@
 //! - What belongs to another organization is not found.
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
 
+mod audit;
+mod audit_entry;
+mod audit_log;
 mod cache;
 mod control_log;
 mod erasures;
@@ -47,16 +50,17 @@ use headcount_domain::time::Instant;
 use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
 
+pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
 pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
-pub use ids::{BadMemberId, BadTokenId, MemberId, TokenId};
+pub use ids::{AuditId, BadAuditId, BadMemberId, BadTokenId, MemberId, TokenId};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, Project, ProjectPatch, RateLimit, RateLimitPatch,
 };
-pub use names::{Capability, Role, Scope};
+pub use names::{ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
@@ -64,6 +68,7 @@ pub use validate::{
     MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS,
 };
 
+use audit::changes::changes_of;
 use cache::Cache;
 use journal::{Journal, JournalOptions};
 use record::ControlRecord;
@@ -116,7 +121,7 @@ impl Registry {
             return Err(AuthError::Unknown);
         }
         match self.cache.principal(&SecretHash::of(bearer)) {
-            Some(Principal::Token(token)) if token.is_expired(now) => Err(AuthError::Unknown),
+            Some(Principal::Token(token, _)) if token.is_expired(now) => Err(AuthError::Unknown),
             Some(principal) => Ok(principal),
             None => Err(AuthError::Unknown),
         }
@@ -160,7 +165,7 @@ impl Registry {
             return Ok(current);
         }
         let organization = current.policy.organization;
-        change.commit(ControlRecord::EventsRecorded { organization, project })?;
+        change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
         self.policy(project).ok_or(PROJECT_NOT_FOUND)
     }
 
@@ -199,11 +204,22 @@ impl Change<'_> {
         self.registry.state()
     }
 
-    /// Records a change, then applies it, then publishes it.
-    fn commit(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
+    /// Records a change and the entries of the audit log about it, then applies it, then publishes it.
+    fn commit(&mut self, record: ControlRecord, author: &Author) -> Result<(), RegistryError> {
+        let changes = changes_of(&self.state(), &record);
+        let audit = changes.into_iter().map(|change| change.by(author)).collect::<Result<Vec<_>, _>>()?;
+        self.record(record, &audit)
+    }
+
+    /// As [`Self::commit`], for what the program notes for itself, of which the audit log doesn't tell.
+    fn commit_unaudited(&mut self, record: ControlRecord) -> Result<(), RegistryError> {
+        self.record(record, &[])
+    }
+
+    fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
-        self.journal.append_at(position, &record)?;
+        self.journal.append_at(position, &record, audit)?;
         let touched = self.registry.state.write().apply(record);
         let state = self.registry.state();
         if let Some(touched) = touched {

@@ -64,6 +64,70 @@ names! {
     }
 }
 
+names! {
+    /// What an entry of the audit log tells of.
+    AuditAction {
+        /// A new organization.
+        OrganizationCreated = "organization.created",
+        /// A change of the organization's settings.
+        OrganizationUpdated = "organization.updated",
+        /// A new project.
+        ProjectCreated = "project.created",
+        /// A change of a project's settings.
+        ProjectUpdated = "project.updated",
+        /// The deletion of a project.
+        ProjectDeleted = "project.deleted",
+        /// A new public key of a project.
+        PublicKeyCreated = "public_key.created",
+        /// A change of a public key's rate limit.
+        PublicKeyUpdated = "public_key.updated",
+        /// The removal of a public key.
+        PublicKeyDeleted = "public_key.deleted",
+        /// A new API token.
+        ApiTokenCreated = "api_token.created",
+        /// A change of an API token.
+        ApiTokenUpdated = "api_token.updated",
+        /// The revocation of an API token.
+        ApiTokenRevoked = "api_token.revoked",
+        /// A new member.
+        MemberCreated = "member.created",
+        /// A change of a member.
+        MemberUpdated = "member.updated",
+        /// The removal of a member.
+        MemberRemoved = "member.removed",
+    }
+}
+
+names! {
+    /// The type of what a change was made to.
+    TargetType {
+        /// An organization.
+        Organization = "organization",
+        /// A project.
+        Project = "project",
+        /// A public key.
+        PublicKey = "public_key",
+        /// An API token.
+        ApiToken = "api_token",
+        /// A member.
+        Member = "member",
+    }
+}
+
+names! {
+    /// The kind of who made a change.
+    ActorKind {
+        /// The holder of an API token.
+        Token = "token",
+        /// The holder of a root token.
+        Root = "root",
+        /// A command on the data directory of a stopped server.
+        Cli = "cli",
+        /// The program itself, or the one that embeds it.
+        System = "system",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

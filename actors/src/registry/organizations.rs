@@ -5,8 +5,9 @@ use std::sync::Arc;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::Currency;
-use headcount_domain::time::{Instant, Timezone};
+use headcount_domain::time::Timezone;
 
+use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::model::{Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
 use super::names::{Role, Scope};
@@ -22,21 +23,21 @@ impl Registry {
     /// Creates the first organization, its project, its token, and the root token.
     ///
     /// # Errors [`RegistryError::Conflict`] `already_initialized` if an organization exists; [`RegistryError::Storage`].
-    pub fn initialize(&self, now: Instant) -> Result<Initial, RegistryError> {
-        self.initialize_as(NewOrganization::default(), now)
+    pub fn initialize(&self, by: impl Into<Author>) -> Result<Initial, RegistryError> {
+        self.initialize_as(NewOrganization::default(), by)
     }
 
     /// As [`Registry::initialize`], with the given settings. The project gets the organization's currency.
     ///
     /// # Errors As [`Registry::initialize`], and [`RegistryError::Invalid`] for an invalid name; then nothing is created.
-    pub fn initialize_as(&self, new: NewOrganization, now: Instant) -> Result<Initial, RegistryError> {
+    pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial, RegistryError> {
         let mut change = self.change()?;
         if !change.state().tenants.is_empty() {
             let message = "there is an organization already";
             return Err(RegistryError::conflict("already_initialized", message));
         }
         let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
-        let keys = change.create_organization(new, Some(SecretHash::of(root_token.expose())), now)?;
+        let keys = change.create_organization(new, Some(SecretHash::of(root_token.expose())), &by.into())?;
         let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
         Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
     }
@@ -44,9 +45,9 @@ impl Registry {
     /// Creates a further organization, its project and its token, on behalf of a root token.
     ///
     /// # Errors [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
-    pub fn create_organization(&self, name: &str, now: Instant) -> Result<OrganizationKeys, RegistryError> {
+    pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
-        self.change()?.create_organization(new, None, now)
+        self.change()?.create_organization(new, None, &by.into())
     }
 
     /// Returns the current state of an organization.
@@ -72,18 +73,23 @@ impl Registry {
     ///
     /// # Errors [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`], and
     /// [`RegistryError::Conflict`] `timezone_fixed` or `currency_fixed`.
-    pub fn update_organization(&self, id: OrganizationId, patch: OrganizationPatch) -> Result<Arc<Organization>, RegistryError> {
+    pub fn update_organization(
+        &self,
+        id: OrganizationId,
+        patch: OrganizationPatch,
+        by: impl Into<Author>,
+    ) -> Result<Arc<Organization>, RegistryError> {
         let mut change = self.change()?;
         let current = self.organization(id)?;
         let changed = patched(&current, patch)?;
-        change.commit_organization(&current, changed)
+        change.commit_organization(&current, changed, &by.into())
     }
 
     /// Deducts `needed` Actions from the organization's balance, and returns the rest.
     ///
     /// # Errors [`RegistryError::Exhausted`] `actions_exhausted` if the balance is too small; then nothing is deducted.
     /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn spend_actions(&self, id: OrganizationId, needed: u64) -> Result<u64, RegistryError> {
+    pub fn spend_actions(&self, id: OrganizationId, needed: u64, by: impl Into<Author>) -> Result<u64, RegistryError> {
         let mut change = self.change()?;
         let current = self.organization(id)?;
         let balance = current.actions_balance;
@@ -92,7 +98,7 @@ impl Registry {
             message: format!("{needed} Actions are needed, {balance} are left"),
         })?;
         let changed = Organization { actions_balance, ..Organization::clone(&current) };
-        change.commit_organization(&current, changed)?;
+        change.commit_organization(&current, changed, &by.into())?;
         Ok(actions_balance)
     }
 }
@@ -102,12 +108,13 @@ impl Change<'_> {
         &mut self,
         current: &Arc<Organization>,
         changed: Organization,
+        author: &Author,
     ) -> Result<Arc<Organization>, RegistryError> {
         if **current == changed {
             return Ok(Arc::clone(current));
         }
         let id = changed.id;
-        self.commit(ControlRecord::OrganizationChanged(changed))?;
+        self.commit(ControlRecord::OrganizationChanged(changed), author)?;
         self.registry.organization(id)
     }
 
@@ -115,7 +122,7 @@ impl Change<'_> {
         &mut self,
         new: NewOrganization,
         root_token: Option<SecretHash>,
-        now: Instant,
+        author: &Author,
     ) -> Result<OrganizationKeys, RegistryError> {
         let organization = Organization {
             id: unused_organization_id(&self.state())?,
@@ -125,12 +132,12 @@ impl Change<'_> {
             fx_rates: Rates::new(),
             capabilities: Vec::new(),
             actions_balance: 0,
-            created_at: now,
+            created_at: author.at,
             events_recorded: false,
         };
         let organization_id = organization.id;
         let project = NewProject { name: DEFAULT_NAME.to_owned(), currency: new.currency, ..NewProject::default() };
-        let project = project.build(organization_id, unused_project_id(&self.state())?, now)?;
+        let project = project.build(organization_id, unused_project_id(&self.state())?, author.at)?;
         let token = NewToken {
             name: DEFAULT_NAME.to_owned(),
             role: Role::Owner,
@@ -139,14 +146,14 @@ impl Change<'_> {
             expires_at: None,
             member: None,
         };
-        let (token, api_token) = token.build(organization_id, now)?;
+        let (token, api_token) = token.build(organization_id, author.at)?;
         let keys = OrganizationKeys {
             organization_id,
             project_id: project.id,
             public_key: project.public_keys.first().cloned().unwrap_or_default(),
             api_token,
         };
-        self.commit(ControlRecord::OrganizationCreated { organization, project, token, root_token })?;
+        self.commit(ControlRecord::OrganizationCreated { organization, project, token, root_token }, author)?;
         Ok(keys)
     }
 }

@@ -7,6 +7,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::Currency;
 use headcount_domain::time::Instant;
 
+use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::model::{NewProject, Project, ProjectPatch, RateLimitPatch};
 use super::organizations::{currency_fixed, unused_project_id};
@@ -23,8 +24,9 @@ impl Registry {
         &self,
         organization: OrganizationId,
         new: NewProject,
-        now: Instant,
+        by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         let id = {
             let state = change.state();
@@ -33,8 +35,8 @@ impl Registry {
             validate::room(tenant.projects.len() + tenant.deletions.len(), validate::MAX_PROJECTS, "projects")?;
             unused_project_id(&state)?
         };
-        let project = new.build(organization, id, now)?;
-        change.commit(ControlRecord::ProjectCreated(project))?;
+        let project = new.build(organization, id, author.at)?;
+        change.commit(ControlRecord::ProjectCreated(project), &author)?;
         self.project(organization, id)
     }
 
@@ -77,21 +79,27 @@ impl Registry {
         organization: OrganizationId,
         id: ProjectId,
         patch: ProjectPatch,
+        by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
         let changed = patched(&current, patch)?;
-        change.commit_project(&current, changed)
+        change.commit_project(&current, changed, &by.into())
     }
 
     /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project, if
     /// anything was, is removed later, see [`Self::deletions`].
     ///
     /// # Errors [`RegistryError::NotFound`] and [`RegistryError::Storage`].
-    pub(crate) fn delete_project(&self, organization: OrganizationId, id: ProjectId) -> Result<(), RegistryError> {
+    pub(crate) fn delete_project(
+        &self,
+        organization: OrganizationId,
+        id: ProjectId,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
         let mut change = self.change()?;
         self.project(organization, id)?;
-        change.commit(ControlRecord::ProjectDeleted { organization, project: id })
+        change.commit(ControlRecord::ProjectDeleted { organization, project: id }, &by.into())
     }
 
     /// The deleted projects whose data may not yet be removed.
@@ -106,21 +114,26 @@ impl Registry {
         let mut change = self.change()?;
         let found = change.state().deletions().find(|(_, project)| *project == id);
         let Some((organization, project)) = found else { return Ok(()) };
-        change.commit(ControlRecord::DeletionFinished { organization, project })
+        change.commit_unaudited(ControlRecord::DeletionFinished { organization, project })
     }
 
     /// Adds a public key to a project, and returns it. Existing keys stay valid.
     ///
     /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`] `limit_reached`
     /// at [`super::MAX_PUBLIC_KEYS`].
-    pub fn add_public_key(&self, organization: OrganizationId, id: ProjectId) -> Result<String, RegistryError> {
+    pub fn add_public_key(
+        &self,
+        organization: OrganizationId,
+        id: ProjectId,
+        by: impl Into<Author>,
+    ) -> Result<String, RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
         validate::room(current.public_keys.len(), validate::MAX_PUBLIC_KEYS, "public keys")?;
         let key = new_public_key()?;
         let mut changed = Project::clone(&current);
         changed.public_keys.push(key.clone());
-        change.commit_project(&current, changed)?;
+        change.commit_project(&current, changed, &by.into())?;
         Ok(key)
     }
 
@@ -128,7 +141,13 @@ impl Registry {
     ///
     /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`], and [`RegistryError::Conflict`]
     /// `last_public_key` if it is the project's only one.
-    pub fn remove_public_key(&self, organization: OrganizationId, id: ProjectId, public_key: &str) -> Result<(), RegistryError> {
+    pub fn remove_public_key(
+        &self,
+        organization: OrganizationId,
+        id: ProjectId,
+        public_key: &str,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
         let mut changed = Project::clone(&current);
@@ -141,7 +160,7 @@ impl Registry {
             let message = "a project's last public key can't be removed: add another one first";
             return Err(RegistryError::conflict("last_public_key", message));
         }
-        change.commit_project(&current, changed).map(drop)
+        change.commit_project(&current, changed, &by.into()).map(drop)
     }
 
     /// Changes or removes the rate limit of a public key, from the next request on. A key whose limit changed may send a
@@ -155,6 +174,7 @@ impl Registry {
         id: ProjectId,
         public_key: &str,
         patch: RateLimitPatch,
+        by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let mut change = self.change()?;
         let current = self.project(organization, id)?;
@@ -166,19 +186,24 @@ impl Registry {
             Some(limit) => drop(changed.key_limits.insert(public_key.to_owned(), limit)),
             None => drop(changed.key_limits.remove(public_key)),
         }
-        change.commit_project(&current, changed)
+        change.commit_project(&current, changed, &by.into())
     }
 }
 
 const PUBLIC_KEY_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "public key" };
 
 impl Change<'_> {
-    fn commit_project(&mut self, current: &Arc<Project>, changed: Project) -> Result<Arc<Project>, RegistryError> {
+    fn commit_project(
+        &mut self,
+        current: &Arc<Project>,
+        changed: Project,
+        author: &Author,
+    ) -> Result<Arc<Project>, RegistryError> {
         if **current == changed {
             return Ok(Arc::clone(current));
         }
         let (organization, id) = (changed.organization, changed.id);
-        self.commit(ControlRecord::ProjectChanged(changed))?;
+        self.commit(ControlRecord::ProjectChanged(changed), author)?;
         self.registry.project(organization, id)
     }
 }

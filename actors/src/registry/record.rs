@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
+use super::audit_entry::AuditEntry;
 use super::error::ControlError;
 use super::ids::{MemberId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
@@ -97,6 +98,9 @@ pub(super) struct StoredToken {
 struct RecordEnvelope<'a> {
     version: u32,
     record: &'a ControlRecord,
+    /// The entries of the audit log about it. Programs of before ignore them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    audit: &'a [AuditEntry],
 }
 
 #[derive(Deserialize)]
@@ -106,9 +110,33 @@ struct RawRecordEnvelope<'a> {
     record: &'a RawValue,
 }
 
-/// Encodes a record.
-pub(super) fn encode(record: &ControlRecord) -> Result<Vec<u8>, ControlError> {
-    let envelope = RecordEnvelope { version: RECORD_VERSION, record };
+#[derive(Deserialize)]
+struct AuditEnvelope {
+    record: ControlRecord,
+    audit: Vec<AuditEntry>,
+}
+
+impl ControlRecord {
+    /// The organization that it is about.
+    pub(super) fn organization(&self) -> OrganizationId {
+        match self {
+            Self::OrganizationCreated { organization, .. } | Self::OrganizationChanged(organization) => organization.id,
+            Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
+            Self::TokenCreated(stored) => stored.token.organization,
+            Self::IdentityErased(erasure) => erasure.organization,
+            Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
+            Self::TokenRevoked { organization, .. }
+            | Self::EventsRecorded { organization, .. }
+            | Self::ProjectDeleted { organization, .. }
+            | Self::DeletionFinished { organization, .. }
+            | Self::MemberRemoved { organization, .. } => *organization,
+        }
+    }
+}
+
+/// Encodes a record, with the entries of the audit log about it.
+pub(super) fn encode(record: &ControlRecord, audit: &[AuditEntry]) -> Result<Vec<u8>, ControlError> {
+    let envelope = RecordEnvelope { version: RECORD_VERSION, record, audit };
     serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)
 }
 
@@ -120,4 +148,21 @@ pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, Contr
         return Err(ControlError::UnsupportedRecord { position, found: version, supported: RECORD_VERSION });
     }
     serde_json::from_str(record.get()).map_err(bad)
+}
+
+/// Decodes the audit entries of the record at `position`, and its organization; `None` if it has no entries.
+pub(super) fn decode_audit(bytes: &[u8], position: u64) -> Result<Option<(OrganizationId, Vec<AuditEntry>)>, ControlError> {
+    /// The part that tells whether there are entries.
+    #[derive(Deserialize)]
+    struct Probe<'a> {
+        #[serde(borrow)]
+        audit: Option<&'a RawValue>,
+    }
+    let bad = |error: serde_json::Error| ControlError::BadRecord { position, message: error.to_string() };
+    let Probe { audit } = serde_json::from_slice(bytes).map_err(bad)?;
+    if audit.is_none() {
+        return Ok(None);
+    }
+    let AuditEnvelope { record, audit } = serde_json::from_slice(bytes).map_err(bad)?;
+    Ok(Some((record.organization(), audit)))
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
+use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::ids::TokenId;
 use super::members::check_owner_is_left;
 use super::model::{ApiToken, NewToken};
-use super::names::{Role, Scope};
+use super::names::{ActorKind, Role, Scope};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, TOKEN_PREFIX};
 use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
@@ -24,8 +25,9 @@ impl Registry {
         &self,
         organization: OrganizationId,
         new: NewToken,
-        now: Instant,
+        by: impl Into<Author>,
     ) -> Result<(ApiToken, Secret), RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         {
             let state = change.state();
@@ -38,9 +40,9 @@ impl Registry {
                 return Err(RegistryError::invalid("member_id", "must be a member of the organization"));
             }
         }
-        let (stored, secret) = new.build(organization, now)?;
+        let (stored, secret) = new.build(organization, author.at)?;
         let token = stored.token.clone();
-        change.commit(ControlRecord::TokenCreated(stored))?;
+        change.commit(ControlRecord::TokenCreated(stored), &author)?;
         Ok((token, secret))
     }
 
@@ -61,7 +63,7 @@ impl Registry {
             member: None,
         };
         let (StoredToken { token, hash }, secret) = new.build(organization, now)?;
-        self.cache.put_token(&Arc::new(token), hash);
+        self.cache.put_command_token(&Arc::new(token), hash);
         Ok(secret)
     }
 
@@ -70,7 +72,7 @@ impl Registry {
     /// # Errors [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_root_token(&self) -> Result<Secret, RegistryError> {
         let secret = Secret::random(ROOT_TOKEN_PREFIX)?;
-        self.cache.put_root_token(SecretHash::of(secret.expose()));
+        self.cache.put_root_token(SecretHash::of(secret.expose()), ActorKind::Cli);
         Ok(secret)
     }
 
@@ -90,7 +92,13 @@ impl Registry {
     /// # Errors [`RegistryError::NotFound`], also if another organization owns the token or if it is already revoked;
     /// [`RegistryError::Conflict`] `last_owner` if no other valid token could manage the organization;
     /// [`RegistryError::Storage`].
-    pub fn revoke_token(&self, organization: OrganizationId, token_id: &TokenId, now: Instant) -> Result<(), RegistryError> {
+    pub fn revoke_token(
+        &self,
+        organization: OrganizationId,
+        token_id: &TokenId,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
+        let author = by.into();
         let mut change = self.change()?;
         {
             let state = change.state();
@@ -98,9 +106,9 @@ impl Registry {
             if !tenant.tokens.contains_key(token_id) {
                 return Err(RegistryError::NotFound { what: "API token" });
             }
-            check_owner_is_left(tenant, now, |token| token.token_id == *token_id)?;
+            check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
         }
-        change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() })
+        change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() }, &author)
     }
 }
 

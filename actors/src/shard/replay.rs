@@ -36,7 +36,7 @@ impl Shard {
                             self.pipeline.context.erasures.reflects(&projects);
                         }
                     }
-                    return Ok(());
+                    return self.make_room();
                 }
                 Replayed::Panicked(number) => {
                     // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
@@ -112,14 +112,9 @@ impl Shard {
             ControlFlow::Continue(())
         });
         if anew {
-            let partitions = wanted.iter().map(|wanted| wanted.partition);
-            partitions.for_each(|number| {
-                self.pipeline
-                    .partitions
-                    .get_mut(&number)
-                    .into_iter()
-                    .for_each(|partition| partition.replay_from(PieceOrigin::Log));
-            });
+            let partitions = self.pipeline.partitions.iter_mut();
+            let read = partitions.filter(|(number, _)| wanted.iter().any(|wanted| wanted.partition == **number));
+            read.for_each(|(_, partition)| partition.replay_from(PieceOrigin::Log));
         }
         match result {
             Ok(()) => end,

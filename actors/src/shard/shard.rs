@@ -30,6 +30,8 @@ use crate::partitions::partition_of;
 
 /// How long a start waits for checkpoints that can't be written, if memory does not allow it to continue without.
 const MAX_WAIT_FOR_STUCK: Duration = Duration::from_secs(120);
+/// How long an eviction may take while the directory is opened: nobody waits for the shard yet, but for the start.
+const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A request that a shard answers on its thread.
 pub(crate) trait ShardRequest: Send {
@@ -391,10 +393,10 @@ impl Shard {
 
     /// Writes checkpoints until there is room: during a start, nobody else drives them.
     pub(super) fn make_room(&mut self) -> Result<(), Fault> {
-        self.evict_if_needed();
+        self.check_memory(Some(START_PATIENCE));
         if self.checkpoint_due() {
             self.write_round()?;
-            self.evict_if_needed();
+            self.check_memory(Some(START_PATIENCE));
         }
         let began = Stopwatch::now();
         // Stuck partitions keep too much, and events of the log can't be refused.

@@ -13,16 +13,16 @@ use super::removal::same_state;
 use super::*;
 
 /// With the clock of these tests, the floor is 2024-03-22.
-const RETENTION_DAYS: u32 = 20;
-const DROPPED: Status = Status::Dropped(DropReason::Retention);
+pub(super) const RETENTION_DAYS: u32 = 20;
+pub(super) const DROPPED: Status = Status::Dropped(DropReason::Retention);
 const FLOOR: &str = "2024-03-22";
 
-fn floor() -> Day {
+pub(super) fn floor() -> Day {
     Day::parse(FLOOR).unwrap()
 }
 
 /// Frozen figures of the days below the floor, all others of all days, and scans from the floor on.
-async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
+pub(super) async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
     let mut answers = Vec::new();
     for project in projects {
         let users = engine.ask(*project, UniqueUsersQuery { window: window() }).await.unwrap();
@@ -36,7 +36,7 @@ async fn kept_answers(engine: &Engine, projects: &[ProjectId]) -> Vec<String> {
 }
 
 /// The number of archived rows of a project before the floor, and from it on. An error if files are removed meanwhile.
-fn try_rows(dir: &Path, project: ProjectId) -> Result<(u64, u64), ArchiveError> {
+pub(super) fn try_rows(dir: &Path, project: ProjectId) -> Result<(u64, u64), ArchiveError> {
     let mut counts = (0, 0);
     Archive::existing(&dir.join("archive"), project)?.for_each_row(0, |row| {
         *(if row.event.day < floor() { &mut counts.0 } else { &mut counts.1 }) += 1;
@@ -45,24 +45,24 @@ fn try_rows(dir: &Path, project: ProjectId) -> Result<(u64, u64), ArchiveError> 
     Ok(counts)
 }
 
-fn rows(dir: &Path, project: ProjectId) -> (u64, u64) {
+pub(super) fn rows(dir: &Path, project: ProjectId) -> (u64, u64) {
     try_rows(dir, project).unwrap()
 }
 
-fn verified(engine: &Engine, what: &str) -> VerifyReport {
+pub(super) fn verified(engine: &Engine, what: &str) -> VerifyReport {
     let report = engine.verify(false, &Arc::new(AtomicBool::new(false))).unwrap();
     assert_eq!(report.status(), VerifyStatus::Clean, "{what}: {:?} {:?}", report.cells, report.damaged);
     report
 }
 
-fn set_retention(engine: &Engine, project: ProjectId, days: Option<u32>) {
+pub(super) fn set_retention(engine: &Engine, project: ProjectId, days: Option<u32>) {
     let organization = engine.registry().policy(project).unwrap().policy.organization;
     let patch = ProjectPatch { retention_days: Some(days), ..ProjectPatch::default() };
-    engine.registry().update_project(organization, project, patch).unwrap();
+    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
 }
 
 /// Waits until the archive has no row of the project from before the floor.
-async fn removed(engine: &Engine, dir: &Path, project: ProjectId) {
+pub(super) async fn removed(engine: &Engine, dir: &Path, project: ProjectId) {
     let until = Stopwatch::now() + Duration::from_secs(120);
     loop {
         engine.seal_archive().await.unwrap();

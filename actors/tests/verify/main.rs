@@ -405,7 +405,7 @@ async fn an_empty_instance_and_a_hundred_projects_are_clean() {
     clean(&engine.verify(false, &Arc::default()).unwrap(), 100, events);
     // One is deleted: what is left of it is not compared.
     let gone = engine.verify(false, &Arc::default()).unwrap().projects[&projects[1]].events;
-    engine.delete_project(engine.registry().organizations()[0].id, projects[1]).unwrap();
+    engine.delete_project(engine.registry().organizations()[0].id, projects[1], engine.clock().now()).unwrap();
     for _ in 0..3 {
         clean(&engine.verify(false, &Arc::default()).unwrap(), 99, events - gone);
     }

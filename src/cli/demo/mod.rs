@@ -90,7 +90,7 @@ fn set_rates(engine: &Engine) -> Result<(), Failure> {
     let fx_rates: Rates = [rate("EUR", "1.08"), rate("GBP", "1.27")].into_iter().flatten().collect();
     for organization in engine.registry().organizations() {
         let patch = OrganizationPatch { fx_rates: Some(fx_rates.clone()), ..OrganizationPatch::default() };
-        engine.registry().update_organization(organization.id, patch)?;
+        engine.registry().update_organization(organization.id, patch, engine.clock().now())?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! The commands of management: `organization`, `member`, `project`, `key` and `token`.
+//! The commands of management: `organization`, `member`, `project`, `key`, `token` and `audit-log`.
 //!
 //! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
 //! the data directory, or, if none does, to a server in this process, which ends with the command.
 
+mod audit_log;
 mod keys;
 mod managed_server;
 mod members;
@@ -20,6 +21,7 @@ use headcount_domain::ids::OrganizationId;
 use super::client::ServerFlags;
 use super::failure::Failure;
 use crate::config::Settings;
+pub(crate) use audit_log::AuditLogArgs;
 pub(crate) use keys::KeyCommand;
 use managed_server::{ManagedServer, Rights};
 pub(crate) use members::MemberCommand;
@@ -28,9 +30,9 @@ pub(crate) use projects::ProjectCommand;
 use request::Reply;
 pub(crate) use tokens::TokenCommand;
 
-/// The flags of a management command.
+/// The flags of every management command.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ManageArgs<C: Subcommand> {
+struct CommonFlags {
     /// Print the answer of the API, on one line
     #[arg(long, global = true)]
     json: bool,
@@ -39,6 +41,13 @@ pub(crate) struct ManageArgs<C: Subcommand> {
     organization: Option<OrganizationId>,
     #[command(flatten)]
     server: ServerFlags,
+}
+
+/// The arguments of a command with commands of its own.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManageArgs<C: Subcommand> {
+    #[command(flatten)]
+    common: CommonFlags,
     #[command(subcommand)]
     command: C,
 }
@@ -54,11 +63,20 @@ pub(crate) trait ManagementCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure>;
 }
 
-/// Runs the command.
+/// Runs a command with commands of its own.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {
-    let server = ManagedServer::open(settings, &args.server, args.organization, args.command.rights())?;
-    let reply = args.command.send(&server);
+    execute(settings, &args.common, &args.command)
+}
+
+/// Runs `audit-log`.
+pub(crate) fn audit_log(settings: &Settings, args: &AuditLogArgs) -> Result<ExitCode, Failure> {
+    execute(settings, &args.common, &args.query)
+}
+
+fn execute(settings: &Settings, common: &CommonFlags, command: &impl ManagementCommand) -> Result<ExitCode, Failure> {
+    let server = ManagedServer::open(settings, &common.server, common.organization, command.rights())?;
+    let reply = command.send(&server);
     server.close();
-    reply?.print(args.json)?;
+    reply?.print(common.json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
 use actix_web::http::header;
-use headcount_actors::registry::{ApiToken, Principal, ProjectConfig, Role, Scope};
+use actix_web::{HttpMessage, HttpRequest};
+use headcount_actors::registry::{Actor, ActorKind, ApiToken, Author, Principal, ProjectConfig, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
+use crate::http::middleware::RequestId;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -26,9 +27,18 @@ pub(crate) enum MinRole {
 pub(crate) struct Caller {
     /// The token.
     pub(crate) token: Arc<ApiToken>,
+    kind: ActorKind,
 }
 
 impl Caller {
+    /// The author of the changes that the request makes.
+    pub(crate) fn author(&self, state: &AppState, request: &HttpRequest) -> Author {
+        // The token of a command exists only for it.
+        let token_id = (self.kind == ActorKind::Token).then(|| self.token.token_id.clone());
+        let actor = Actor { kind: self.kind, token_id, member_id: self.token.member.clone() };
+        Author { at: state.engine.clock().now(), actor, request_id: request_id(request) }
+    }
+
     /// The caller's organization.
     pub(crate) fn organization(&self) -> OrganizationId {
         self.token.organization
@@ -42,6 +52,8 @@ pub(crate) struct ProjectCaller {
     pub(crate) project: ProjectId,
     /// Its settings.
     pub(crate) config: Arc<ProjectConfig>,
+    /// The caller.
+    pub(crate) caller: Caller,
 }
 
 /// Returns the bearer credential of a request.
@@ -60,13 +72,17 @@ pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     }
 }
 
-fn token(state: &AppState, request: &HttpRequest) -> Result<Arc<ApiToken>, ApiError> {
+fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let refused = || ApiError::unauthenticated("the token is unknown, revoked or expired");
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
-        Ok(Principal::Token(token)) => Ok(token),
+        Ok(Principal::Token(token, kind)) => Ok(Caller { token, kind }),
         // The root token creates organizations, and is unknown to every other operation.
-        Ok(Principal::Root) | Err(_) => Err(refused()),
+        Ok(Principal::Root(_)) | Err(_) => Err(refused()),
     }
+}
+
+fn request_id(request: &HttpRequest) -> Option<String> {
+    request.extensions().get::<RequestId>().map(|id| id.as_str().to_owned())
 }
 
 fn allowed(token: &ApiToken, scope: Scope, role: MinRole) -> Result<(), ApiError> {
@@ -89,15 +105,15 @@ pub(crate) fn organization_wide(
     scope: Scope,
     role: MinRole,
 ) -> Result<Caller, ApiError> {
-    let token = token(state, request)?;
-    allowed(&token, scope, role)?;
-    if token.project.is_some() {
+    let caller = token(state, request)?;
+    allowed(&caller.token, scope, role)?;
+    if caller.token.project.is_some() {
         return Err(ApiError::new(
             ErrorCode::ProjectForbidden,
             "this is about the whole organization, and the token is for one project only",
         ));
     }
-    Ok(Caller { token })
+    Ok(caller)
 }
 
 /// Authorizes an operation on `/projects/{project_id}/…`.
@@ -107,8 +123,9 @@ pub(crate) fn on_project(
     scope: Scope,
     role: MinRole,
 ) -> Result<ProjectCaller, ApiError> {
-    let token = token(state, request)?;
-    allowed(&token, scope, role)?;
+    let caller = token(state, request)?;
+    let token = &caller.token;
+    allowed(token, scope, role)?;
     let not_found = || ApiError::not_found("project");
     let project: ProjectId = request.match_info().query("project_id").parse().map_err(|_| not_found())?;
     let config = state.engine.registry().policy(project).ok_or_else(not_found)?;
@@ -118,7 +135,7 @@ pub(crate) fn on_project(
     if token.project.is_some_and(|own| own != project) {
         return Err(ApiError::new(ErrorCode::ProjectForbidden, "the token is for another project"));
     }
-    Ok(ProjectCaller { project, config })
+    Ok(ProjectCaller { project, config, caller })
 }
 
 /// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.
@@ -137,10 +154,11 @@ pub(crate) fn operator(state: &AppState, request: &HttpRequest) -> Result<(), Ap
 }
 
 /// Authorizes the creation of organizations, which needs the root token.
-pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
-    match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
-        Ok(Principal::Root) => Ok(()),
-        Ok(Principal::Token(_)) => Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token")),
+pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<Author, ApiError> {
+    let now = state.engine.clock().now();
+    match state.engine.registry().authenticate(bearer(request)?, now) {
+        Ok(Principal::Root(kind)) => Ok(Author { at: now, actor: Actor::of(kind), request_id: request_id(request) }),
+        Ok(Principal::Token(..)) => Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token")),
         Err(_) => Err(ApiError::unauthenticated("the token is unknown, revoked or expired")),
     }
 }

@@ -207,7 +207,9 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
     let organization = caller.organization();
-    let made = management::change(&state, move |registry, now| registry.create_token(organization, new, now));
+    let made = management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.create_token(organization, new, by)
+    });
     let (token, secret) = made.await?;
     Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
 }
@@ -235,6 +237,7 @@ pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> 
         let message = "only a token of role owner revokes tokens of role owner, or of members of role owner";
         return Err(ApiError::new(ErrorCode::InsufficientRole, message));
     }
-    management::change(&state, move |registry, now| registry.revoke_token(organization, &id, now)).await?;
+    management::change(&state, caller.author(&state, &request), move |registry, by| registry.revoke_token(organization, &id, by))
+        .await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -5,9 +5,8 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
-use headcount_actors::registry::{Registry, RegistryError, Role, Scope};
+use headcount_actors::registry::{Author, Registry, RegistryError, Role, Scope};
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
 use serde::Serialize;
 
 use crate::http::app::AppState;
@@ -24,10 +23,10 @@ pub(crate) fn caller(state: &AppState, request: &HttpRequest) -> Result<Caller, 
 }
 
 /// Checks the caller of an operation on a project, for which a token of that project suffices.
-pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId), ApiError> {
+pub(crate) fn project_caller(state: &AppState, request: &HttpRequest) -> Result<(OrganizationId, ProjectId, Author), ApiError> {
     let caller = auth::on_project(state, request, Scope::Admin, MinRole::Admin)?;
     NoParameters::check(request)?;
-    Ok((caller.config.policy.organization, caller.project))
+    Ok((caller.config.policy.organization, caller.project, caller.caller.author(state, request)))
 }
 
 /// Reads a field with a role.
@@ -41,12 +40,13 @@ pub(crate) fn optional_role(fields: &Fields<'_>, name: &str) -> Result<Option<Ro
     role.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{role:?} {error}")))
 }
 
-/// Makes a change on a thread that may wait for the disk.
+/// Makes a change on a thread that may wait for the disk. It is of the time at which it is made.
 pub(crate) async fn change<T: Send + 'static>(
     state: &AppState,
-    work: impl FnOnce(&Registry, Instant) -> Result<T, RegistryError> + Send + 'static,
+    author: Author,
+    work: impl FnOnce(&Registry, Author) -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    on_engine(state, move |engine| work(engine.registry(), engine.clock().now())).await
+    on_engine(state, move |engine| work(engine.registry(), Author { at: engine.clock().now(), ..author })).await
 }
 
 /// Makes a change that is more than one of the control data, on a thread that may wait for the disk.

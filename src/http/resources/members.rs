@@ -133,7 +133,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     may_manage(&caller.token, role)?;
     let organization = caller.organization();
     let new = NewMember { email, name, role };
-    let member = management::change(&state, move |registry, now| registry.create_member(organization, new, now)).await?;
+    let member = management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.create_member(organization, new, by)
+    })
+    .await?;
     Ok(management::created(&MemberAnswer::from(&*member)))
 }
 
@@ -170,7 +173,10 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     may_manage(&caller.token, current)?;
     may_manage(&caller.token, role.unwrap_or(current))?;
     let patch = MemberPatch { email, name, role };
-    let member = management::change(&state, move |registry, now| registry.update_member(organization, &id, patch, now)).await?;
+    let member = management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.update_member(organization, &id, patch, by)
+    })
+    .await?;
     Ok(HttpResponse::Ok().json(MemberAnswer::from(&*member)))
 }
 
@@ -187,6 +193,9 @@ pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> 
     let (caller, id) = caller_and_id(&state, &request)?;
     let organization = caller.organization();
     may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;
-    management::change(&state, move |registry, now| registry.remove_member(organization, &id, now)).await?;
+    management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.remove_member(organization, &id, by)
+    })
+    .await?;
     Ok(HttpResponse::NoContent().finish())
 }

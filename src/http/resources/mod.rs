@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod archive;
+pub(crate) mod audit_log;
 pub(crate) mod backups;
 pub(crate) mod companies;
 pub(crate) mod docs;

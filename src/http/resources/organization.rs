@@ -154,10 +154,14 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     ),
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let id = management::caller(&state, &request)?.organization();
+    let caller = management::caller(&state, &request)?;
+    let id = caller.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
         json::read(&request, payload).await?;
     let patch = OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance };
-    let organization = management::change(&state, move |registry, _| registry.update_organization(id, patch)).await?;
+    let organization = management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.update_organization(id, patch, by)
+    })
+    .await?;
     Ok(HttpResponse::Ok().json(OrganizationAnswer::from(&*organization)))
 }

@@ -45,10 +45,10 @@ pub(crate) struct NewOrganizationAnswer {
     security(("root_token" = []))
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    auth::root(&state, &request)?;
+    let author = auth::root(&state, &request)?;
     NoParameters::check(&request)?;
     let NewOrganizationShape { name } = json::read(&request, payload).await?;
-    let keys = management::change(&state, move |registry, now| registry.create_organization(&name, now)).await?;
+    let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;
     Ok(management::created(&NewOrganizationAnswer {
         organization_id: keys.organization_id.to_string(),
         project_id: keys.project_id.to_string(),

@@ -198,9 +198,13 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     ),
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let organization = management::caller(&state, &request)?.organization();
+    let caller = management::caller(&state, &request)?;
+    let organization = caller.organization();
     let new = json::read::<NewProjectShape>(&request, payload).await?.into();
-    let project = management::change(&state, move |registry, now| registry.create_project(organization, new, now)).await?;
+    let project = management::change(&state, caller.author(&state, &request), move |registry, by| {
+        registry.create_project(organization, new, by)
+    })
+    .await?;
     apply_retention(&state, &project).await;
     Ok(management::created(&ProjectAnswer::of(&state, &project).await?))
 }
@@ -215,7 +219,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     ),
 )]
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, _) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
     etag::json(&request, &ProjectAnswer::of(&state, &project).await?)
 }
@@ -231,9 +235,10 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     ),
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, author) = management::project_caller(&state, &request)?;
     let patch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
-    let project = management::change(&state, move |registry, _| registry.update_project(organization, id, patch)).await?;
+    let project =
+        management::change(&state, author, move |registry, by| registry.update_project(organization, id, patch, by)).await?;
     apply_retention(&state, &project).await;
     Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, &project).await?))
 }
@@ -260,9 +265,9 @@ async fn apply_retention(state: &AppState, project: &Project) {
     ),
 )]
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, project) = management::project_caller(&state, &request)?;
+    let (organization, project, author) = management::project_caller(&state, &request)?;
     // Not for a token of the project.
     management::caller(&state, &request)?;
-    management::on_engine(&state, move |engine| engine.delete_project(organization, project)).await?;
+    management::on_engine(&state, move |engine| engine.delete_project(organization, project, author)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -82,7 +82,7 @@ impl KeyLimitAnswer {
     ),
 )]
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, _) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
     etag::json(&request, &KeysAnswer { keys, truncated: false })
@@ -100,12 +100,12 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     ),
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, author) = management::project_caller(&state, &request)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.match_info().query("public_key").to_owned();
-    let changed = management::change(&state, move |registry, _| {
-        let project = registry.limit_public_key(organization, id, &key, patch)?;
+    let changed = management::change(&state, author, move |registry, by| {
+        let project = registry.limit_public_key(organization, id, &key, patch, by)?;
         Ok(KeyLimitAnswer::new(&project, &key))
     });
     Ok(HttpResponse::Ok().json(changed.await?))
@@ -121,10 +121,10 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     ),
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, author) = management::project_caller(&state, &request)?;
     let EmptyBody = json::read(&request, payload).await?;
-    let added = management::change(&state, move |registry, _| {
-        let public_key = registry.add_public_key(organization, id)?;
+    let added = management::change(&state, author, move |registry, by| {
+        let public_key = registry.add_public_key(organization, id, by)?;
         Ok((public_key, registry.project(organization, id)?))
     });
     let (public_key, project) = added.await?;
@@ -141,8 +141,8 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     ),
 )]
 pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (organization, id) = management::project_caller(&state, &request)?;
+    let (organization, id, author) = management::project_caller(&state, &request)?;
     let key = request.match_info().query("public_key").to_owned();
-    management::change(&state, move |registry, _| registry.remove_public_key(organization, id, &key)).await?;
+    management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

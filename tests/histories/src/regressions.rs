@@ -24,6 +24,8 @@ enum Act {
     Batch(&'static str, &'static [&'static str]),
     /// A restart.
     Restart,
+    /// The floor of a project rises to the day (UTC) that many days ago.
+    Floor(&'static str, u64),
 }
 
 /// A history written by hand.
@@ -119,6 +121,9 @@ fn step(act: &Act, now_ms: i64) -> Step {
             Step::Batch { project: (*project).to_owned(), bodies: bodies.iter().map(|body| dated(body, now_ms)).collect() }
         }
         Act::Restart => Step::Restart,
+        Act::Floor(project, ago) => {
+            Step::Floor { project: (*project).to_owned(), day: day_of(now_ms, chrono_tz::UTC) - Days::new(*ago) }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::{Day, Timezone, Window};
+use headcount_domain::time::{Day, Instant, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
@@ -14,9 +14,11 @@ use super::kept::KeptQuestion;
 use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
 use super::views::{ViewRoom, Views};
+use crate::clock::FixedClock;
 use crate::engine::handle::MAX_SCANS;
 use crate::engine::{Engine, EngineConfig};
 use crate::ingest::NewEvent;
+use crate::registry::ProjectPatch;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -24,11 +26,19 @@ const DAY_MS: i64 = 86_400_000;
 const BATCHES: usize = 12;
 const BATCH: usize = 100;
 
-fn open(dir: &Path, checkpoint_events: u64) -> (Engine, ProjectId) {
+fn config(dir: &Path, checkpoint_events: u64) -> EngineConfig {
     let mut config = EngineConfig::new(dir);
     config.min_free_bytes = 0;
     config.log.segment_bytes = 1 << 20;
     config.checkpoints.events = checkpoint_events;
+    config
+}
+
+fn open(dir: &Path, checkpoint_events: u64) -> (Engine, ProjectId) {
+    initialized(config(dir, checkpoint_events))
+}
+
+fn initialized(config: EngineConfig) -> (Engine, ProjectId) {
     let engine = Engine::open(config).unwrap();
     let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
     (engine, project)
@@ -57,25 +67,23 @@ async fn send(engine: &Engine, project: ProjectId, batch: usize) {
 
 /// Scans with sorts of `sort_bytes`. Up to `room` bytes of users are in memory.
 async fn scan(engine: &Engine, project: ProjectId, sort_bytes: usize, room: usize) -> UniqueUsers {
+    scan_window(engine, project, window(), sort_bytes, room).await
+}
+
+async fn scan_window(engine: &Engine, project: ProjectId, window: Window, sort_bytes: usize, room: usize) -> UniqueUsers {
+    let floor = engine.known_floor(project);
     let until = engine.last(project).await.unwrap();
     let known = engine.known_ids(project).await.unwrap();
     let engine = engine.clone();
     let scan = move || {
-        let scan = Scan {
-            engine: &engine,
-            project,
-            until,
-            known,
-            floor: None,
-            timezone: Timezone::UTC,
-            cancelled: &AtomicBool::new(false),
-        };
+        let scan =
+            Scan { engine: &engine, project, until, known, floor, timezone: Timezone::UTC, cancelled: &AtomicBool::new(false) };
         let views = Views::new(room);
-        let question = KeptQuestion::UniqueUsers { window: window(), predicate: everything() };
+        let question = KeptQuestion::UniqueUsers { window, predicate: everything() };
         let view = views.open(project, &Arc::new(question));
         let mut kept = KeptFigures::None;
         let room = &mut ViewRoom::new(&views, view);
-        unique_users(&scan, window(), &everything(), (&mut kept, room), sort_bytes).unwrap()
+        unique_users(&scan, window, &everything(), (&mut kept, room), sort_bytes).unwrap()
     };
     tokio::task::spawn_blocking(scan).await.unwrap()
 }
@@ -102,6 +110,35 @@ async fn a_scan_counts_what_the_rollups_count() {
         }
         engine.close().await;
     }
+}
+
+/// Links of ids whose first events lie below the floor are asked of the shard, also where the ids are sorted on disk.
+#[tokio::test]
+async fn a_scan_above_a_floor_counts_what_the_rollups_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), u64::MAX);
+    config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 20 * DAY_MS)));
+    let (engine, project) = initialized(config);
+    for batch in 0..BATCHES / 2 {
+        send(&engine, project, batch).await;
+    }
+    // From 2024-03-05 on: the days from the sixth to the eighth, of which the last has no event.
+    let organization = engine.registry().policy(project).unwrap().policy.organization;
+    let patch = ProjectPatch { retention_days: Some(Some(17)), ..ProjectPatch::default() };
+    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
+    let floor = Day::parse("2024-03-05").unwrap();
+    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
+    let kept = Window { start: floor, ..window() };
+    for batch in BATCHES / 2..BATCHES {
+        send(&engine, project, batch).await;
+        let expected = engine.ask(project, UniqueUsersQuery { window: kept }).await.unwrap();
+        assert!(expected.total > 20);
+        for (sort_bytes, room) in [(4 << 20, 4 << 20), (200, 0), (4 << 20, 0), (200, 280_000)] {
+            let found = scan_window(&engine, project, kept, sort_bytes, room).await;
+            assert_eq!(found, expected, "batch {batch}, {sort_bytes} bytes");
+        }
+    }
+    engine.close().await;
 }
 
 #[tokio::test]

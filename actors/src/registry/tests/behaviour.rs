@@ -49,9 +49,9 @@ fn the_first_start_makes_the_defaults_once() {
     let config = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
     assert_eq!((config.policy.project, config.policy.organization), (initial.project_id, initial.organization_id));
     assert!(config.allows_origin("https://any.example"));
-    let Principal::Token(token) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else { panic!() };
+    let Principal::Token(token, _) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else { panic!() };
     assert_eq!((token.role, token.scopes.as_slice(), token.project), (Role::Owner, Scope::ALL, None));
-    assert_eq!(registry.authenticate(initial.root_token.expose(), NOW), Ok(Principal::Root));
+    assert_eq!(registry.authenticate(initial.root_token.expose(), NOW), Ok(Principal::Root(ActorKind::Root)));
     assert_eq!(conflict(registry.initialize(NOW)), "already_initialized");
 }
 
@@ -84,10 +84,10 @@ fn another_organizations_things_are_not_found() {
     let other = registry.create_organization("Other", NOW).unwrap();
     let (mine, theirs) = (initial.organization_id, other.organization_id);
     assert_eq!(not_found(registry.project(mine, other.project_id)), "project");
-    assert_eq!(not_found(registry.update_project(mine, other.project_id, ProjectPatch::default())), "project");
-    assert_eq!(not_found(registry.add_public_key(mine, other.project_id)), "project");
-    assert_eq!(not_found(registry.remove_public_key(mine, other.project_id, &other.public_key)), "project");
-    let key_of_other = registry.remove_public_key(mine, initial.project_id, &other.public_key);
+    assert_eq!(not_found(registry.update_project(mine, other.project_id, ProjectPatch::default(), NOW)), "project");
+    assert_eq!(not_found(registry.add_public_key(mine, other.project_id, NOW)), "project");
+    assert_eq!(not_found(registry.remove_public_key(mine, other.project_id, &other.public_key, NOW)), "project");
+    let key_of_other = registry.remove_public_key(mine, initial.project_id, &other.public_key, NOW);
     assert_eq!(not_found(key_of_other), "public key");
     let their_token = registry.tokens(theirs).unwrap()[0].token_id.clone();
     assert_eq!(not_found(registry.revoke_token(mine, &their_token, NOW)), "API token");
@@ -119,7 +119,7 @@ fn a_changed_organization_shows_in_every_project() {
         capabilities: Some(vec![Capability::TargetAccounts, Capability::TargetAccounts]),
         actions_balance: Some(7),
     };
-    let organization = registry.update_organization(id, patch).unwrap();
+    let organization = registry.update_organization(id, patch, NOW).unwrap();
     assert_eq!((organization.name.as_str(), organization.actions_balance), ("Ada", 7));
     assert_eq!(organization.capabilities, [Capability::TargetAccounts]);
     for config in [registry.policy(initial.project_id), registry.public_key(&project.public_keys[0]).map(|key| key.project)] {
@@ -128,12 +128,12 @@ fn a_changed_organization_shows_in_every_project() {
         assert_eq!(*policy.rates, Rates::from([(euro(), rate)]));
     }
     let empty = OrganizationPatch { fx_rates: Some(Rates::new()), ..Default::default() };
-    assert!(registry.update_organization(id, empty).unwrap().fx_rates.is_empty());
+    assert!(registry.update_organization(id, empty, NOW).unwrap().fx_rates.is_empty());
 
     let bad_rate = OrganizationPatch { fx_rates: Some([(Currency::USD, rate)].into()), ..Default::default() };
-    assert_eq!(invalid(registry.update_organization(id, bad_rate)), "fx_rates.USD");
+    assert_eq!(invalid(registry.update_organization(id, bad_rate, NOW)), "fx_rates.USD");
     let bad_name = OrganizationPatch { name: Some(" ".into()), actions_balance: Some(9), ..Default::default() };
-    assert_eq!(invalid(registry.update_organization(id, bad_name)), "name");
+    assert_eq!(invalid(registry.update_organization(id, bad_name, NOW)), "name");
     assert_eq!(registry.organization(id).unwrap().actions_balance, 7, "a refused patch changes nothing");
 }
 
@@ -142,40 +142,40 @@ fn actions_are_spent_as_long_as_there_are_some() {
     let (_dir, registry, initial) = registry();
     let id = initial.organization_id;
     let patch = OrganizationPatch { actions_balance: Some(3), ..Default::default() };
-    registry.update_organization(id, patch).unwrap();
-    assert_eq!(registry.spend_actions(id, 2).unwrap(), 1);
-    let refused = registry.spend_actions(id, 2);
+    registry.update_organization(id, patch, NOW).unwrap();
+    assert_eq!(registry.spend_actions(id, 2, NOW).unwrap(), 1);
+    let refused = registry.spend_actions(id, 2, NOW);
     assert!(matches!(refused, Err(RegistryError::Exhausted { code: "actions_exhausted", .. })), "{refused:?}");
-    assert_eq!(registry.spend_actions(id, 1).unwrap(), 0);
+    assert_eq!(registry.spend_actions(id, 1, NOW).unwrap(), 0);
 }
 
 #[test]
 fn several_public_keys_are_valid_at_once_and_the_last_one_stays() {
     let (_dir, registry, initial) = registry();
     let (id, project) = (initial.organization_id, initial.project_id);
-    let second = registry.add_public_key(id, project).unwrap();
+    let second = registry.add_public_key(id, project, NOW).unwrap();
     assert_eq!(
         registry.public_key(&second).map(|key| key.project),
         registry.public_key(&initial.public_key).map(|key| key.project)
     );
-    registry.remove_public_key(id, project, &initial.public_key).unwrap();
+    registry.remove_public_key(id, project, &initial.public_key, NOW).unwrap();
     assert!(registry.public_key(&initial.public_key).is_none());
     assert!(registry.public_key(&second).is_some());
-    assert_eq!(not_found(registry.remove_public_key(id, project, &initial.public_key)), "public key");
-    assert_eq!(conflict(registry.remove_public_key(id, project, &second)), "last_public_key");
+    assert_eq!(not_found(registry.remove_public_key(id, project, &initial.public_key, NOW)), "public key");
+    assert_eq!(conflict(registry.remove_public_key(id, project, &second, NOW)), "last_public_key");
     for _ in 1..MAX_PUBLIC_KEYS {
-        registry.add_public_key(id, project).unwrap();
+        registry.add_public_key(id, project, NOW).unwrap();
     }
-    assert_eq!(conflict(registry.add_public_key(id, project)), "limit_reached");
+    assert_eq!(conflict(registry.add_public_key(id, project, NOW)), "limit_reached");
 }
 
 #[test]
 fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
     let (_dir, registry, initial) = registry();
     let (id, project, first) = (initial.organization_id, initial.project_id, initial.public_key);
-    let second = registry.add_public_key(id, project).unwrap();
+    let second = registry.add_public_key(id, project, NOW).unwrap();
     let limit = |key: &str, per_second| {
-        registry.limit_public_key(id, project, key, RateLimitPatch { per_second: Some(per_second), burst: None })
+        registry.limit_public_key(id, project, key, RateLimitPatch { per_second: Some(per_second), burst: None }, NOW)
     };
     let limiter = |key: &str| registry.public_key(key).unwrap().limiter;
     let now = std::time::Duration::ZERO;
@@ -188,8 +188,8 @@ fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
     assert!(is_used_up(&first) && !is_used_up(&second));
 
     // Changing another field preserves it.
-    registry.update_project(id, project, ProjectPatch { bots: Some(BotPolicy::Record), ..Default::default() }).unwrap();
-    registry.update_organization(id, OrganizationPatch { name: Some("new".into()), ..Default::default() }).unwrap();
+    registry.update_project(id, project, ProjectPatch { bots: Some(BotPolicy::Record), ..Default::default() }, NOW).unwrap();
+    registry.update_organization(id, OrganizationPatch { name: Some("new".into()), ..Default::default() }, NOW).unwrap();
     registry.pin_calendar(&registry.policy(project).unwrap()).unwrap();
     limit(&first, 1).unwrap();
     limit(&second, 9).unwrap();
@@ -200,13 +200,13 @@ fn a_limit_is_of_one_key_and_lasts_as_long_as_it_is_the_same() {
     limit(&first, 0).unwrap();
     assert!(limiter(&first).is_none());
 
-    registry.remove_public_key(id, project, &second).unwrap();
+    registry.remove_public_key(id, project, &second, NOW).unwrap();
     assert_eq!(registry.project(id, project).unwrap().key_limits, [].into());
     assert_eq!(not_found(limit(&second, 1)), "public key");
     let other = registry.create_organization("other", NOW).unwrap();
     assert_eq!(not_found(limit(&other.public_key, 1)), "public key");
     let patch = RateLimitPatch { per_second: Some(1), burst: None };
-    assert_eq!(not_found(registry.limit_public_key(other.organization_id, project, &first, patch)), "project");
+    assert_eq!(not_found(registry.limit_public_key(other.organization_id, project, &first, patch, NOW)), "project");
     assert_eq!(invalid(limit(&first, MAX_RATE_LIMIT + 1)), "rate_limit");
 }
 
@@ -224,7 +224,7 @@ fn a_changed_project_shows_in_its_policy() {
         server_only_revenue: Some(true),
         retention_days: Some(Some(90)),
     };
-    let changed = registry.update_project(id, project, patch).unwrap();
+    let changed = registry.update_project(id, project, patch, NOW).unwrap();
     assert_eq!((changed.name.as_str(), changed.created_at), ("Shop", NOW));
     let config = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
     assert!(config.allows_origin("https://shop.example") && config.allows_origin("https://SHOP.example"));
@@ -235,7 +235,7 @@ fn a_changed_project_shows_in_its_policy() {
     assert_eq!((policy.bots, policy.signals), (BotPolicy::Record, SignalsPolicy::Anonymize));
 
     let bad = ProjectPatch { allowed_origins: Some(vec!["*".into()]), ..Default::default() };
-    assert_eq!(invalid(registry.update_project(id, project, bad)), "allowed_origins[0]");
+    assert_eq!(invalid(registry.update_project(id, project, bad, NOW)), "allowed_origins[0]");
     let too_many = (0..=MAX_ALLOWED_ORIGINS).map(|i| format!("https://{i}.example")).collect();
     let too_many = NewProject { name: "x".into(), allowed_origins: Some(too_many), ..Default::default() };
     assert_eq!(invalid(registry.create_project(id, too_many, NOW)), "allowed_origins");
@@ -251,7 +251,7 @@ fn tokens_are_listed_and_checked() {
     let (made, secret) = registry.create_token(id, new, NOW.plus_ms(1)).unwrap();
     assert_eq!(made.scopes, [Scope::AnalyticsRead, Scope::RevenueRead]);
     assert!(made.has(Scope::RevenueRead) && !made.has(Scope::Admin), "no scope implies another");
-    assert_eq!(registry.authenticate(secret.expose(), NOW), Ok(Principal::Token(Arc::new(made.clone()))));
+    assert_eq!(registry.authenticate(secret.expose(), NOW), Ok(Principal::Token(Arc::new(made.clone()), ActorKind::Token)));
     assert_eq!(made.token_id.as_str().parse(), Ok(made.token_id.clone()));
     let listed = registry.tokens(id).unwrap();
     assert_eq!(listed.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["default", "reports"]);
@@ -272,7 +272,7 @@ fn a_member_lowers_and_ends_the_rights_of_its_tokens() {
     let held = NewToken { role: Role::Owner, member: Some(ada.id.clone()), ..token("held", &[Scope::Admin]) };
     let (made, secret) = registry.create_token(id, held, NOW).unwrap();
     let role = |registry: &Registry| match registry.authenticate(secret.expose(), NOW) {
-        Ok(Principal::Token(token)) => Some(token.role),
+        Ok(Principal::Token(token, _)) => Some(token.role),
         _ => None,
     };
     assert_eq!(role(&registry), Some(Role::Owner));
@@ -326,14 +326,14 @@ fn timezone_and_currencies_stay_once_an_event_was_recorded() {
 
     let zone = |timezone| OrganizationPatch { timezone: Some(timezone), ..Default::default() };
     let money = |currency| OrganizationPatch { currency: Some(currency), ..Default::default() };
-    assert_eq!(conflict(registry.update_organization(id, zone(berlin()))), "timezone_fixed");
-    assert_eq!(conflict(registry.update_organization(id, money(euro()))), "currency_fixed");
-    assert!(registry.update_organization(id, zone(Timezone::UTC)).is_ok(), "the current one changes nothing");
-    assert!(registry.update_organization(id, money(Currency::USD)).is_ok());
+    assert_eq!(conflict(registry.update_organization(id, zone(berlin()), NOW)), "timezone_fixed");
+    assert_eq!(conflict(registry.update_organization(id, money(euro()), NOW)), "currency_fixed");
+    assert!(registry.update_organization(id, zone(Timezone::UTC), NOW).is_ok(), "the current one changes nothing");
+    assert!(registry.update_organization(id, money(Currency::USD), NOW).is_ok());
     let money = |currency| ProjectPatch { currency: Some(currency), ..Default::default() };
-    assert_eq!(conflict(registry.update_project(id, project, money(euro()))), "currency_fixed");
-    assert!(registry.update_project(id, project, money(Currency::USD)).is_ok());
-    assert!(registry.update_project(id, quiet.id, money(euro())).is_ok(), "this one has no event yet");
+    assert_eq!(conflict(registry.update_project(id, project, money(euro()), NOW)), "currency_fixed");
+    assert!(registry.update_project(id, project, money(Currency::USD), NOW).is_ok());
+    assert!(registry.update_project(id, quiet.id, money(euro()), NOW).is_ok(), "this one has no event yet");
 }
 
 #[test]
@@ -342,10 +342,10 @@ fn a_patch_that_changes_nothing_is_not_recorded() {
     let position = || registry.change().unwrap().journal.next_position();
     let before = position();
     let patch = OrganizationPatch { name: Some("default".into()), timezone: Some(Timezone::UTC), ..Default::default() };
-    registry.update_organization(initial.organization_id, patch).unwrap();
-    registry.update_project(initial.organization_id, initial.project_id, ProjectPatch::default()).unwrap();
+    registry.update_organization(initial.organization_id, patch, NOW).unwrap();
+    registry.update_project(initial.organization_id, initial.project_id, ProjectPatch::default(), NOW).unwrap();
     let unlimited = RateLimitPatch { per_second: Some(0), burst: None };
-    registry.limit_public_key(initial.organization_id, initial.project_id, &initial.public_key, unlimited).unwrap();
+    registry.limit_public_key(initial.organization_id, initial.project_id, &initial.public_key, unlimited, NOW).unwrap();
     assert_eq!(position(), before);
 }
 
@@ -361,9 +361,9 @@ fn a_deleted_project_is_gone_with_its_keys_and_tokens() {
     let held = registry.policy(project.id).unwrap();
     registry.pin_calendar(&held).unwrap();
     let other = registry.create_organization("other", NOW).unwrap();
-    assert_eq!(not_found(registry.delete_project(other.organization_id, project.id)), "project");
-    registry.delete_project(organization, project.id).unwrap();
-    assert_eq!(not_found(registry.delete_project(organization, project.id)), "project");
+    assert_eq!(not_found(registry.delete_project(other.organization_id, project.id, NOW)), "project");
+    registry.delete_project(organization, project.id, NOW).unwrap();
+    assert_eq!(not_found(registry.delete_project(organization, project.id, NOW)), "project");
     let is_gone = |registry: &Registry| {
         assert_eq!(not_found(registry.project(organization, project.id)), "project");
         assert!(registry.policy(project.id).is_none() && registry.public_key(key).is_none());
@@ -377,7 +377,7 @@ fn a_deleted_project_is_gone_with_its_keys_and_tokens() {
     // An event that was parsed before the deletion can't be the first.
     assert_eq!(not_found(registry.pin_calendar(&held)), "project");
     let never_used = registry.create_project(organization, NewProject { name: "new".into(), ..Default::default() }, NOW).unwrap();
-    registry.delete_project(organization, never_used.id).unwrap();
+    registry.delete_project(organization, never_used.id, NOW).unwrap();
     assert_eq!(registry.deletions(), [project.id], "nothing was recorded of the other");
     drop(registry);
     let registry = open(dir.path()).unwrap();

@@ -12,7 +12,7 @@ fn rolled() -> (tempfile::TempDir, (State, Listing)) {
     let id = first_organization(&registry);
     for i in 0..30 {
         let patch = OrganizationPatch { name: Some(format!("name {i}")), ..Default::default() };
-        registry.update_organization(id, patch).unwrap();
+        registry.update_organization(id, patch, NOW).unwrap();
     }
     assert_eq!(snapshots(dir.path()).len(), 2);
     assert_ne!(segments(dir.path())[0], "00000000000000000001.seg");
@@ -57,7 +57,7 @@ fn a_damaged_snapshot_is_made_up_for_by_the_one_before_and_the_log() {
     let registry = open(dir.path()).unwrap();
     for i in 0..4 {
         let patch = OrganizationPatch { name: Some(format!("after {i}")), ..Default::default() };
-        registry.update_organization(first_organization(&registry), patch).unwrap();
+        registry.update_organization(first_organization(&registry), patch, NOW).unwrap();
     }
     let expected = everything(&registry);
     drop(registry);

@@ -117,7 +117,7 @@ fn snapshots_roll_and_old_segments_go() {
     let id = registry.initialize(NOW).unwrap().organization_id;
     for i in 0..60 {
         let patch = OrganizationPatch { name: Some(format!("name {i}")), ..Default::default() };
-        registry.update_organization(id, patch).unwrap();
+        registry.update_organization(id, patch, NOW).unwrap();
         assert!(snapshots(dir.path()).len() <= 2);
         assert!(segments(dir.path()).len() <= 3, "{:?}", segments(dir.path()));
     }

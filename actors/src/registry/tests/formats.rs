@@ -95,7 +95,7 @@ fn the_current_version_is_written_as_its_fixtures_are() {
     let [.., (records, snapshot)] = VERSIONS;
     for (line, i) in records.lines().zip(1..) {
         let record = decode(line.as_bytes(), i).unwrap();
-        assert_eq!(String::from_utf8(encode(&record).unwrap()).unwrap(), line);
+        assert_eq!(String::from_utf8(encode(&record, &[]).unwrap()).unwrap(), line);
     }
     let dir = tempfile::tempdir().unwrap();
     snapshot::write(dir.path(), POSITION, &replayed(records)).unwrap();
@@ -114,7 +114,7 @@ fn a_control_log_of_version_1_is_opened_and_continued() {
     assert!(registry.public_key(&key).unwrap().limiter.is_none());
     let organization = first_organization(&registry);
     let patch = RateLimitPatch { per_second: Some(3), burst: None };
-    registry.limit_public_key(organization, ProjectId(3), &key, patch).unwrap();
+    registry.limit_public_key(organization, ProjectId(3), &key, patch, NOW).unwrap();
     let before = everything(&registry);
     drop(registry);
     let registry = open(dir.path()).unwrap();

@@ -1,5 +1,6 @@
 //! Tests of the registry's interface, and of its files.
 
+mod audit;
 mod behaviour;
 mod damage;
 mod durability;
@@ -59,22 +60,22 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| drop(r.create_token(first_organization(r), token("reader", &[Scope::AnalyticsRead]), NOW).unwrap()),
         |r| {
             let patch = OrganizationPatch { timezone: Some(berlin()), currency: Some(euro()), ..Default::default() };
-            r.update_organization(first_organization(r), patch).unwrap();
+            r.update_organization(first_organization(r), patch, NOW).unwrap();
         },
         |r| {
             let new = NewProject { name: "shop".into(), currency: Some(euro()), ..Default::default() };
             r.create_project(first_organization(r), new, NOW.plus_ms(1)).unwrap();
         },
-        |r| drop(r.add_public_key(first_organization(r), newest_project(r).id).unwrap()),
+        |r| drop(r.add_public_key(first_organization(r), newest_project(r).id, NOW).unwrap()),
         |r| {
             let fx_rates = [(euro(), Rate::parse("1.08").unwrap())].into();
             let patch = OrganizationPatch { fx_rates: Some(fx_rates), actions_balance: Some(5), ..Default::default() };
-            r.update_organization(first_organization(r), patch).unwrap();
+            r.update_organization(first_organization(r), patch, NOW).unwrap();
         },
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
         |r| {
             let project = newest_project(r);
-            r.remove_public_key(project.organization, project.id, &project.public_keys[0]).unwrap();
+            r.remove_public_key(project.organization, project.id, &project.public_keys[0], NOW).unwrap();
         },
         |r| drop(r.create_organization("second", NOW.plus_ms(1)).unwrap()),
         |r| drop(r.create_token(first_organization(r), token("brief", &[Scope::Admin]), NOW.plus_ms(2)).unwrap()),
@@ -86,11 +87,11 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| {
             let allowed_origins = Some(vec!["https://shop.example".into()]);
             let patch = ProjectPatch { allowed_origins, cookieless: Some(false), ..Default::default() };
-            r.update_project(first_organization(r), newest_project(r).id, patch).unwrap();
+            r.update_project(first_organization(r), newest_project(r).id, patch, NOW).unwrap();
         },
         |r| limit(r, RateLimitPatch { per_second: Some(5), burst: Some(50) }),
         |r| limit(r, RateLimitPatch { per_second: Some(7), burst: None }),
-        |r| assert_eq!(r.spend_actions(first_organization(r), 2).unwrap(), 3),
+        |r| assert_eq!(r.spend_actions(first_organization(r), 2, NOW).unwrap(), 3),
         |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
         |r| {
             let new = NewProject { name: "brief".into(), ..Default::default() };
@@ -101,7 +102,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             r.create_token(first_organization(r), of_project, NOW).unwrap();
         },
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
-        |r| r.delete_project(first_organization(r), newest_project(r).id).unwrap(),
+        |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
         |r| drop(r.create_member(first_organization(r), member("ada@acme.com", Role::Admin), NOW).unwrap()),
         |r| drop(r.create_member(first_organization(r), member("bob@acme.com", Role::Owner), NOW.plus_ms(1)).unwrap()),
@@ -135,7 +136,7 @@ fn newest_project(registry: &Registry) -> Arc<Project> {
 
 fn limit(registry: &Registry, patch: RateLimitPatch) {
     let project = newest_project(registry);
-    registry.limit_public_key(project.organization, project.id, &project.public_keys[0], patch).unwrap();
+    registry.limit_public_key(project.organization, project.id, &project.public_keys[0], patch, NOW).unwrap();
 }
 
 pub(super) fn copy_dir(from: &Path, to: &Path) {

@@ -24,7 +24,7 @@ fn an_event_never_gets_a_timezone_that_is_not_its_organizations() {
             let intakes = [scope.spawn(intake), scope.spawn(intake)];
             let patch = scope.spawn(|| {
                 barrier.wait();
-                registry.update_organization(id, OrganizationPatch { timezone: Some(berlin()), ..Default::default() })
+                registry.update_organization(id, OrganizationPatch { timezone: Some(berlin()), ..Default::default() }, NOW)
             });
             (intakes.map(|intake| intake.join().unwrap()), patch.join().unwrap())
         });
@@ -61,7 +61,7 @@ fn a_picture_that_is_pinned_is_final_whenever_it_is_read() {
             let patcher = scope.spawn(|| {
                 for timezone in zones.iter().cycle().take(8) {
                     let patch = OrganizationPatch { timezone: Some(*timezone), ..Default::default() };
-                    let _ = registry.update_organization(keys.organization_id, patch);
+                    let _ = registry.update_organization(keys.organization_id, patch, NOW);
                 }
             });
             let held = registry.public_key(&keys.public_key).map(|key| key.project).unwrap();
@@ -81,9 +81,9 @@ fn changes_of_many_threads_are_all_there() {
     let registry = open(dir.path()).unwrap();
     let id = registry.initialize(NOW).unwrap().organization_id;
     let patch = OrganizationPatch { actions_balance: Some(10), ..Default::default() };
-    registry.update_organization(id, patch).unwrap();
+    registry.update_organization(id, patch, NOW).unwrap();
     let spent = thread::scope(|scope| {
-        let spenders = [0; 4].map(|_| scope.spawn(|| (0..5).filter(|_| registry.spend_actions(id, 1).is_ok()).count()));
+        let spenders = [0; 4].map(|_| scope.spawn(|| (0..5).filter(|_| registry.spend_actions(id, 1, NOW).is_ok()).count()));
         for _ in 0..10 {
             let (made, secret) = registry.create_token(id, token("t", &[Scope::Admin]), NOW).unwrap();
             assert!(registry.authenticate(secret.expose(), NOW).is_ok());

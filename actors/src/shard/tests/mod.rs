@@ -372,7 +372,6 @@ fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
     rig.store.change(partition_of(project), |faults| faults.failing_commits = 1);
     let (shard, memory) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
     (rig.shard, rig.memory) = (shard, memory);
-    rig.shard.evict_if_needed();
-    assert!(rig.memory.resident() < 2 * MEMORY, "{:?}", rig.memory);
+    assert!(rig.memory.resident() <= MEMORY, "an idle shard keeps what it opened with: {:?}", rig.memory);
     assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
 }

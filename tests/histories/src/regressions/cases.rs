@@ -1,6 +1,6 @@
 //! The cases. The reason for each number is stated next to it.
 
-use super::Act::{Batch, Restart, Send};
+use super::Act::{Batch, Floor, Restart, Send};
 use super::{Case, USUAL};
 
 const TWO_PROJECTS: &[&str] = &[r#"{"name": "shop"}"#, r#"{"name": "blog"}"#];
@@ -330,6 +330,34 @@ pub(super) static CASES: &[Case] = &[
             ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""hn""#),
             ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.revenue", "7"),
             ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "sessions", "2"),
+        ],
+        ..USUAL
+    },
+    // Three orders are many enough, with tiny limits, to be counted under a key whose touch is looked up. The first floor freezes none of them, the
+    // second all. The visits of a1 then become ada's: her first touch is "early" and the last before the orders "mid", but not in frozen figures.
+    Case {
+        name: "a link gives other touches to orders that are frozen",
+        acts: &[
+            Send("shop", r#"{"name": "pageview", "anonymous_id": "a1", "url": "https://s.example/?utm_source=early", "timestamp": "@-9 10:00:00"}"#),
+            Send("shop", r#"{"name": "pageview", "anonymous_id": "a1", "url": "https://s.example/?utm_source=mid", "timestamp": "@-7 10:00:00"}"#),
+            Batch("shop", &[
+                r#"{"name": "order", "user_id": "ada", "value": 1, "timestamp": "@-6 10:00:00"}"#,
+                r#"{"name": "order", "user_id": "ada", "value": 2, "timestamp": "@-6 12:00:00"}"#,
+                r#"{"name": "order", "user_id": "ada", "value": 4, "timestamp": "@-6 14:00:00"}"#,
+            ]),
+            Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/?utm_source=late", "timestamp": "@-8 10:00:00"}"#),
+            Floor("shop", 6),
+            Floor("shop", 5),
+            Send("shop", r#"{"name": "identify", "user_id": "ada", "anonymous_id": "a1", "timestamp": "@-4 10:00:00"}"#),
+            Send("shop", r#"{"name": "order", "user_id": "ada", "value": 8, "timestamp": "@-4 11:00:00"}"#),
+        ],
+        says: &[
+            ("/projects/{shop}/revenue/by-attribution", "rows.0.dimension", r#""early""#),
+            ("/projects/{shop}/revenue/by-attribution", "rows.1.dimension", r#""late""#),
+            ("/projects/{shop}/revenue/by-attribution", "rows.1.revenue", "7"),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch", "rows.0.dimension", r#""mid""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch", "rows.1.dimension", r#""late""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch", "rows.1.revenue", "7"),
         ],
         ..USUAL
     },

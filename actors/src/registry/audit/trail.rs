@@ -1,0 +1,157 @@
+//! The audit logs of all organizations.
+//!
+//! ```text
+//! control/audit/<organization>/     the entries of an organization: a log
+//! ```
+//!
+//! The control log has each entry first, and keeps it until it is here ([`Trail::needs_from`]). So a copy that fails, or that a crash prevents, is made up for
+//! before the next entry and at the next start. An audit log that can't be read or written stops no change: it answers with the error.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+use headcount_storage::files::create_private_dir;
+use headcount_storage::log::LogFile;
+
+use super::file::AuditFile;
+use crate::registry::audit_entry::{AuditEntry, AuditPage, AuditQuery};
+use crate::registry::control_log::ControlLog;
+use crate::registry::error::ControlError;
+use crate::registry::record;
+
+/// The audit logs.
+#[derive(Debug)]
+pub(in crate::registry) struct Trail {
+    dir: PathBuf,
+    /// The organizations whose audit log lacks entries, each with the control record from which on it does.
+    behind: BTreeMap<OrganizationId, u64>,
+}
+
+impl Trail {
+    /// Opens the audit logs in `dir`, and adds what they lack of the control log.
+    pub(in crate::registry) fn open(dir: &Path, log: &dyn ControlLog) -> Result<Self, ControlError> {
+        create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
+        let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new() };
+        let behind = &mut trail.behind;
+        audited(log, 0, &mut |position, organization, _| {
+            behind.entry(organization).or_insert(position);
+            Ok(())
+        })?;
+        let organizations: Vec<OrganizationId> = trail.behind.keys().copied().collect();
+        for organization in organizations {
+            if let Err(error) = trail.catch_up(organization, log) {
+                warn(organization, &error);
+            }
+        }
+        Ok(trail)
+    }
+
+    /// Adds the entries of the control record at `position`, which is on disk. A failure is logged, and made up for later.
+    pub(in crate::registry) fn follow(
+        &mut self,
+        organization: OrganizationId,
+        position: u64,
+        entries: &[AuditEntry],
+        log: &dyn ControlLog,
+    ) {
+        let Some(last) = entries.last() else { return };
+        let added = if self.behind.contains_key(&organization) {
+            self.catch_up(organization, log)
+        } else {
+            let added = self.add(organization, position, entries, last.at);
+            if added.is_err() {
+                self.behind.insert(organization, position);
+            }
+            added
+        };
+        if let Err(error) = added {
+            warn(organization, &error);
+        }
+    }
+
+    /// The first control record whose entries are not yet in an audit log.
+    pub(in crate::registry) fn needs_from(&self) -> Option<u64> {
+        self.behind.values().min().copied()
+    }
+
+    /// Returns entries of an organization; `None` if the query begins after an entry that is not there.
+    pub(in crate::registry) fn page(
+        &mut self,
+        organization: OrganizationId,
+        query: &AuditQuery,
+        now: Instant,
+        log: &dyn ControlLog,
+    ) -> Result<Option<AuditPage>, ControlError> {
+        self.catch_up(organization, log)?;
+        self.file(organization)?.page(query, now)
+    }
+
+    /// The files of all audit logs.
+    pub(in crate::registry) fn files(&self) -> Result<Vec<LogFile>, ControlError> {
+        let failed = |error| ControlError::io("list", &self.dir, error);
+        let mut files = Vec::new();
+        for dir in headcount_storage::files::list(&self.dir).map_err(failed)? {
+            files.extend(AuditFile::open(&dir)?.files()?);
+        }
+        Ok(files)
+    }
+
+    fn file(&self, organization: OrganizationId) -> Result<AuditFile, ControlError> {
+        let dir = self.dir.join(organization.to_string());
+        create_private_dir(&dir).map_err(|error| ControlError::io("create", &dir, error))?;
+        AuditFile::open(&dir)
+    }
+
+    fn add(&self, organization: OrganizationId, position: u64, entries: &[AuditEntry], now: Instant) -> Result<(), ControlError> {
+        let mut file = self.file(organization)?;
+        file.append(position, entries)?;
+        // The entries are there, whether or not old ones can be removed now.
+        if file.has_grown(entries.len())
+            && let Err(error) = file.expire(now)
+        {
+            tracing::warn!(%organization, %error, "could not remove old entries of the audit log: will try again");
+        }
+        Ok(())
+    }
+
+    /// Adds the entries that an audit log lacks.
+    fn catch_up(&mut self, organization: OrganizationId, log: &dyn ControlLog) -> Result<(), ControlError> {
+        let Some(from) = self.behind.get(&organization).copied() else { return Ok(()) };
+        let mut file = self.file(organization)?;
+        let reflected = file.reflects()?;
+        audited(log, (from - 1).max(reflected), &mut |position, other, entries| {
+            if other == organization { file.append(position, entries) } else { Ok(()) }
+        })?;
+        self.behind.remove(&organization);
+        Ok(())
+    }
+}
+
+type VisitAudited<'a> = &'a mut dyn FnMut(u64, OrganizationId, &[AuditEntry]) -> Result<(), ControlError>;
+
+/// Passes the entries of the control records after a position to `visit`.
+fn audited(log: &dyn ControlLog, after: u64, visit: VisitAudited<'_>) -> Result<(), ControlError> {
+    let mut failure = None;
+    log.read_after(after, &mut |position, payload| {
+        let visited = match record::decode_audit(payload, position) {
+            Ok(Some((organization, entries))) => visit(position, organization, &entries),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match visited {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+fn warn(organization: OrganizationId, error: &ControlError) {
+    tracing::error!(%organization, %error, "the audit log lacks changes, which the control log keeps: will try again");
+}

@@ -1,0 +1,177 @@
+//! How floors rise, and what becomes of them where there is little: no event, no file, no space.
+
+use std::time::{Duration, Instant as Stopwatch};
+
+use rustix::fs::statvfs;
+
+use super::retention::{DROPPED, RETENTION_DAYS, floor, kept_answers, removed, rows, set_retention, try_rows, verified};
+use super::*;
+
+/// Waits until the floor of a project is `expected`.
+async fn raised(engine: &Engine, project: ProjectId, expected: Day) {
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    loop {
+        let floor = engine.floor(project).await.unwrap();
+        if floor == Some(expected) {
+            return;
+        }
+        assert!(floor.is_none_or(|floor| floor < expected) && Stopwatch::now() < until, "{floor:?}, not {expected}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Nobody asks for it: days pass, and the floors follow.
+#[tokio::test]
+async fn floors_rise_as_days_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = FixedClock::at(Instant(BASE_MS + 40 * DAY_MS));
+    let ticking = || {
+        let mut config = config(dir.path());
+        config.clock = Arc::new(clock.clone());
+        config.retention_interval = Duration::from_millis(10);
+        config
+    };
+    let (engine, projects) = new(ticking()).await;
+    let (project, other) = (projects[0], projects[1]);
+    assert!(engine.track(project, &event(0)).await.unwrap().status == Status::Recorded);
+    set_retention(&engine, project, Some(RETENTION_DAYS));
+    raised(&engine, project, floor()).await;
+    // The clock shows ten o'clock: it is the same day for almost 14 hours more.
+    clock.set(Instant(BASE_MS + 40 * DAY_MS + 14 * 3_600_000 - 1));
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
+    clock.set(Instant(BASE_MS + 40 * DAY_MS + 14 * 3_600_000));
+    raised(&engine, project, Day(floor().0 + 1)).await;
+    // A clock that is set back lowers no floor, and one that jumps is followed.
+    clock.set(Instant(BASE_MS + 10 * DAY_MS));
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert_eq!(engine.floor(project).await.unwrap(), Some(Day(floor().0 + 1)));
+    clock.set(Instant(BASE_MS + 50 * DAY_MS));
+    raised(&engine, project, Day(floor().0 + 10)).await;
+    assert_eq!(engine.floor(other).await.unwrap(), None);
+    engine.close().await;
+
+    // Days pass while the program is stopped, too.
+    clock.set(Instant(BASE_MS + 60 * DAY_MS));
+    let engine = Engine::open(ticking()).unwrap();
+    raised(&engine, project, Day(floor().0 + 20)).await;
+    engine.close().await;
+}
+
+/// A floor of a project without events, or without any that count, is in its list of files, so that the log may go.
+#[tokio::test]
+async fn a_floor_without_files_outlives_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, projects) = new(config(dir.path())).await;
+    let [empty, dropped, other] = projects[..3] else { panic!("three projects") };
+    for project in [empty, dropped] {
+        set_retention(&engine, project, Some(RETENTION_DAYS));
+        assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()));
+    }
+    let late = NewEvent::new("order").user("late").value("5").unwrap().at_ms(BASE_MS).external_id("late");
+    assert_eq!(engine.track(dropped, &late).await.unwrap().status, DROPPED);
+    assert_eq!(engine.track(other, &late).await.unwrap().status, Status::Recorded);
+    engine.seal_archive().await.unwrap();
+    for project in [empty, dropped] {
+        let folder = dir.path().join("archive").join(format!("project={project}"));
+        assert!(folder.join("manifest.json").exists() && files(&folder, "parquet").is_empty());
+    }
+    verified(&engine, "while serving");
+    engine.close().await;
+
+    for what in ["opened again", "rebuilt"] {
+        let engine = open(dir.path());
+        for project in [empty, dropped] {
+            assert_eq!(engine.floor(project).await.unwrap(), Some(floor()), "{what}");
+            assert_eq!(engine.track(project, &late).await.unwrap().status, DROPPED, "{what}");
+        }
+        assert_eq!(engine.floor(other).await.unwrap(), None);
+        verified(&engine, what);
+        engine.close().await;
+        forget(dir.path());
+    }
+    // The first event that counts comes behind the floor.
+    let engine = open(dir.path());
+    let later = event(1).at_ms(BASE_MS + 30 * DAY_MS);
+    assert_eq!(engine.track(empty, &later).await.unwrap().status, Status::Recorded);
+    engine.seal_archive().await.unwrap();
+    engine.close().await;
+    forget(dir.path());
+    let engine = open(dir.path());
+    assert_eq!(engine.ask(empty, UniqueUsersQuery { window: window() }).await.unwrap().total, 1);
+    assert_eq!(engine.floor(empty).await.unwrap(), Some(floor()));
+    verified(&engine, "with an event");
+    engine.close().await;
+}
+
+/// Below the minimum of free space, what needs space may take half of it. Without that, whole files go, and the others wait.
+#[tokio::test]
+async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, mut projects) = new(config(dir.path())).await;
+    projects.truncate(2);
+    let project = projects[0];
+    send(&engine, &projects, 0..EVENTS / 2).await;
+    engine.seal_archive().await.unwrap();
+    let before = kept_answers(&engine, &projects).await;
+    assert!(rows(dir.path(), project).0 > 100);
+    engine.close().await;
+
+    let disk = statvfs(dir.path()).unwrap();
+    let free = disk.f_bavail * disk.f_frsize;
+    let nearly_full = |min_free_bytes| {
+        let mut config = config(dir.path());
+        config.min_free_bytes = min_free_bytes;
+        Engine::open(config).unwrap()
+    };
+    let engine = nearly_full(u64::MAX);
+    assert!(engine.admit(project, None, 100).is_err(), "no event is taken");
+    set_retention(&engine, project, Some(RETENTION_DAYS));
+    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()), "the record of a floor is");
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    while engine.vitals().retention_pending == 0 {
+        assert!(Stopwatch::now() < until, "nothing waits");
+        let sealed = engine.seal_archive().await;
+        assert!(sealed.is_err(), "sealing waits for space, too: {sealed:?}");
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(rows(dir.path(), project).0 > 100 && engine.vitals().retention_pending > 0, "a base needs space");
+    same(&kept_answers(&engine, &projects).await, &before, "without space");
+    engine.close().await;
+
+    let engine = nearly_full(free + free / 2);
+    assert!(engine.admit(project, None, 100).is_err(), "no event is taken");
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    // Reading fails while files are replaced.
+    while !matches!(try_rows(dir.path(), project), Ok((0, _))) {
+        assert!(Stopwatch::now() < until, "{:?}", try_rows(dir.path(), project));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(rows(dir.path(), project).1 > 100 && rows(dir.path(), projects[1]).0 > 100);
+    same(&kept_answers(&engine, &projects).await, &before, "with half of the space");
+    engine.close().await;
+
+    // The base has all files: those without later days go although there is no space at all.
+    let mut config = config(dir.path());
+    config.min_free_bytes = u64::MAX;
+    config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 100 * DAY_MS)));
+    let engine = Engine::open(config).unwrap();
+    let folder = dir.path().join("archive").join(format!("project={project}"));
+    raised(&engine, project, Day::parse("2024-05-21").unwrap()).await;
+    // It has all projects looked at, and their checkpoints written, before it finds no space.
+    let _ = engine.seal_archive().await;
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    while !files(&folder, "parquet").is_empty() {
+        assert!(Stopwatch::now() < until, "{:?}", files(&folder, "parquet"));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    engine.close().await;
+
+    forget(dir.path());
+    let engine = open(dir.path());
+    removed(&engine, dir.path(), project).await;
+    let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
+    assert!(before[0].starts_with(&format!("{users:?}")), "the figures stay");
+    verified(&engine, "rebuilt");
+    engine.close().await;
+}

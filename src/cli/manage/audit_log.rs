@@ -1,0 +1,47 @@
+//! `headcount audit-log`.
+
+use super::managed_server::ManagedServer;
+use super::request::Reply;
+use super::{CommonFlags, ManagementCommand};
+use crate::cli::failure::Failure;
+
+/// The arguments of `audit-log`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditLogArgs {
+    #[command(flatten)]
+    pub(super) common: CommonFlags,
+    #[command(flatten)]
+    pub(super) query: AuditLogQuery,
+}
+
+/// The entries to list.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditLogQuery {
+    /// Only entries of this action, such as api_token.revoked
+    #[arg(long)]
+    action: Option<String>,
+    /// Only entries about what has this id
+    #[arg(long, value_name = "ID")]
+    target_id: Option<String>,
+    /// Most entries to list, 1 to 100 [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Only entries older than this one: aud_…
+    #[arg(long, value_name = "ID")]
+    starting_after: Option<String>,
+}
+
+impl ManagementCommand for AuditLogQuery {
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let Self { action, target_id, limit, starting_after } = self;
+        let limit = limit.map(|limit| limit.to_string());
+        let parameters = [("action", action), ("target_id", target_id), ("limit", &limit), ("starting_after", starting_after)];
+        let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+        Ok(Reply::List {
+            answer: server.client.get(&format!("/audit-log?{query}"))?,
+            list: "entries",
+            columns: &["at", "action", "target", "actor", "id"],
+        })
+    }
+}
