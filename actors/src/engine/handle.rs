@@ -37,6 +37,7 @@ use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
+use crate::intake_counts::IntakeCounts;
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -78,6 +79,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
+    pub(super) intake: Arc<IntakeCounts>,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
@@ -165,11 +167,12 @@ impl Engine {
         let opened = open::open(&config)?;
         let engine = Self::start(config, opened, geo)?;
         engine.start_retention();
+        engine.start_intake();
         Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
+        let Opened { registry, intake, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -209,6 +212,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             erasures: shared.erasures,
+            intake,
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
             views,

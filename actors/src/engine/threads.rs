@@ -21,13 +21,13 @@ use crate::verifier::Verifier;
 /// The threads of an engine, and the lock of its data directory.
 pub(super) struct Threads {
     pub(super) system: System,
-    pub(super) system_thread: JoinHandle<()>,
-    pub(super) writer: CheckpointWriter,
-    pub(super) writer_thread: JoinHandle<()>,
-    pub(super) verifier: Verifier,
-    pub(super) archiver: Arc<Archiver>,
-    pub(super) archiver_thread: JoinHandle<()>,
-    pub(super) _lock: DirLock,
+    system_thread: JoinHandle<()>,
+    writer: CheckpointWriter,
+    writer_thread: JoinHandle<()>,
+    verifier: Verifier,
+    archiver: Arc<Archiver>,
+    archiver_thread: JoinHandle<()>,
+    _lock: DirLock,
 }
 
 impl Threads {

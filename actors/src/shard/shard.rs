@@ -137,7 +137,7 @@ impl Shard {
         self.advance_events();
         self.advance_requests();
         let rebuilding = self.advance_rebuild();
-        let has_events = self.pipeline.has_queued() && !self.is_backpressured();
+        let has_events = self.pipeline.has_queued() && (!self.is_backpressured() || self.pipeline.is_raising());
         rebuilding || has_events || !self.requests.is_empty()
     }
 
@@ -155,9 +155,11 @@ impl Shard {
     fn advance_events(&mut self) {
         let began = Stopwatch::now();
         let mut started = began;
-        while !self.is_backpressured()
-            && let Some(turn) = self.pipeline.apply_next(started)
-        {
+        while let Some(turn) = match self.is_backpressured() {
+            false => self.pipeline.apply_next(started),
+            // A floor waits for no checkpoint: that of its partition waits until it is raised.
+            true => self.pipeline.raise_next(started),
+        } {
             turn.broken.into_iter().for_each(|broken| self.break_partition(broken));
             self.applied(turn.applied);
             if turn.ended - began >= SLICE {
