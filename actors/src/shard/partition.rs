@@ -10,7 +10,7 @@ use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Query, Reader};
-use headcount_domain::quota::{Quota, Reached};
+use headcount_domain::quota::Quota;
 use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
@@ -184,7 +184,7 @@ impl Partition {
                 state.last = position;
                 state.changed = true;
                 state.folded += 1;
-                if state.count(context) {
+                if state.count(context, event.project) {
                     context.limits.set(event.project, state.reached);
                 }
                 // Not the index's own count: it counts an id twice if a table was written twice.
@@ -233,7 +233,7 @@ impl Partition {
         self.freezing.retain(|freezing| *freezing != id);
         self.context.versions.remove(&id);
         self.context.floors.remove(&id);
-        self.context.limits.set(id, Reached::default());
+        self.context.limits.forget(id);
         self.forgotten.insert(id, self.serial + 1);
         // A checkpoint is due although no event came.
         self.unsaved_from.get_or_insert(Position::MAX);
@@ -303,6 +303,13 @@ impl Partition {
         };
         let source = state.source(&*context.store, *stored_as, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
+    }
+
+    /// Compares a project with its quotas, which changed.
+    pub(crate) fn recount(&mut self, id: ProjectId) -> Result<(), Fault> {
+        let Self { stored_as, context, projects, .. } = self;
+        let is_there = !context.deleted.contains(id);
+        if is_there { state(projects, context, *stored_as, id).map(|state| state.recount(context, id)) } else { Ok(()) }
     }
 
     /// The quota that each event would exceed, if any.
